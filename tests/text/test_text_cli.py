@@ -107,9 +107,7 @@ def test_a_pipe_or_device_is_refused_and_not_read(tmp_path: Path, options: list[
     assert "pipe, socket or device" in done.stderr
 
 
-def test_a_file_over_the_limit_is_refused(
-    base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_over_the_limit_is_refused(base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     batch = write(tmp_path / "batch.jsonl", clean_batch())
     monkeypatch.setattr(files, "MAX_BYTES", 100)
     result = invoke(["label-flip", batch, "--base", base, *OPTIONS])
