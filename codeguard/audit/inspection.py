@@ -22,6 +22,8 @@ from codeguard.analysis.observations import (
 from codeguard.analysis.own_checks import INLINE_IGNORE
 from codeguard.analysis.rules import Context, FileSignal, Match, Rule
 from codeguard.analysis.rules.base import IMPORTED, IN_TEST
+from codeguard.analysis.rules.secrets import OF_TESTS
+from codeguard.analysis.rules.secrets import SIGNAL as SECRETS
 from codeguard.audit.findings import Finding
 from codeguard.audit.ignores import Ignore
 from codeguard.audit.rules import OWN_RULES
@@ -159,7 +161,23 @@ def finding_of(file: SourceFile, item: Observation) -> Finding:
 
 def _is_not_run(item: Observation, file: SourceFile) -> bool:
     """Return whether an insecure call or setting is in a test, or in a stub, which is never run."""
-    return bool(item.measurements.get(IN_TEST)) or (item.signal == "insecure" and file.path.endswith(".pyi"))
+    return (
+        bool(item.measurements.get(IN_TEST))
+        or (item.signal == "insecure" and file.path.endswith(".pyi"))
+        or (item.signal == SECRETS.name and item.rule in OF_TESTS and is_in_test_folder(file.path))
+    )
+
+
+_TEST_FOLDERS = frozenset({"test", "tests", "testing", "testdata", "test_data", "test-data", "fixtures"})
+
+
+def is_in_test_folder(path: str) -> bool:
+    """Return whether a file is in a folder of tests, by the folder's name.
+
+    Only used for keys and passwords: whoever wants to attack by a file gains nothing by a key that is reported
+    as less severe.
+    """
+    return not _TEST_FOLDERS.isdisjoint(part.lower() for part in PurePosixPath(path).parts[:-1])
 
 
 def own_modules(findings: Iterable[Finding], names: Iterable[str]) -> list[Finding]:

@@ -12,15 +12,23 @@ from typing import ClassVar
 
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.rules.agent.links import links
-from codeguard.analysis.rules.agent.prose import frames, instructs, is_for_assistants, orders
+from codeguard.analysis.rules.agent.prose import (
+    for_people,
+    frames,
+    instructs,
+    is_for_assistants,
+    names_an_assistant,
+    orders,
+)
 from codeguard.analysis.rules.agent.settings import settings
 from codeguard.analysis.rules.base import Context, Match, Rule, rules_of
 from codeguard.corpus.patterns import lazy
 
 PROSE = frozenset({"markdown", "rst", "text"})
+_MANUALS = frozenset({"rst", "text"})  # assistants are instructed in Markdown; manuals tell people what to do
 # Keys of texts and commands in settings, servers and tools of assistants.
 _SETTINGS = lazy(
-    r"[\"']?\b(?:mcpServers|hooks|permissions|inputSchema|(?:custom|system)?_?(?:instructions|prompt|message)|tools)"
+    r"(?<![\w-])[\"']?(?:mcpServers|hooks|permissions|inputSchema|(?:custom|system)?_?(?:instructions|prompt|message)|tools)"
     r"\b[\"']?\s{0,9}:",
     re.IGNORECASE,
 )
@@ -43,10 +51,12 @@ class AgentSignal:
     def inspect(self, reading: Reading, context: Context) -> Iterator[Match]:
         """Yield instructions, granted permissions and misleading links."""
         guides, prose = False, reading.language in PROSE
+        named: bool | None = None
         if prose:
             yield from settings(reading.text)
             yield from links(reading.text)
             guides = is_for_assistants(reading.text)
+        manual = reading.language in _MANUALS and not guides
         # A README instructs its human readers, not a model.
         if guides or not prose or (_BEGINS_KEYED.match(reading.text) and _SETTINGS.search(reading.text)):
             yield from frames(reading, prose=prose)
@@ -54,9 +64,10 @@ class AgentSignal:
             if segment.kind is SegmentKind.PROSE and (guides or instructs(segment.text)):
                 yield Match("instructions", segment.start, segment.end, "instructs an assistant")
             if segment.kind in _READ:
-                yield from orders(
-                    segment.text, segment.start, segment.end, prose=segment.kind is SegmentKind.PROSE
-                )
+                said = orders(segment.text, segment.start, segment.end, prose=segment.kind is SegmentKind.PROSE)
+                if manual and named is None:
+                    named = names_an_assistant(reading.text)
+                yield from map(for_people, said) if manual and not named else said
 
 
 SIGNAL = AgentSignal()

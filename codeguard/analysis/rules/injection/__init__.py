@@ -335,9 +335,12 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
     if rule is INSTRUCTION and not secret and described and not {"override", "instruction"} <= _named(text):
         rule = POSSIBLE  # "The system instructions that the assistant uses." describes the code's subject
     if rule is LIKELY and (
-        not _asks(text, segment.kind) or _is_error_message(reading, segment) or _is_code(text)
+        segment.kind is SegmentKind.DOCSTRING
+        or not _asks(text, segment.kind)
+        or _is_error_message(reading, segment)
+        or _is_code(text)
     ):
-        rule = POSSIBLE  # describes code, reports an error to people, or shows a call
+        rule = POSSIBLE  # describes code in the imperative, reports an error to people, or shows a call
     if not secret and not speaks(text, segment.kind):
         rule = POSSIBLE
     asked = segment.text if segment.text.count(" ") < WORDS else text

@@ -185,9 +185,10 @@ def arrived(check: Check, view: View, hit: Hit) -> Iterator[NodeMatch]:
     if graded is not None and hit.sink.wording is not None and origin.reach is Reach.CALLER:
         graded = graded[0], Confidence.LOW  # it is composed here and possibly run elsewhere
     if graded is not None and origin.tag in check.also:
-        if (check.rule.id, origin.what) in view.told:
+        read = origin.what.partition("[")[0]  # the columns of one row
+        if (check.rule.id, read) in view.told:
             graded = Severity.LOW, Confidence.LOW  # one place is enough to find its origin
-        view.told.add((check.rule.id, origin.what))
+        view.told.add((check.rule.id, read))
     if graded is not None:
         reason = f"{describe(origin)} {_where(view, hit)}"
         sure = view.flow.source(hit.value, hit.sink.use, believing=True, tags=told)

@@ -131,6 +131,13 @@ def _command(names: Names, call: ast.Call) -> list[ast.expr]:
     return argument.elts if isinstance(argument, ast.List | ast.Tuple) else []
 
 
+def _is_list(names: Names, call: ast.Call) -> bool:
+    """Return whether a command is a list of arguments, or put together from one: `command + [path]`."""
+    given = call.args[0] if call.args else None
+    parts = [given.left, given.right] if isinstance(given, ast.BinOp) else []
+    return bool(_command(names, call)) or any(isinstance(part, ast.List | ast.Tuple) for part in parts)
+
+
 def _option(names: Names, call: ast.Call, name: str) -> bool:
     """Return whether a tool with dangerous options is called without `--` before its operands."""
     listed = _command(names, call)
@@ -258,7 +265,7 @@ CHECKS = (
                 Use.SHELL,
                 methods=names("exec_command exec_run run_cmd run_ps"),
                 needs_built=True,
-                accepts=lambda names, call, name: not _command(names, call),
+                accepts=lambda names, call, name: not _is_list(names, call),
             ),
         ),
         grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),
