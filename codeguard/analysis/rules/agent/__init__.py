@@ -34,7 +34,7 @@ _SETTINGS = lazy(
 )
 # How settings begin in JSON, YAML and TOML: prose with such a word before a colon holds none.
 _BEGINS_KEYED = lazy(
-    r"\ufeff?\s{0,200}(?:[ \t]{0,40}(?:#|//)[^\n]{0,1000}\n\s{0,200}){0,100}"
+    r"\ufeff?\s{0,200}(?:(?:#|//)[^\n]{0,1000}\n\s{0,200}){0,100}"
     r"(?:---|[{\[]|- |[\w.\"'-]{1,60}[ \t]{0,20}[:=](?:\s|\Z))"
 )
 _READ = (SegmentKind.PROSE, SegmentKind.COMMENT, SegmentKind.DOCSTRING)
