@@ -22,7 +22,7 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("name", re.compile(r"its name (?:holds|is not)")),
     ("link", re.compile(r"link that leads out of the folder")),
 )
-_UNSEEN = re.compile(r"too large|binary|cannot be read")
+_UNSEEN = re.compile(r"too large|binary|cannot be read|not a regular file")
 
 
 def secret_file_findings(
