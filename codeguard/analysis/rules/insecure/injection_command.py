@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from codeguard.analysis.python.dataflow.outside import SAID
 from codeguard.analysis.python.dataflow.sinks import Hit, Sink
 from codeguard.analysis.python.dataflow.tables import SETTING, STORED
 from codeguard.analysis.python.dataflow.values import Origin, Reach, Use
@@ -98,8 +99,10 @@ def _in_shell(names: Names, call: ast.Call, name: str) -> bool:
 
 
 def _hands_on(view: View, hit: Hit, origin: Origin) -> bool:
-    """Return whether the caller also decides about the shell: `Popen(args, shell=shell)`."""
+    """Return whether the caller decides all of it: `Popen(args, shell=shell)`, or a runner of whole commands."""
     assert isinstance(hit.call, ast.Call)
+    if origin.reach is Reach.CALLER and origin.tag != SAID and not hit.value.built:
+        return True
     shell = _keyword(hit.call, "shell")
     return isinstance(shell, ast.Name) and shell.id in parameters_of(view.function_of(hit.call))
 
