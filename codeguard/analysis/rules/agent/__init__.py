@@ -25,7 +25,7 @@ from codeguard.analysis.rules.base import Context, Match, Rule, rules_of
 from codeguard.corpus.patterns import lazy
 
 PROSE = frozenset({"markdown", "rst", "text"})
-_MANUALS = frozenset({"rst", "text"})  # assistants are instructed in Markdown; manuals tell people what to do
+_MANUALS = frozenset({"rst"})  # manuals tell people what to do; assistants are instructed in Markdown or plain text
 # Keys of texts and commands in settings, servers and tools of assistants.
 _SETTINGS = lazy(
     r"(?<![\w-])[\"']?(?:mcpServers|hooks|permissions|inputSchema|(?:custom|system)?_?(?:instructions|prompt|message)|tools)"

@@ -184,7 +184,7 @@ def arrived(check: Check, view: View, hit: Hit) -> Iterator[NodeMatch]:
     if graded is not None and check.is_usual is not None and check.is_usual(view, hit, origin):
         graded = Severity.LOW, Confidence.LOW
     if graded is not None and origin.reach is Reach.LOCAL and _OWN_USER.match(origin.what):
-        graded = min(graded[0], Severity.LOW), Confidence.LOW
+        graded = min(graded[0], Severity.LOW), Confidence.LOW  # an option that the program's own user gives
     if graded is not None and hit.sink.wording is not None and origin.reach is Reach.CALLER:
         graded = graded[0], Confidence.LOW  # it is composed here and possibly run elsewhere
     if graded is not None and origin.tag in check.also:
@@ -201,7 +201,7 @@ def arrived(check: Check, view: View, hit: Hit) -> Iterator[NodeMatch]:
         yield NodeMatch(hit.call, reason, *graded)
 
 
-_OWN_USER = lazy(r"argparse\.|optparse\.|sys\.argv|os\.environ|os\.getenv")
+_OWN_USER = lazy(r"argparse\.|optparse\.")
 
 
 def _where(view: View, hit: Hit) -> str:
