@@ -60,7 +60,9 @@ _SERVES = lazy(
     r"|comment|avatar|attachment)s?$"
     r"|^(?:upload|serve)_(?:\w+_)?(?:file|avatar|image|document|attachment|picture|photo)$"
 )
-_CERTAIN = lazy(r"^(?:user_?(?:input|supplied\w*|controlled\w*)|(?:untrusted|tainted|attacker)(?:_\w+)?)$", re.IGNORECASE)
+_CERTAIN = lazy(
+    r"^(?:user_?(?:input|supplied\w*|controlled\w*)|(?:untrusted|tainted|attacker)(?:_\w+)?)$", re.IGNORECASE
+)
 _CONSTRUCTORS = ("__init__", "__new__")
 # Names for parts of the program itself, whatever the docstring says.
 _OWN = lazy(

@@ -25,7 +25,9 @@ from codeguard.analysis.rules.base import Context, Match, Rule, rules_of
 from codeguard.corpus.patterns import lazy
 
 PROSE = frozenset({"markdown", "rst", "text"})
-_MANUALS = frozenset({"rst"})  # manuals tell people what to do; assistants are instructed in Markdown or plain text
+_MANUALS = frozenset(
+    {"rst"}
+)  # manuals tell people what to do; assistants are instructed in Markdown or plain text
 # Keys of texts and commands in settings, servers and tools of assistants.
 _SETTINGS = lazy(
     r"(?<![\w-])[\"']?(?:mcpServers|hooks|permissions|inputSchema|(?:custom|system)?_?(?:instructions|prompt|message)|tools)"
@@ -64,7 +66,9 @@ class AgentSignal:
             if segment.kind is SegmentKind.PROSE and (guides or instructs(segment.text)):
                 yield Match("instructions", segment.start, segment.end, "instructs an assistant")
             if segment.kind in _READ:
-                said = orders(segment.text, segment.start, segment.end, prose=segment.kind is SegmentKind.PROSE)
+                said = orders(
+                    segment.text, segment.start, segment.end, prose=segment.kind is SegmentKind.PROSE
+                )
                 if manual and named is None:
                     named = names_an_assistant(reading.text)
                 yield from map(for_people, said) if manual and not named else said

@@ -66,7 +66,10 @@ _ADDRESSED = lazy(
     r"|sprachmodell|ассистент|модел|нейросет|助手|模型|智能体|アシスタント|エージェント|モデル",
     re.IGNORECASE,
 )
-_OF_USER = lazy(r"\b(?:the|your) user(?:'s)?\b(?! (?:account|directory|dir|folder|name|id|interface|guide|manual)\b)", re.IGNORECASE)
+_OF_USER = lazy(
+    r"\b(?:the|your) user(?:'s)?\b(?! (?:account|directory|dir|folder|name|id|interface|guide|manual)\b)",
+    re.IGNORECASE,
+)
 _SHOWN = 120
 
 

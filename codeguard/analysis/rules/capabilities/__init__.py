@@ -146,8 +146,10 @@ def _sets_up(text: str, place: int) -> bool:
 # Variables that say which programs are started, or run something by themselves, are left out.
 _SETTINGS_OF_SHELL = lazy(
     r"[\s$]{0,40}(?:echo|printf)\s{1,4}(?:-e\s{1,4})?(?P<quote>[\"'])"
-    r"(?:(?:export\s{1,3})?(?!(?:LD_|DYLD_|PROMPT_COMMAND|BASH_ENV|ENV\b|PS\d|PYTHONSTARTUP|PERL5|NODE_OPTIONS|GIT_|EDITOR|PAGER))"
-    r"[A-Z][A-Z0-9_]{1,40}=(?:(?!\$\(|`|(?P=quote)|[;|&]).){0,300}|alias\s{1,3}(?P<name>[\w-]{1,20})=[\"']?(?P=name)(?: -[\w-]{1,10}){0,3}[\"']?"
+    r"(?:(?:export\s{1,3})?"
+    r"(?!LD_|DYLD_|PROMPT_COMMAND|BASH_ENV|ENV\b|PS\d|PYTHONSTARTUP|PERL5|NODE_OPTIONS|GIT_|EDITOR|PAGER)"
+    r"[A-Z][A-Z0-9_]{1,40}=(?:(?!\$\(|`|(?P=quote)|[;|&]).){0,300}"
+    r"|alias\s{1,3}(?P<name>[\w-]{1,20})=[\"']?(?P=name)(?: -[\w-]{1,10}){0,3}[\"']?"
     r"|)(?P=quote)\s{0,4}\Z"
 )
 PROSE = frozenset({"markdown", "rst", "text"})

@@ -190,7 +190,9 @@ def _cors_setting(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 def _autoescape(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Call)
-    left_open = any(isinstance(item, ast.Constant) and item.value is ... for item in node.args)  # in documentation
+    left_open = any(
+        isinstance(item, ast.Constant) and item.value is ... for item in node.args
+    )  # in documentation
     given = any(item.arg is None for item in node.keywords)
     if view.argument(node, "autoescape") is None and not given and not left_open:
         other = view.has(*_OTHER_TEXT) and not view.has(".html", "</", "text/html")

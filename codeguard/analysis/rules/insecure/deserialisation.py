@@ -36,15 +36,25 @@ def _yaml(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         full = resolved.endswith("FullLoader")
         severity = Severity.LOW if elsewhere else Severity.MEDIUM if full else None
         loaded = f"{name} with {resolved or 'no loader'}"
-        what = "in releases of PyYAML before 5.4 makes objects of any class" if full else "makes objects of any class"
+        what = (
+            "in releases of PyYAML before 5.4 makes objects of any class"
+            if full
+            else "makes objects of any class"
+        )
         yield NodeMatch(node, f"{loaded} {what}", severity)
     elif name == "ruamel.yaml.YAML":
         if view.constant(node, "typ", default="rt") == "unsafe":
             yield NodeMatch(node, "typ='unsafe' makes objects of any class")
     else:
         full = name.endswith("full_load")
-        what = "releases of PyYAML before 5.4 make objects of any class" if full else "makes objects of any class"
-        yield NodeMatch(node, f"{name}: {what}" if full else f"{name} {what}", Severity.MEDIUM if full else None)
+        what = (
+            "releases of PyYAML before 5.4 make objects of any class"
+            if full
+            else "makes objects of any class"
+        )
+        yield NodeMatch(
+            node, f"{name}: {what}" if full else f"{name} {what}", Severity.MEDIUM if full else None
+        )
 
 
 _FILES = names(
@@ -94,9 +104,9 @@ def _is_authenticated(view: View, hit: Hit, origin: Origin) -> bool:
             return True
         body = getattr(at, "body", None)
         for earlier in body[: body.index(child)] if isinstance(body, list) and child in body else ():
-            if isinstance(earlier, ast.If) and isinstance(earlier.body[-1], ast.Raise | ast.Return):
-                if _compares_code(view, earlier.test):
-                    return True
+            leaves = isinstance(earlier, ast.If) and isinstance(earlier.body[-1], ast.Raise | ast.Return)
+            if leaves and _compares_code(view, earlier.test):
+                return True
         child, at = at, view.parent(at)
     return False
 

@@ -85,7 +85,12 @@ def _reads_beside_itself(view: View, node: ast.expr) -> bool:
 
 def _is_own_module(path: str | None) -> bool:
     """Return whether a written path names a Python file relative to the working directory: `../pkg/version.py`."""
-    return path is not None and path.endswith(".py") and not path.startswith(("/", "~", "\\")) and ":" not in path
+    return (
+        path is not None
+        and path.endswith(".py")
+        and not path.startswith(("/", "~", "\\"))
+        and ":" not in path
+    )
 
 
 def _runs_elsewhere(view: View, hit: Hit, origin: Origin) -> bool:
