@@ -36,8 +36,9 @@ from codeguard.analysis.own_checks import (
     limit_met,
     syntax,
 )
+from codeguard.analysis.python.test_files import is_test_file
 from codeguard.analysis.reading import IN_CELLS, IN_PROSE, Reading
-from codeguard.analysis.rules.base import Context, FileSignal, Match
+from codeguard.analysis.rules.base import IN_TEST, Context, FileSignal, Match
 from codeguard.corpus.chunking import gave_up
 from codeguard.corpus.embedded import MOST, embedded
 from codeguard.models import SourceFile, parts_digest
@@ -177,7 +178,7 @@ class _Examination:
         if found.error is not None:
             return [detector_error(signal.name, reading, found.error)]
         try:
-            seen = all_observed(signal, reading, matches)
+            seen = all_observed(signal, reading, _with_tests_marked(signal, reading, matches))
         except Exception as error:  # the detector has no such rule
             return [detector_error(signal.name, reading, error)]
         return [*seen, bound_met(found.why)] if found.why else seen
@@ -251,6 +252,17 @@ def _matches(signal: FileSignal, reading: Reading, context: Context, deadline: D
     if len(found.matches) == MATCHES:
         reading.unread.note(f"of {signal.name} no more than {MATCHES:,} places were looked at")
     return found
+
+
+def _with_tests_marked(signal: FileSignal, reading: Reading, matches: Sequence[Match]) -> Sequence[Match]:
+    """Return the matches; those of rules about what tests contain on purpose are marked in test files."""
+    tested = {rule.id for rule in signal.rules if rule.tested}
+    if not any(item.rule in tested for item in matches) or not is_test_file(reading):
+        return matches
+    return [
+        replace(item, measurements={**item.measurements, IN_TEST: True}) if item.rule in tested else item
+        for item in matches
+    ]
 
 
 def _unfinished(group: str, reading: Reading, error: BaseException) -> Observation:

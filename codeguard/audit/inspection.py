@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -22,13 +23,15 @@ from codeguard.analysis.observations import (
 from codeguard.analysis.own_checks import INLINE_IGNORE
 from codeguard.analysis.rules import Context, FileSignal, Match, Rule
 from codeguard.analysis.rules.base import IMPORTED, IN_TEST
+from codeguard.analysis.rules.secrets import OF_TESTS
+from codeguard.analysis.rules.secrets import SIGNAL as SECRETS
 from codeguard.audit.findings import Finding
 from codeguard.audit.ignores import Ignore
 from codeguard.audit.rules import OWN_RULES
 from codeguard.corpus.chunking import chunk_file
 from codeguard.corpus.discovery import FoundFile, read_file
 from codeguard.errors import CorpusError
-from codeguard.models import Chunk, ChunkKind, Severity, SourceFile
+from codeguard.models import NOT_FULLY_READ, Chunk, ChunkKind, Severity, SourceFile
 from codeguard.workers.garbage_collection import Collector
 
 FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
@@ -71,6 +74,8 @@ class Inspected:
 PRIVATE_KEY = "secrets.private-key"
 SHOWN_COPIES = 3
 _KEY_FILES = (".pem", ".key")
+_UNREAD = f"{AUDIT}.{NOT_FULLY_READ}"
+_IN_LINE = re.compile(r" \(line \d+\)$")
 
 
 class Inspector:
@@ -159,7 +164,23 @@ def finding_of(file: SourceFile, item: Observation) -> Finding:
 
 def _is_not_run(item: Observation, file: SourceFile) -> bool:
     """Return whether an insecure call or setting is in a test, or in a stub, which is never run."""
-    return bool(item.measurements.get(IN_TEST)) or (item.signal == "insecure" and file.path.endswith(".pyi"))
+    return (
+        bool(item.measurements.get(IN_TEST))
+        or (item.signal == "insecure" and file.path.endswith(".pyi"))
+        or (item.signal == SECRETS.name and item.rule in OF_TESTS and is_in_test_folder(file.path))
+    )
+
+
+_TEST_FOLDERS = frozenset({"test", "tests", "testing", "testdata", "test_data", "test-data", "fixtures"})
+
+
+def is_in_test_folder(path: str) -> bool:
+    """Return whether a file is in a folder of tests, by the folder's name.
+
+    Only used for keys and passwords: whoever wants to attack by a file gains nothing by a key that is reported
+    as less severe.
+    """
+    return not _TEST_FOLDERS.isdisjoint(part.lower() for part in PurePosixPath(path).parts[:-1])
 
 
 def own_modules(findings: Iterable[Finding], names: Iterable[str]) -> list[Finding]:
@@ -177,8 +198,8 @@ def own_modules(findings: Iterable[Finding], names: Iterable[str]) -> list[Findi
 def told_once(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings, with low severity where an open one before says the same of the same text.
 
-    That is a copy of a section, as a package's metadata hold its readme, and one of several private keys that lie in
-    a folder. The first one says where the others are.
+    That is a copy of a section, as a package's metadata hold its readme, one of several private keys that lie in a
+    folder, and a bound that several files meet. The first one says where the others are.
     """
     groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
     ordered = sorted(
@@ -190,6 +211,8 @@ def told_once(findings: Sequence[Finding]) -> list[Finding]:
             continue
         if item.rule == PRIVATE_KEY and item.path.endswith(_KEY_FILES):
             groups[item.rule, str(PurePosixPath(item.path).parent)].append(index)
+        elif item.rule == _UNREAD:
+            groups[item.rule, item.severity.name, _IN_LINE.sub("", item.reason)].append(index)
         elif item.digest and item.text_digest:
             groups[item.rule, item.digest, item.text_digest].append(index)
     result = list(findings)

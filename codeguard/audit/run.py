@@ -25,7 +25,7 @@ from codeguard.audit.trust import TrustedBase, of_paths
 from codeguard.audit.workers import corpus_findings, inspect_all, workers_for
 from codeguard.config import CATALOG, Settings, check_jobs
 from codeguard.corpus.agent_files import agent_file_kind
-from codeguard.corpus.discovery import EXCLUDED, discover
+from codeguard.corpus.discovery import EXCLUDED, NOT_REGULAR, discover
 from codeguard.corpus.ignore_rules import Exclusion
 from codeguard.errors import CorpusError, NothingToDoError
 from codeguard.index.executor import open_executor
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from codeguard.index.workspace import Workspace
 
 Progress = Callable[[str, int, int], None]
+_SHOWN = 5  # paths named if there is nothing to audit
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,8 +233,11 @@ class _Audit:
             kind = NothingToDoError if len(missing) == len(self._paths) else CorpusError
             raise kind(f"no such file: {missing[0]}", hint="check the path")
         found = discover(self._paths, root=root, exclude=self._settings.exclude)
-        if not found.files and not found.skipped:
-            raise NothingToDoError("no file to audit", got="nothing in there", hint="give other paths")
+        if not found.files and all(item.reason.startswith(NOT_REGULAR) for item in found.skipped):
+            said = "; ".join(f"{item.path}: {item.reason}" for item in found.skipped[:_SHOWN])
+            raise NothingToDoError(
+                "no file to audit", got=said or "nothing in there", hint="give other paths"
+            )
         return [Source(item.name, item) for item in found.files], found.skipped, root
 
     def _trusted(self, root: Path) -> TrustedBase:

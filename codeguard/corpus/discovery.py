@@ -33,6 +33,7 @@ HEAD_BYTES = 8192
 LARGEST_FILE = 2_000_000  # bytes
 EXCLUDED = "excluded by --exclude or the configuration"
 SECRET_BY_NAME = "a secret by its name"
+NOT_REGULAR = "not a regular file"
 NEVER_WALKED: Mapping[str, str] = {
     ".git": "version control data",
     ".codeguard": "state directory of codeguard",
@@ -331,7 +332,7 @@ def _kind(mode: int) -> str:
         (stat.S_ISBLK, "block device"),
         (stat.S_ISCHR, "character device"),
     )
-    return f"not a regular file ({next((word for test, word in kinds if test(mode)), 'unknown kind')})"
+    return f"{NOT_REGULAR} ({next((word for test, word in kinds if test(mode)), 'unknown kind')})"
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

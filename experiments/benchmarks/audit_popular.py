@@ -3,8 +3,9 @@
     python -m experiments.benchmarks.audit_popular [--half …] [--cache FOLDER] [--read N]
 
 The wheels in `audit_popular.toml` are pinned by sha256, fetched through pip, and audited as they unpack, licences,
-RECORD and compiled parts with them. Eleven sets of nine: rules were fixed on `development`, then on what was false in
-`frozen` to `fifth`, each once it was measured. `sixth` to `tenth` were named before they were measured, once.
+RECORD and compiled parts with them; those of `twelfth` are source distributions with their tests. Rules were fixed on
+`development`, then on what was false in `frozen` to `fifth`, each once it was measured. `sixth` and those after it were
+named before they were measured, once.
 `--read` prints so many findings of medium severity and above with their surroundings, chosen by the digest of their
 fingerprints, for a person to judge.
 """
@@ -12,6 +13,7 @@ fingerprints, for a person to judge.
 from __future__ import annotations
 
 import hashlib
+import tarfile
 import tomllib
 import zipfile
 from collections import Counter
@@ -54,11 +56,16 @@ def main() -> None:
 
 
 def unpacked(package: Package, folder: Path) -> Path:
-    """Return the folder that a pinned wheel unpacks to, made where it is not there."""
+    """Return the folder that a pinned wheel or source distribution unpacks to, made where it is not there."""
     home = folder / "wheels" / package.label
     if not home.is_dir():
-        with zipfile.ZipFile(fetch(package, folder)) as archive:
-            archive.extractall(home)
+        found = fetch(package, folder)
+        if found.name.endswith(".whl"):
+            with zipfile.ZipFile(found) as wheel:
+                wheel.extractall(home)
+        else:
+            with tarfile.open(found) as source:
+                source.extractall(home, filter="data")
     return home
 
 

@@ -235,7 +235,8 @@ class TaintFlow:
             gained = self._arguments(node, function)
             _give(node.func.value, gained, function)
             if node.func.attr in WRITING:
-                self._arrive(node, name, "write", gained | self._labels(node.func.value, function), function)
+                place = self._labels(node.func.value, function)  # the text that is written may name any place
+                self._arrive(node, name, "write", place | (gained - {STARTUP_NAME}), function)
                 if gained & _FOREIGN:
                     self._drop(self._place_of(node.func.value, function), function)
         elif isinstance(node.func, ast.Attribute) and node.func.attr in _MOVING:

@@ -17,6 +17,13 @@ def is_test_file(reading: Reading) -> bool:
     It imports a test framework, or most of the tests assert something, since pytest collects them by their names
     alone. The file's name is not used. Handlers and servers beside tests belong to them.
     """
+    known = reading.shared.get(__name__)
+    if not isinstance(known, bool):
+        known = reading.shared[__name__] = _holds_tests(reading)
+    return known
+
+
+def _holds_tests(reading: Reading) -> bool:
     functions: list[FunctionNode] = [
         *reading.nodes_of(ast.FunctionDef),
         *reading.nodes_of(ast.AsyncFunctionDef),

@@ -23,7 +23,8 @@ class Rule:
 
     `remediation` is one line on what to do; without it, the explanation says so. `bad` and `good` are
     short examples of code that the rule reports and of the same thing done right. `claimed_safe`
-    means that a comment next to it that claims safety is false.
+    means that a comment next to it that claims safety is false. `tested` means that tests contain
+    what the rule reports to show that something refuses it; an audit rates it as low there.
     """
 
     id: str
@@ -38,6 +39,7 @@ class Rule:
     claimed_safe: bool = False
     weight: float | None = None  # ranking weight of a rule without a row in `codeguard.weights`
     remediation: str = ""
+    tested: bool = False
 
     @property
     def advice(self) -> str:

@@ -155,7 +155,18 @@ def _lines(text: str) -> Iterator[str]:
 def _windows(line: str) -> Iterator[str]:
     """Yield a line in overlapping parts, in which patterns with gaps are fast."""
     for at in range(0, max(1, len(line) - _OVERLAP), _WINDOW - _OVERLAP):
-        yield line[at : at + _WINDOW]
+        window = line[at : at + _WINDOW]
+        if len(line) <= _WINDOW or may_speak(window):
+            yield window
+
+
+# Three words in a row, another script, or an image: entries of a lock file have none of these.
+_SPEAKS = lazy(r"(?:[A-Za-z'\u2019]{1,20}[^\w\s]? [^\w\s]?){2}[A-Za-z'\u2019]|[^\x00-\x7f]|!\[")
+
+
+def may_speak(text: str) -> bool:
+    """Return whether a part of a long text may be a sentence, and not only keys, versions, addresses and digests."""
+    return _SPEAKS.search(text) is not None
 
 
 _BEGINS = lazy(

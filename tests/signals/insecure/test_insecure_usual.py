@@ -52,7 +52,7 @@ CASES = {
     ),
     "whoever gives the command says whether there is a shell": (
         "import subprocess\ndef run(args, shell):\n    subprocess.run(args, shell=shell)\n",
-        "import subprocess\ndef run(args, shell):\n    subprocess.run(args, shell=True)\n",
+        "import subprocess\ndef run(args, shell):\n    subprocess.run('sh ' + args, shell=True)\n",
     ),
     "a pattern is searched in what came": (
         "def find(stream, patterns):\n    return [item.search(stream.recv(9)) for item in patterns]\n",

@@ -550,8 +550,8 @@ CASES = [
     (
         "command-injection",
         "a.py",
-        "import pexpect\ndef f(path):\n    return pexpect.spawn(path)\n",
-        "import pexpect\ndef f(path, given):\n    return pexpect.spawn(path, args=given)\n",
+        "import pexpect\ndef f(path):\n    return pexpect.spawn('less ' + path)\n",
+        "import pexpect\ndef f(path, given):\n    return pexpect.spawn('less ' + path, args=given)\n",
     ),
     ("xpath-injection", "a.py", FOUND.format("f\"user[@name='{name}']\""), FOUND.format('"ns:" + name')),
     (

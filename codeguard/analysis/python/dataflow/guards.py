@@ -244,9 +244,13 @@ def _called(test: ast.Call, holds: bool, state: State, engine: Evaluator, depth:
         for index, uses in checked:
             if index < len(arguments):
                 yield arguments[index], uses
-    elif holds and name in GUARDS:
+        return
+    if not holds:
+        return
+    arguments += [engine.value(keyword.value, state) for keyword in test.keywords if keyword.arg]
+    if name in GUARDS:
         yield from ((value, GUARDS[name]) for value in arguments[:1])
-    elif holds and GUARD_NAME.search(last):
+    elif GUARD_NAME.search(last):
         yield from ((value, frozenset({CLAIMED})) for value in arguments)
 
 

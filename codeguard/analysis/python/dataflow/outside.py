@@ -60,6 +60,10 @@ _SERVES = lazy(
     r"|comment|avatar|attachment)s?$"
     r"|^(?:upload|serve)_(?:\w+_)?(?:file|avatar|image|document|attachment|picture|photo)$"
 )
+_CERTAIN = lazy(
+    r"^(?:user_?(?:input|supplied\w*|controlled\w*)|(?:untrusted|tainted|attacker)(?:_\w+)?)$", re.IGNORECASE
+)
+_CONSTRUCTORS = ("__init__", "__new__")
 # Names for parts of the program itself, whatever the docstring says.
 _OWN = lazy(
     r"^(?:self|cls|db|conn(?:ection)?|cur(?:sor)?|session|engine|client|config|cfg|settings|logger|log|app"
@@ -108,6 +112,9 @@ def from_outside(function: FunctionNode) -> frozenset[str]:
     ]
     if not listed:
         return frozenset()
-    found = {name for name in listed if _NAMES.match(name)}
+    # The name that an object is constructed with (`username`, `callback_url`) is the program's own to log in or be
+    # reached with.
+    by_name = _CERTAIN if function.name in _CONSTRUCTORS else _NAMES
+    found = {name for name in listed if by_name.match(name)}
     found.update(name for name in _said_of(function, listed) if not _OWN.match(name))
     return frozenset(found)

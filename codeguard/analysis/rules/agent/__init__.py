@@ -12,21 +12,31 @@ from typing import ClassVar
 
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.rules.agent.links import links
-from codeguard.analysis.rules.agent.prose import frames, instructs, is_for_assistants, orders
+from codeguard.analysis.rules.agent.prose import (
+    for_people,
+    frames,
+    instructs,
+    is_for_assistants,
+    names_an_assistant,
+    orders,
+)
 from codeguard.analysis.rules.agent.settings import settings
 from codeguard.analysis.rules.base import Context, Match, Rule, rules_of
 from codeguard.corpus.patterns import lazy
 
 PROSE = frozenset({"markdown", "rst", "text"})
+_MANUALS = frozenset(
+    {"rst"}
+)  # manuals tell people what to do; assistants are instructed in Markdown or plain text
 # Keys of texts and commands in settings, servers and tools of assistants.
 _SETTINGS = lazy(
-    r"[\"']?\b(?:mcpServers|hooks|permissions|inputSchema|(?:custom|system)?_?(?:instructions|prompt|message)|tools)"
+    r"(?<![\w-])[\"']?(?:mcpServers|hooks|permissions|inputSchema|(?:custom|system)?_?(?:instructions|prompt|message)|tools)"
     r"\b[\"']?\s{0,9}:",
     re.IGNORECASE,
 )
 # How settings begin in JSON, YAML and TOML: prose with such a word before a colon holds none.
 _BEGINS_KEYED = lazy(
-    r"\ufeff?\s{0,200}(?:[ \t]{0,40}(?:#|//)[^\n]{0,1000}\n\s{0,200}){0,100}"
+    r"\ufeff?\s{0,200}(?:(?:#|//)[^\n]{0,1000}\n\s{0,200}){0,100}"
     r"(?:---|[{\[]|- |[\w.\"'-]{1,60}[ \t]{0,20}[:=](?:\s|\Z))"
 )
 _READ = (SegmentKind.PROSE, SegmentKind.COMMENT, SegmentKind.DOCSTRING)
@@ -43,10 +53,12 @@ class AgentSignal:
     def inspect(self, reading: Reading, context: Context) -> Iterator[Match]:
         """Yield instructions, granted permissions and misleading links."""
         guides, prose = False, reading.language in PROSE
+        named: bool | None = None
         if prose:
             yield from settings(reading.text)
             yield from links(reading.text)
             guides = is_for_assistants(reading.text)
+        manual = reading.language in _MANUALS and not guides
         # A README instructs its human readers, not a model.
         if guides or not prose or (_BEGINS_KEYED.match(reading.text) and _SETTINGS.search(reading.text)):
             yield from frames(reading, prose=prose)
@@ -54,9 +66,12 @@ class AgentSignal:
             if segment.kind is SegmentKind.PROSE and (guides or instructs(segment.text)):
                 yield Match("instructions", segment.start, segment.end, "instructs an assistant")
             if segment.kind in _READ:
-                yield from orders(
+                said = orders(
                     segment.text, segment.start, segment.end, prose=segment.kind is SegmentKind.PROSE
                 )
+                if manual and named is None:
+                    named = names_an_assistant(reading.text)
+                yield from map(for_people, said) if manual and not named else said
 
 
 SIGNAL = AgentSignal()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from codeguard.analysis import Reading, SegmentKind
@@ -65,6 +66,10 @@ _ADDRESSED = lazy(
     r"|sprachmodell|ассистент|модел|нейросет|助手|模型|智能体|アシスタント|エージェント|モデル",
     re.IGNORECASE,
 )
+_OF_USER = lazy(
+    r"\b(?:the|your) user(?:'s)?\b(?! (?:account|directory|dir|folder|name|id|interface|guide|manual)\b)",
+    re.IGNORECASE,
+)
 _SHOWN = 120
 
 
@@ -83,6 +88,20 @@ def orders(text: str, start: int, end: int, *, prose: bool) -> Iterator[Match]:
             severity = Severity.LOW  # comments describe code that hides, sends or loads something
         end_shown = min(end, found.start + 80)
         yield Match(found.order.rule, found.start, end_shown, found.reason, severity, confidence)
+
+
+# What a person may be told to do to harm themselves; the other rules are about what an agent does.
+_OF_PEOPLE = frozenset({"runs-download"})
+
+
+def names_an_assistant(text: str) -> bool:
+    """Return whether a text names an assistant, an agent or a model anywhere, or speaks of its user."""
+    return _ADDRESSED.search(text) is not None or _OF_USER.search(text) is not None
+
+
+def for_people(match: Match) -> Match:
+    """Return an instruction in a text that names no assistant, with low severity unless it may harm a person."""
+    return match if match.rule in _OF_PEOPLE else replace(match, severity=Severity.LOW)
 
 
 def frames(reading: Reading, *, prose: bool) -> Iterator[Match]:

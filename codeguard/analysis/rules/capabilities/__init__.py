@@ -115,6 +115,8 @@ def _graded(reading: Reading, found: Iterable[Match]) -> Iterator[Match]:
     """Yield commands with their severity: low for well-known installers, lower in documentation."""
     in_text = reading.language in PROSE or IN_PROSE in reading.shared
     for match in found:
+        if match.rule == "persistence" and _sets_up(reading.text, match.start):
+            match = replace(match, severity=Severity.LOW)
         if match.rule == "destroys" and reading.language == "markdown":
             match = replace(match, severity=Severity.LOW)  # a text about such commands
         if match.rule != "download-and-run":
@@ -135,6 +137,21 @@ def _graded(reading: Reading, found: Iterable[Match]) -> Iterator[Match]:
             yield match
 
 
+def _sets_up(text: str, place: int) -> bool:
+    """Return whether the command before a place only writes variables, aliases or nothing: `echo "export A=b" >>`."""
+    line = text[text.rfind("\n", 0, place) + 1 : place]
+    return _SETTINGS_OF_SHELL.match(line) is not None
+
+
+# Variables that say which programs are started, or run something by themselves, are left out.
+_SETTINGS_OF_SHELL = lazy(
+    r"[\s$]{0,40}(?:echo|printf)\s{1,4}(?:-e\s{1,4})?(?P<quote>[\"'])"
+    r"(?:(?:export\s{1,3})?"
+    r"(?!LD_|DYLD_|PROMPT_COMMAND|BASH_ENV|ENV\b|PS\d|PYTHONSTARTUP|PERL5|NODE_OPTIONS|GIT_|EDITOR|PAGER)"
+    r"[A-Z][A-Z0-9_]{1,40}=(?:(?!\$\(|`|(?P=quote)|[;|&]).){0,300}"
+    r"|alias\s{1,3}(?P<name>[\w-]{1,20})=[\"']?(?P=name)(?: -[\w-]{1,10}){0,3}[\"']?"
+    r"|)(?P=quote)\s{0,4}\Z"
+)
 PROSE = frozenset({"markdown", "rst", "text"})
 _SCRIPTS = lazy(r"\"scripts\"\s{0,5}:\s{0,5}\{")
 _INSTALL_SCRIPT = lazy(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from codeguard.analysis import Reading
 from codeguard.analysis.python.capabilities import (
@@ -59,10 +60,15 @@ _RELOADING = frozenset({"pickle.loads", "dill.loads", "cloudpickle.loads"})
 def threats(reading: Reading) -> Iterator[Match]:
     """Yield threats that the syntax shows."""
     sockets: dict[ast.AST | None, set[str]] = {}
+    at_import = None  # one place is enough to see that the file is a script
     for node in reading.nodes:
         kind = type(node)
         if kind is ast.Call:
-            yield from _call(reading, node, sockets)  # type: ignore[arg-type]
+            for found in _call(reading, node, sockets):  # type: ignore[arg-type]
+                if found.rule == "import-effect":
+                    severity = Severity.LOW if at_import or _is_script(reading) else None
+                    at_import = found = replace(found, severity=severity)
+                yield found
         elif kind is ast.Assign:
             yield from _assigned(reading, node)  # type: ignore[arg-type]
         elif kind in _FUNCTIONS:
@@ -166,6 +172,17 @@ def _at_import(reading: Reading, node: ast.Call, name: str) -> Iterator[Match]:
         kind = "network" if name in SENDING else "process"
         start, end = reading.place(node)
         yield Match("import-effect", start, end, f"{name} runs as soon as the file is imported ({kind})")
+
+
+_OF_SCRIPTS = frozenset({"input", "sys.exit", "argparse.ArgumentParser.parse_args", "getpass.getpass"})
+
+
+def _is_script(reading: Reading) -> bool:
+    """Return whether a file asks, reads arguments or ends the process outside of functions: nobody imports it."""
+    return any(
+        reading.names.called(node) in _OF_SCRIPTS and _runs_at_import(reading, node)
+        for node in reading.nodes_of(ast.Call)
+    )
 
 
 def _runs_at_import(reading: Reading, node: ast.AST) -> bool:

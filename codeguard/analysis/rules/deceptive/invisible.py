@@ -199,7 +199,8 @@ def _called_for(char: str, before: str, after: str) -> bool:
         return "\u1780" <= before <= "\u17ff"
     if char == "\u200b":
         return not _latin(before) and not _latin(after) and not (before + after).isascii()
-    return False
+    # A byte of a character of another encoding, read as Latin-1.
+    return char == _SOFT_HYPHEN and all("\u00a1" <= one <= "\u00ff" for one in (before, after))
 
 
 def _joins(char: str, before: str, after: str) -> bool:

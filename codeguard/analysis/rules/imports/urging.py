@@ -90,6 +90,8 @@ def installs(text: str) -> Iterator[Install]:
                 break  # prose after the command
             packages.append(name)
         found = "" if source is None else next(part for part in source.groups() if part)
+        if "--no-index" in rest and "://" not in found:
+            found = ""  # from a folder, which the same job has filled
         yield Install(match.start(), match.end(), match.group("npm") is not None, tuple(packages[:6]), found)
 
 

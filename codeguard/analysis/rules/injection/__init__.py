@@ -15,7 +15,7 @@ from codeguard.analysis.rules.injection.address import speaks
 from codeguard.analysis.rules.injection.features import sequence, tokens_of
 from codeguard.analysis.rules.injection.gate import may_order
 from codeguard.analysis.rules.injection.model import NOTHING, Limits, load_model
-from codeguard.analysis.text.orders import is_translation, orders_in, read_orders
+from codeguard.analysis.text.orders import is_translation, may_speak, orders_in, read_orders
 from codeguard.analysis.text.unmasking import split_name, unmasked
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import ParseBoundError, parse
@@ -86,6 +86,7 @@ def _joined(text: str, run: list[Segment]) -> Iterator[Segment]:
 
 WORDS = 30
 _ALONE = 6  # minimum words of a sentence that is also examined alone
+_LONG = 2_000  # characters of a text in which parts without a sentence are left out
 PIECE = 16_000  # characters unmasked at a time
 _OVERLAP = 400
 
@@ -305,7 +306,10 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
             if not may_order(shown.text, tokens_of(shown.text)):
                 continue
             model = load_model()  # here and below, imports are late because few texts get this far
+            long = len(shown.text) > _LONG
             for window in windows(shown.text):
+                if long and not may_speak(window):
+                    continue
                 score = model.score(window, model.limits[kind])
                 if shown.masks:
                     hidden = max(hidden, (score, window, shown.masks))
@@ -335,9 +339,12 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
     if rule is INSTRUCTION and not secret and described and not {"override", "instruction"} <= _named(text):
         rule = POSSIBLE  # "The system instructions that the assistant uses." describes the code's subject
     if rule is LIKELY and (
-        not _asks(text, segment.kind) or _is_error_message(reading, segment) or _is_code(text)
+        segment.kind is SegmentKind.DOCSTRING
+        or not _asks(text, segment.kind)
+        or _is_error_message(reading, segment)
+        or _is_code(text)
     ):
-        rule = POSSIBLE  # describes code, reports an error to people, or shows a call
+        rule = POSSIBLE  # describes code in the imperative, reports an error to people, or shows a call
     if not secret and not speaks(text, segment.kind):
         rule = POSSIBLE
     asked = segment.text if segment.text.count(" ") < WORDS else text

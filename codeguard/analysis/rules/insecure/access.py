@@ -119,7 +119,7 @@ def _swallowed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield NodeMatch(node, "where the certificate is not good, the program goes on without one")
     elif (
         _goes_on(node)
-        and not _refuses_after(function)
+        and not _refuses_after(view, node, function)
         and (((broad or _refusal(view, node)) and _checks(view, node)) or _protects(view, node))
     ):
         yield NodeMatch(node, "where the check fails with an error, the program goes on")
@@ -131,9 +131,19 @@ _FALLS_BACK = lazy(
 _OF_LOOKUPS = frozenset({"ImportError", "ModuleNotFoundError", "IndexError", "StopIteration"})
 
 
-def _refuses_after(function: FunctionNode) -> bool:
-    """Return whether a function denies access if it reaches its end."""
+def _refuses_after(view: View, node: ast.ExceptHandler, function: FunctionNode) -> bool:
+    """Return whether a function denies access if it reaches its end, or in the statements after the handler."""
     last = function.body[-1]
+    around = view.parent(node)
+    holder = view.parent(around) if around is not None else None
+    beside = getattr(holder, "body", [])
+    after = beside[beside.index(around) + 1 :] if around in beside else []
+    if any(
+        isinstance(part, ast.Raise) and part.exc is not None and _DENIALS.search(ast.unparse(part.exc)[:200])
+        for statement in after
+        for part in ast.walk(statement)
+    ):
+        return True
     value = last.value if isinstance(last, ast.Return) else None
     return isinstance(last, ast.Raise) or (isinstance(value, ast.Constant) and value.value is False)
 

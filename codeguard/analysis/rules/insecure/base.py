@@ -17,6 +17,7 @@ from codeguard.analysis.python.literal_text import Writer
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import Rule
+from codeguard.corpus.patterns import lazy
 from codeguard.models import Confidence, Severity
 
 _SHOWN = 60  # characters of a part that are shown
@@ -182,12 +183,15 @@ def arrived(check: Check, view: View, hit: Hit) -> Iterator[NodeMatch]:
         return
     if graded is not None and check.is_usual is not None and check.is_usual(view, hit, origin):
         graded = Severity.LOW, Confidence.LOW
+    if graded is not None and origin.reach is Reach.LOCAL and _OWN_USER.match(origin.what):
+        graded = min(graded[0], Severity.LOW), Confidence.LOW  # an option that the program's own user gives
     if graded is not None and hit.sink.wording is not None and origin.reach is Reach.CALLER:
         graded = graded[0], Confidence.LOW  # it is composed here and possibly run elsewhere
     if graded is not None and origin.tag in check.also:
-        if (check.rule.id, origin.what) in view.told:
+        read = origin.what.partition("[")[0]  # the columns of one row
+        if (check.rule.id, read) in view.told:
             graded = Severity.LOW, Confidence.LOW  # one place is enough to find its origin
-        view.told.add((check.rule.id, origin.what))
+        view.told.add((check.rule.id, read))
     if graded is not None:
         reason = f"{describe(origin)} {_where(view, hit)}"
         sure = view.flow.source(hit.value, hit.sink.use, believing=True, tags=told)
@@ -195,6 +199,9 @@ def arrived(check: Check, view: View, hit: Hit) -> Iterator[NodeMatch]:
             graded = (None if sure is None else grade(check, sure)) or (Severity.LOW, Confidence.LOW)
             reason += ", by way of a function of another file whose name says that it checks or cleans"
         yield NodeMatch(hit.call, reason, *graded)
+
+
+_OWN_USER = lazy(r"argparse\.|optparse\.")
 
 
 def _where(view: View, hit: Hit) -> str:

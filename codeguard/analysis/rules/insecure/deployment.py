@@ -190,7 +190,11 @@ def _cors_setting(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 def _autoescape(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Call)
-    if view.argument(node, "autoescape") is None and not any(item.arg is None for item in node.keywords):
+    left_open = any(
+        isinstance(item, ast.Constant) and item.value is ... for item in node.args
+    )  # in documentation
+    given = any(item.arg is None for item in node.keywords)
+    if view.argument(node, "autoescape") is None and not given and not left_open:
         other = view.has(*_OTHER_TEXT) and not view.has(".html", "</", "text/html")
         yield NodeMatch(
             node, "values are put into pages without escaping", Severity.LOW if other else Severity.MEDIUM

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from codeguard.analysis.python.dataflow.sinks import Sink
-from codeguard.analysis.python.dataflow.values import Reach, Use
+from codeguard.analysis.python.dataflow.sinks import Hit, Sink
+from codeguard.analysis.python.dataflow.values import Origin, Reach, Use
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.handlers import is_kept_upload
 from codeguard.analysis.rules.insecure.sessions import settings
 from codeguard.models import Severity
@@ -35,13 +35,26 @@ def _yaml(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         elsewhere = loader is not None and not resolved.startswith(("yaml.", ":"))  # unknown in this file
         full = resolved.endswith("FullLoader")
         severity = Severity.LOW if elsewhere else Severity.MEDIUM if full else None
-        yield NodeMatch(node, f"{name} with {resolved or 'no loader'} makes objects of any class", severity)
+        loaded = f"{name} with {resolved or 'no loader'}"
+        what = (
+            "in releases of PyYAML before 5.4 makes objects of any class"
+            if full
+            else "makes objects of any class"
+        )
+        yield NodeMatch(node, f"{loaded} {what}", severity)
     elif name == "ruamel.yaml.YAML":
         if view.constant(node, "typ", default="rt") == "unsafe":
             yield NodeMatch(node, "typ='unsafe' makes objects of any class")
     else:
-        full = name.endswith("full_load")  # only releases before 5.4
-        yield NodeMatch(node, f"{name} makes objects of any class", Severity.MEDIUM if full else None)
+        full = name.endswith("full_load")
+        what = (
+            "releases of PyYAML before 5.4 make objects of any class"
+            if full
+            else "makes objects of any class"
+        )
+        yield NodeMatch(
+            node, f"{name}: {what}" if full else f"{name} {what}", Severity.MEDIUM if full else None
+        )
 
 
 _FILES = names(
@@ -80,6 +93,35 @@ def _setting(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
                 yield NodeMatch(node, "anyone who can write to the broker runs code in the worker")
         elif setting in ("SESSION_SERIALIZER", "SERIALIZER") and "pickle" in str(given).lower():
             yield NodeMatch(node, "anyone who knows the key, or can write to the store, runs code")
+
+
+def _is_authenticated(view: View, hit: Hit, origin: Origin) -> bool:
+    """Return whether data is only loaded where a code over it was compared: `if same(mac, hmac.new(…).digest()):`."""
+    child: ast.AST = hit.call
+    at = view.parent(child)
+    while at is not None and not isinstance(child, FUNCTIONS):
+        if isinstance(at, ast.If) and child in at.body and _compares_code(view, at.test):
+            return True
+        body = getattr(at, "body", None)
+        for earlier in body[: body.index(child)] if isinstance(body, list) and child in body else ():
+            leaves = isinstance(earlier, ast.If) and isinstance(earlier.body[-1], ast.Raise | ast.Return)
+            if leaves and _compares_code(view, earlier.test):
+                return True
+        child, at = at, view.parent(at)
+    return False
+
+
+def _compares_code(view: View, test: ast.expr) -> bool:
+    """Return whether a condition compares a message authentication code that the file computes."""
+    waiting = [test]
+    for part in ast.walk(test):
+        if isinstance(part, ast.Name):
+            waiting += view.names.values_of(part)
+    return any(
+        isinstance(part, ast.Call) and view.names.called(part).startswith(("hmac.new", "hmac.digest"))
+        for item in waiting
+        for part in ast.walk(item)
+    )
 
 
 def _derived(view: View, name: str) -> bool:
@@ -130,6 +172,7 @@ CHECKS = (
             ),
         ),
         grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),
+        is_usual=_is_authenticated,
     ),
     Check(
         _RULES["unpickled-file"],

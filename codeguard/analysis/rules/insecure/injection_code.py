@@ -65,7 +65,7 @@ def _runs_file(view: View, hit: Hit, origin: Origin) -> bool:
 
 
 def _reads_beside_itself(view: View, node: ast.expr) -> bool:
-    """Return whether what is read is a file that comes with the module: its path is built from `__file__`."""
+    """Return whether what is read comes with the module: its path is built from `__file__`, or written in full."""
     waiting: list[ast.expr] = [node]
     for part in ast.walk(node):
         if isinstance(part, ast.Name):
@@ -78,7 +78,19 @@ def _reads_beside_itself(view: View, node: ast.expr) -> bool:
         and view.names.called(part) in ("open", "io.open", "codecs.open")
         and part.args
     ]
-    return bool(opened) and all(of_own_folder(view, part.args[0]) for part in opened)
+    return bool(opened) and all(
+        of_own_folder(view, part.args[0]) or _is_own_module(view.names.text(part.args[0])) for part in opened
+    )
+
+
+def _is_own_module(path: str | None) -> bool:
+    """Return whether a written path names a Python file relative to the working directory: `../pkg/version.py`."""
+    return (
+        path is not None
+        and path.endswith(".py")
+        and not path.startswith(("/", "~", "\\"))
+        and ":" not in path
+    )
 
 
 def _runs_elsewhere(view: View, hit: Hit, origin: Origin) -> bool:

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from codeguard.analysis.python.dataflow.outside import SAID
 from codeguard.analysis.python.dataflow.sinks import Hit, Sink
 from codeguard.analysis.python.dataflow.tables import SETTING, STORED
 from codeguard.analysis.python.dataflow.values import Origin, Reach, Use
@@ -98,8 +99,10 @@ def _in_shell(names: Names, call: ast.Call, name: str) -> bool:
 
 
 def _hands_on(view: View, hit: Hit, origin: Origin) -> bool:
-    """Return whether the caller also decides about the shell: `Popen(args, shell=shell)`."""
+    """Return whether the caller decides all of it: `Popen(args, shell=shell)`, or a runner of whole commands."""
     assert isinstance(hit.call, ast.Call)
+    if origin.reach is Reach.CALLER and origin.tag != SAID and not hit.value.built:
+        return True
     shell = _keyword(hit.call, "shell")
     return isinstance(shell, ast.Name) and shell.id in parameters_of(view.function_of(hit.call))
 
@@ -129,6 +132,13 @@ def _command(names: Names, call: ast.Call) -> list[ast.expr]:
         values = names.values_of(argument)
         argument = values[-1] if values else argument
     return argument.elts if isinstance(argument, ast.List | ast.Tuple) else []
+
+
+def _is_list(names: Names, call: ast.Call) -> bool:
+    """Return whether a command is a list of arguments, or put together from one: `command + [path]`."""
+    given = call.args[0] if call.args else None
+    parts = [given.left, given.right] if isinstance(given, ast.BinOp) else []
+    return bool(_command(names, call)) or any(isinstance(part, ast.List | ast.Tuple) for part in parts)
 
 
 def _option(names: Names, call: ast.Call, name: str) -> bool:
@@ -258,7 +268,7 @@ CHECKS = (
                 Use.SHELL,
                 methods=names("exec_command exec_run run_cmd run_ps"),
                 needs_built=True,
-                accepts=lambda names, call, name: not _command(names, call),
+                accepts=lambda names, call, name: not _is_list(names, call),
             ),
         ),
         grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),

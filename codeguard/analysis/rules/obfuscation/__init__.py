@@ -327,7 +327,11 @@ def _is_built(reading: Reading, node: ast.expr) -> bool:
 
 
 def _lambdas(reading: Reading, node: ast.AST, depth: dict[ast.AST, int]) -> Iterator[Match]:
+    assert isinstance(node, ast.Lambda)
     at = reading.parents.get(node)
+    defaults = isinstance(at, ast.Call) and reading.names.called(at) == "collections.defaultdict"
+    if defaults and not node.args.args:
+        return  # the default of a table of several dimensions
     while at is not None and not isinstance(at, ast.stmt | ast.Lambda):
         at = reading.parents.get(at)
     depth[node] = depth.get(at, 0) + 1 if isinstance(at, ast.Lambda) else 1
