@@ -21,6 +21,10 @@ from codeguard.sandbox import Level
 from codeguard.trust.acceptances import load_acceptances
 from codeguard.workers.tasks import Shared
 
+# Up to so many functions, those of one name go to one worker, which then runs their trusted namesake once. Of more,
+# each worker runs most trusted functions anyway, and each file would be sent many times.
+BY_NAME = 512
+
 
 class Judge:
     """Checks the untrusted files of an index.
@@ -58,6 +62,8 @@ class Judge:
         subjects = [
             (chunk, file) for file in self._files(missing) for chunk in filter(self._checked, file.chunks)
         ]
+        if len(subjects) <= BY_NAME:
+            subjects.sort(key=lambda subject: subject[0].symbol.rpartition(".")[2])
         return self._workspace.reports().prepare(
             subjects,
             lambda done, total: self._progress("checks", done, total),

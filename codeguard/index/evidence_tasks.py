@@ -35,9 +35,6 @@ from codeguard.workers.tasks import CHECKING_S, MEMORY, NO_BOUNDS, Answer, Bound
 CHECKS_A_TASK = 16
 FILES_KEPT = CHECKS_A_TASK  # as many as one task has at most
 FILES_A_WORKER = 16  # changed files for which it pays to start a process early
-# Of so few functions those of a name are checked by one worker, which then runs their trusted namesake once. Of
-# more, each worker runs most trusted functions anyway, and each file would be sent many times.
-SORTED = 512
 FIRST_CHECKS = (1, 1, 2, 2, 4, 4, 8, 8)  # in the first tasks, so that the user soon sees an estimate
 KNOWN_PREFIX = 16  # hex digits of a check's key that tell a worker that its result is cached
 CHECKING = Bounds(CHECKING_S, 300.0)  # per function; the sandbox has its own limits
@@ -190,8 +187,6 @@ class Checks:
         """Yield each function with its answer, in order; `again` also runs known ones."""
         if not subjects:
             return
-        if len(subjects) <= SORTED:
-            subjects = sorted(subjects, key=lambda subject: subject[0].symbol.rpartition(".")[2])
         parts = list(_parts(subjects))
         texts: dict[int, str] = {}
         batches = ([_asked(part, again, texts)] for part in parts)
