@@ -58,7 +58,6 @@ def serious(name: str, text: str) -> set[str]:
 @pytest.mark.parametrize(
     ("rule", "name", "told", "quiet"),
     [
-        ("capabilities.unpickles-command", "a.py", f"import os{GADGET}", f"import os\n{TESTS}{GADGET}"),
         ("secrets.private-key", "a.py", f'KEY = """{KEY}"""\n', f'{TESTS}\nKEY = """{KEY}"""\n'),
         ("obfuscation.nested-lambdas", "a.py", f"x = {NESTED.format('run')}\n",
          f"from collections import defaultdict\nx = {NESTED.format('defaultdict')}\n"),
@@ -98,6 +97,10 @@ def serious(name: str, text: str) -> set[str]:
 def test_what_a_context_takes_the_severity_of(rule: str, name: str, told: str, quiet: str) -> None:
     assert rule in serious(name, told)
     assert rule not in serious(name, quiet)
+
+
+def test_an_added_test_does_not_hide_an_object_that_runs_a_command() -> None:
+    assert "capabilities.unpickles-command" in serious("a.py", f"import os\n{TESTS}{GADGET}")
 
 
 def test_one_statement_that_runs_at_import_stands_for_the_others() -> None:
