@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +30,7 @@ from codeguard.audit.rules import OWN_RULES
 from codeguard.corpus.chunking import chunk_file
 from codeguard.corpus.discovery import FoundFile, read_file
 from codeguard.errors import CorpusError
-from codeguard.models import NOT_FULLY_READ, Chunk, ChunkKind, Severity, SourceFile
+from codeguard.models import Chunk, ChunkKind, Severity, SourceFile
 from codeguard.workers.garbage_collection import Collector
 
 FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
@@ -74,8 +73,6 @@ class Inspected:
 PRIVATE_KEY = "secrets.private-key"
 SHOWN_COPIES = 3
 _KEY_FILES = (".pem", ".key")
-_UNREAD = f"{AUDIT}.{NOT_FULLY_READ}"
-_IN_LINE = re.compile(r" \(line \d+\)$")
 
 
 class Inspector:
@@ -198,8 +195,8 @@ def own_modules(findings: Iterable[Finding], names: Iterable[str]) -> list[Findi
 def told_once(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings, with low severity where an open one before says the same of the same text.
 
-    That is a copy of a section, as a package's metadata hold its readme, one of several private keys that lie in a
-    folder, and a bound that several files meet. The first one says where the others are.
+    That is a copy of a section, as a package's metadata hold its readme, and one of several private keys that lie in
+    a folder. The first one says where the others are.
     """
     groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
     ordered = sorted(
@@ -211,8 +208,6 @@ def told_once(findings: Sequence[Finding]) -> list[Finding]:
             continue
         if item.rule == PRIVATE_KEY and item.path.endswith(_KEY_FILES):
             groups[item.rule, str(PurePosixPath(item.path).parent)].append(index)
-        elif item.rule == _UNREAD:
-            groups[item.rule, item.severity.name, _IN_LINE.sub("", item.reason)].append(index)
         elif item.digest and item.text_digest:
             groups[item.rule, item.digest, item.text_digest].append(index)
     result = list(findings)

@@ -132,18 +132,6 @@ def test_a_folder_of_tests_takes_nothing_but_keys(tmp_path: Path) -> None:
     assert any(item.rule == "insecure.command-injection" for item in report.failing(Severity.MEDIUM))
 
 
-def test_a_bound_that_several_files_meet_is_told_once(tmp_path: Path) -> None:
-    # Chains of more than 40 calls are not followed.
-    for name in ("a.py", "b.py"):
-        chain = "".join(f".replace('{n}', '{name}')" for n in range(60))
-        (tmp_path / name).write_text(f"import os\ndef f(x):\n    y = x{chain}\n    os.system(y)\n")
-    found = audit([tmp_path], AuditOptions(behavior=False)).findings
-    unread = [item for item in found if item.rule == "audit.not-fully-read"]
-    serious = [item for item in unread if item.severity >= Severity.MEDIUM]
-    assert len(unread) == 2 * len(serious) > 0
-    assert all(item.path.endswith("a.py") and "b.py" in item.reason for item in serious)
-
-
 def test_bytes_of_another_encoding_hide_nothing() -> None:
     legacy = inspector().inspect(Source("a.conf", data=b"x = \xbe\xc8\xad\xb3\xe7\n")).findings
     assert not [
