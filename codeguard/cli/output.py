@@ -224,10 +224,7 @@ def _duration(seconds: float) -> str:
 
 
 class Progress:
-    """A bar with the remaining time on stderr, only if it is a terminal.
-
-    Signals and checks begin while vectors are still written; until those are done, only they are shown.
-    """
+    """A bar with the remaining time on stderr, only if it is a terminal."""
 
     def __init__(self) -> None:
         self._shown = sys.stderr.isatty()
@@ -239,15 +236,11 @@ class Progress:
         """Show the progress of a stage."""
         now = time.monotonic()
         if stage != self._stage:
-            if self._stage == "vectors" and not self._ended:
-                return
             self._stage, self._start, self._last, self._ended = stage, now, 0.0, False
         over = done >= total
-        if self._ended or (now - self._last < 0.1 and not over):
+        if not self._shown or self._ended or (now - self._last < 0.1 and not over):
             return
         self._last, self._ended = now, over
-        if not self._shown:
-            return
         # A line wider than the terminal could not be overwritten.
         shown = progress_line(stage, done, total, now - self._start)[: shutil.get_terminal_size().columns - 1]
         click.echo(f"\r\x1b[K{shown}" + ("\n" if over else ""), err=True, nl=False)

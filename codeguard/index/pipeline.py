@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -40,7 +39,7 @@ from codeguard.index.unchanged import forget, remember
 from codeguard.index.workspace import Stage, Workspace
 from codeguard.models import Chunk, Skipped, SourceFile
 from codeguard.trust import BUNDLE_NAME, MANIFEST_NAME
-from codeguard.workers.processes import Pool, default_workers
+from codeguard.workers.processes import default_workers
 
 FILES_A_BATCH = 64
 CHUNKS_A_BATCH = 256  # chunks that are embedded and written together
@@ -126,7 +125,7 @@ class Indexer:
 
     def __init__(self, workspace: Workspace, progress: Progress = lambda stage, done, total: None) -> None:
         self._workspace = workspace
-        self._progress = _one_at_a_time(progress)
+        self._progress = progress
         self._executor: Executor = default_workers()
 
     @property
@@ -203,7 +202,11 @@ class Indexer:
             self._catalog.set_meta(SECRETS, self._secrets_made())
             self._workspace.remember_embedding()
             self._workspace.reached(Stage.VECTORS)
-            judge, checked = self._with_checks(run)
+            self.repair(run)
+            self._restore_vectors(run)
+            self._workspace.reached(Stage.CHECKS)
+            judge = Judge(self._workspace, self._progress, executor)
+            checked = judge.run()
             run.notes.extend(judge.unfinished)
             convicted = judge.convicted()
             quarantined = self._quarantine(convicted if quarantine else (), run)
@@ -219,25 +222,6 @@ class Indexer:
         if not passing and not any(line.endswith(REPLACED) for line in report.warnings):
             remember(self._catalog, settings, paths, trust, untrust, quarantine, discovery, report)
         return report
-
-    def _with_checks(self, run: _Run) -> tuple[Judge, int]:
-        """Write the vectors and meanwhile run the checks, which other processes do; return how many ran."""
-
-        def check() -> tuple[Judge, int]:
-            judge = Judge(self._workspace, self._progress, self._executor)
-            return judge, judge.run()
-
-        with ThreadPoolExecutor(1, thread_name_prefix="checks") as beside:
-            checking = beside.submit(check)
-            try:
-                self.repair(run)
-                self._restore_vectors(run)
-                self._workspace.reached(Stage.CHECKS)
-                return checking.result()
-            except BaseException:
-                if not checking.done() and isinstance(self._executor, Pool):
-                    self._executor.abort()
-                raise
 
     def _found_in_store(self) -> StoreContents | None:
         """Return the existing content of a server's store if the catalog has just been created."""
@@ -476,17 +460,6 @@ class Indexer:
             seconds=seconds,
             warnings=(*([too_low] if too_low else []), *self._workspace.warnings),
         )
-
-
-def _one_at_a_time(progress: Progress) -> Progress:
-    """Return the same for calls from two threads."""
-    lock = threading.Lock()
-
-    def call(stage: str, done: int, total: int) -> None:
-        with lock:
-            progress(stage, done, total)
-
-    return call
 
 
 def _same(found: FoundFile, state: FileState) -> bool:

@@ -143,7 +143,7 @@ class Processes(Pool):
         if cancel_futures:
             with contextlib.suppress(queue.Empty):
                 while (item := self._tasks.get_nowait()) is not None:
-                    item.future.cancel()
+                    _cancel(item)
         for _ in self._threads:
             self._tasks.put(None)
         if wait:
@@ -171,9 +171,10 @@ class Processes(Pool):
     def next_item(self) -> _Item | None:
         """Wait for an item; return None if there will be no more, raise queue.Empty on timeout."""
         while (item := self._tasks.get(timeout=IDLE_S)) is not None:
-            if not self.aborted and item.future.set_running_or_notify_cancel():
+            if self.aborted:
+                _cancel(item)
+            elif item.future.set_running_or_notify_cancel():
                 return item
-            item.future.cancel()
         return None
 
     def start(self) -> _Worker:
@@ -189,6 +190,12 @@ class Processes(Pool):
         """End a worker."""
         worker.end(0.0 if self.aborted else patience_s)
         self._workers.discard(worker)
+
+
+def _cancel(item: _Item) -> None:
+    """Cancel a queued item and tell who waits for it, which `Future.cancel` alone does not."""
+    item.future.cancel()
+    item.future.set_running_or_notify_cancel()
 
 
 class _Slot:

@@ -44,17 +44,6 @@ def test_a_stage_that_ends_twice_is_one_line_and_a_pipe_sees_nothing(monkeypatch
         assert all(len(part) < 30 for part in re.split(r"[\r\n]", text.replace("\x1b[K", "")))
 
 
-def test_signals_wait_on_the_screen_until_the_vectors_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    stream = io.StringIO()
-    monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr("sys.stderr", stream)
-    bar = Progress()
-    for stage, done in (("vectors", 0), ("signals", 0), ("signals", 1), ("vectors", 2), ("signals", 2)):
-        bar(stage, done, 2)
-    lines = [line.rpartition("\r")[2] for line in stream.getvalue().rstrip("\n").split("\n")]
-    assert [line.removeprefix("\x1b[K").split()[0] for line in lines] == ["vectors", "signals"]
-
-
 def test_an_index_counts_what_is_done_one_by_one(tmp_path: Path) -> None:
     for number in range(6):
         code = f'def add_{number}(a, b):\n    """Add a, b and {number}."""\n    return a + b + {number}\n'

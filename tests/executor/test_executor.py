@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterable, Iterator
-from concurrent.futures import BrokenExecutor
+from concurrent.futures import BrokenExecutor, wait
 from pathlib import Path
 
 import pytest
@@ -158,7 +158,9 @@ def test_an_aborted_executor_ends_its_tasks(tmp_path: Path) -> None:
         future = send(executor, never, [os.fsencode(mark)], None, Bounds())
         while not mark.exists():
             assert not future.done()
+        queued = send(executor, never, [os.fsencode(mark)], None, Bounds())
         executor.abort()
+        assert wait([queued], 10).done  # another thread may be waiting for it
         with pytest.raises(BrokenExecutor):
             future.result()
         with pytest.raises(BrokenExecutor):  # rather than wait for processes that no longer come
