@@ -4,11 +4,11 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
+from lexical_settings import lexical_settings
 
 from codeguard.api import CodeGuard
 from codeguard.config import CATALOG, DefenseConfig, Settings
@@ -61,15 +61,7 @@ def corpus(tmp_path: Path) -> Path:
 
 
 def settings_of(corpus: Path, **changes: object) -> Settings:
-    made = Settings(
-        store=str(corpus.parent / "store"),
-        root=str(corpus),
-        embedding="lexical",
-        fixed_seed=b"x" * 32,
-        share=False,
-        jobs=1,
-    )
-    return replace(made, **changes)  # type: ignore[arg-type]
+    return lexical_settings(corpus, corpus.parent / "store", **changes)
 
 
 def open_guard(corpus: Path, **changes: object) -> CodeGuard:

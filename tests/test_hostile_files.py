@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from lexical_settings import lexical_settings
 
 from codeguard.analysis import Reading
 from codeguard.analysis.rules import Context, Match, Rule
@@ -87,14 +88,7 @@ def install(site: Path) -> None:
 
 
 def settings_of(root: Path) -> Settings:
-    return Settings(
-        store=str(root / "store"),
-        root=str(root),
-        embedding="lexical",
-        fixed_seed=b"x" * 32,
-        share=False,
-        jobs=1,
-    )
+    return lexical_settings(root, root / "store")
 
 
 @pytest.fixture(scope="module")

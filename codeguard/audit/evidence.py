@@ -51,8 +51,8 @@ def provenance_findings(inspected: Sequence[Inspected], base: TrustedBase) -> li
         if base.manifest is None or item.name not in base.manifest.files:
             if lookalike is not None:
                 reason = f"passes for the trusted file {lookalike}"
-                trusted_twin = own_finding(f"{DISCOVERY}.collision", item.name, reason, item.sha256)
-                found.append(replace(trusted_twin, severity=Severity.HIGH))
+                collision = own_finding(f"{DISCOVERY}.collision", item.name, reason, item.sha256)
+                found.append(replace(collision, severity=Severity.HIGH))
             elif other is not None:
                 reason = f"passes for {other}"
                 found.append(own_finding(f"{DISCOVERY}.collision", item.name, reason, item.sha256))

@@ -139,7 +139,7 @@ _TOKENS = (
         ("AKC", "AP"),
         1,
         # `APETextValue` and `APDiameter1998` are names.
-        re.compile(r"AKC[a-zA-Z0-9]{10}|AP(?![A-F]?(?:[A-Z]?[a-z]+\d?){1,8}\d{0,4}(?![A-Za-z0-9]))[\dABCDEF][a-zA-Z0-9]{8}"),
+        re.compile(r"AKC[a-zA-Z0-9]{10}|AP(?![A-F]?[A-Z]?[a-z]+(?:[A-Z][a-z]+|\d)*(?![A-Za-z0-9]))[\dABCDEF][a-zA-Z0-9]{8}"),
     ),
     _Plugin(SERVICE_TOKEN, "github_token", "GitHubTokenDetector", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_")),
     _Plugin(

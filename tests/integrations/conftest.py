@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 from guarded_texts import CLEAN, TRUSTED, WRONG
+from lexical_settings import lexical_settings
 
 from codeguard.api import CodeGuard
-from codeguard.config import Settings
 
 
 @pytest.fixture(scope="session")
@@ -19,10 +19,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CodeGuard]:
         (root / name).write_text(text)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(root / "config"))
-        settings = Settings(
-            store=str(root / "store"), root=str(root), embedding="lexical", fixed_seed=b"x" * 32,
-            share=False, jobs=1,
-        )  # fmt: skip
+        settings = lexical_settings(root, root / "store")
         with CodeGuard.open(settings=settings, trust=[root / "ours"]) as opened:
             opened.index([root / "ours", root / "theirs"])
             yield opened

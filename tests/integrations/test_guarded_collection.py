@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 from guarded_texts import CLEAN, QUERY, TRUSTED, WRONG
+from lexical_settings import lexical_settings
 
 from codeguard.api import CodeGuard
-from codeguard.config import DefenseConfig, Settings
+from codeguard.config import DefenseConfig
 from codeguard.errors import ConfigError
 from codeguard.index.chroma_import import import_chromadb
 from codeguard.index.embedding import open_embedding
@@ -26,10 +27,7 @@ def guard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CodeGuard]:
         patch.setenv("XDG_CONFIG_HOME", str(root / "config"))
         (root / "src").mkdir()
         (root / "src" / "m.py").write_text(TRUSTED)
-        settings = Settings(
-            store=str(root / "store"), root=str(root), embedding="lexical", fixed_seed=b"x" * 32,
-            share=False, jobs=1,
-        )  # fmt: skip
+        settings = lexical_settings(root, root / "store")
         with CodeGuard.open(settings=settings, trust=[root / "src"]) as opened:
             opened.index([root / "src"])
             yield opened

@@ -19,6 +19,7 @@ from typing import Any
 
 import httpx
 import pytest
+from lexical_settings import lexical_settings
 
 from codeguard.api import CodeGuard
 from codeguard.config import Settings
@@ -57,14 +58,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def settings_of(root: Path) -> Settings:
-    return Settings(
-        store=str(root / "store"),
-        root=str(root),
-        embedding="lexical",
-        fixed_seed=b"x" * 32,
-        jobs=1,
-        share=False,
-    )
+    return lexical_settings(root, root / "store")
 
 
 @pytest.fixture

@@ -6,6 +6,8 @@ import os
 import sqlite3
 from pathlib import Path
 
+from lexical_settings import lexical_settings
+
 from codeguard.api import CodeGuard
 from codeguard.config import Settings
 from codeguard.index.report import IndexReport, Progress
@@ -63,10 +65,7 @@ def made(folder: Path) -> Path:
 
 
 def settings_of(corpus: Path, state: Path, jobs: int = 1, cluster: str | None = None) -> Settings:
-    return Settings(
-        store=str(state), root=str(corpus), embedding="lexical", fixed_seed=b"x" * 32, share=False, jobs=jobs,
-        cluster=cluster,
-    )  # fmt: skip
+    return lexical_settings(corpus, state, jobs=jobs, cluster=cluster)
 
 
 def index(

@@ -7,9 +7,9 @@ import sqlite3
 import chromadb
 import pytest
 from chromadb.config import Settings as ChromaSettings
+from lexical_settings import lexical_settings
 
 from codeguard.api import CodeGuard
-from codeguard.config import Settings
 from codeguard.index.store import COLLECTION
 from codeguard.index.workspace import VECTORS
 from codeguard.models import Trust
@@ -61,14 +61,7 @@ class Store:
         return self.state / VECTORS
 
     def guard(self):
-        settings = Settings(
-            store=str(self.state),
-            root=str(self.base / "corpus"),
-            embedding="lexical",
-            fixed_seed=b"x" * 32,
-            share=False,
-            jobs=1,
-        )
+        settings = lexical_settings(self.base / "corpus", self.state)
         return CodeGuard.open(settings=settings, trust=[self.base / "corpus" / "ours"])
 
     def rewrite(self, change):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from lexical_settings import lexical_settings
 
 from codeguard import CodeGuard
-from codeguard.config import Settings
 from codeguard.models import Trust
 from codeguard.ranking.inventory import Inventory, Standing
 
@@ -34,14 +34,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CodeGuard]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(root / "config"))
         patch.setenv("XDG_STATE_HOME", str(root / "state"))
-        settings = Settings(
-            store=str(root / "store"),
-            root=str(root),
-            embedding="lexical",
-            fixed_seed=b"x" * 32,
-            share=False,
-            jobs=1,
-        )
+        settings = lexical_settings(root, root / "store")
         with CodeGuard.open(settings=settings, trust=[root / "own"]) as guard:
             guard.index([root / "new"])
             yield guard

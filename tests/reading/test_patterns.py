@@ -6,6 +6,10 @@ import gc
 import importlib
 import pkgutil
 import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -41,3 +45,22 @@ def test_a_pattern_is_compiled_when_it_is_first_used() -> None:
     pattern = lazy("(")
     with pytest.raises(re.error):
         pattern.search("")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer that ends a search")
+def test_no_pattern_takes_long_for_a_repeated_part() -> None:
+    """Each pattern searches texts made of its own words and of single characters, repeated.
+
+    A pattern with two ways to read the same text takes exponential time on some of these.
+    """
+    found = subprocess.run(
+        [sys.executable, "-P", str(Path(__file__).parent / "long_searches.py")],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    *slow, last = found.stdout.splitlines()
+    assert slow == []
+    assert int(last) > 500

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from crashing import Countdown, CrashError
 from in_process import codeguard
+from lexical_settings import lexical_settings
 
 from codeguard.api import CodeGuard
 from codeguard.config import Settings
@@ -38,14 +39,7 @@ def corpus(tmp_path: Path) -> Path:
 
 
 def settings_of(corpus: Path) -> Settings:
-    return Settings(
-        store=str(corpus.parent / "state"),
-        root=str(corpus),
-        embedding="lexical",
-        fixed_seed=b"x" * 32,
-        share=False,
-        jobs=1,
-    )
+    return lexical_settings(corpus, corpus.parent / "state")
 
 
 def index(corpus: Path) -> None:

@@ -8,9 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from lexical_settings import lexical_settings
 
 from codeguard.api import CodeGuard
-from codeguard.config import DefenseConfig, Settings
+from codeguard.config import DefenseConfig
 from codeguard.index.report import IndexReport
 from codeguard.index.unchanged import SIGNED_NAME, STATE_FILES, unchanged_report
 from codeguard.index.workspace import PERPLEXITY, SEED
@@ -28,14 +29,7 @@ class Desk:
         for name, text in {"ours/m.py": OURS, "theirs/wrong.py": WRONG}.items():
             (self.corpus / name).parent.mkdir(parents=True, exist_ok=True)
             (self.corpus / name).write_text(text)
-        self.settings = Settings(
-            store=str(self.state),
-            root=str(self.corpus),
-            embedding="lexical",
-            fixed_seed=b"x" * 32,
-            share=False,
-            jobs=1,
-        )
+        self.settings = lexical_settings(self.corpus, self.state)
         self.paths, self.trust, self.quarantine = [self.corpus], [self.corpus / "ours"], False
 
     def index(self) -> IndexReport:

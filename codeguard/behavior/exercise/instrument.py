@@ -66,15 +66,11 @@ def instrument(tree: ast.Module, constants: Mapping[str, object]) -> Instrumente
     maker = _Instrumenter(tree, constants)
     try:
         made = ast.fix_missing_locations(maker.visit(tree))
-        of_future = [isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in made.body]
-        text, future_imports = (
-            unparse(
-                ast.Module(
-                    [node for node, first in zip(made.body, of_future, strict=True) if first is wanted], []
-                )
-            )
-            for wanted in (False, True)
-        )
+        future: list[ast.stmt] = [
+            node for node in made.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"
+        ]
+        future_imports = unparse(ast.Module(future, []))
+        text = unparse(ast.Module([node for node in made.body if node not in future], []))
     except PARSE_ERRORS:
         return None
     # A type alias, which only annotations need, is no state.

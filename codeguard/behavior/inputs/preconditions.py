@@ -15,7 +15,7 @@ from codeguard.behavior.inputs.shapes import Bounds
 from codeguard.behavior.source.definitions import Parameter
 
 NUMBER = r"(-?\d+(?:\.\d+)?(?:\s*(?:\*\*|\^)\s*\d+)?)"
-CHAIN = re.compile(rf"{NUMBER}\s*(<=|<|≤)\s*([A-Za-z_][\w.\[\]]*(?:\([^)]*\))?)\s*(<=|<|≤)\s*{NUMBER}")
+CHAIN = re.compile(rf"(?<!\d){NUMBER}\s*(<=|<|≤)\s*([A-Za-z_][\w.\[\]]*(?:\([^)]*\))?)\s*(<=|<|≤)\s*{NUMBER}")
 RANGE = re.compile(
     rf"\b(?:range|interval|between)\b[^\[\]\d.-]{{0,12}}\[?\s*{NUMBER}\s*(?:,|and|to|\.\.)\s*{NUMBER}",
     re.IGNORECASE,

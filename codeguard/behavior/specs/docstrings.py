@@ -16,7 +16,7 @@ from codeguard.corpus.syntax import variables_in
 MAX_EXAMPLES = 60
 MAX_SETUP = 4_000
 SEPARATORS = re.compile(
-    r"\s*(?:#\s*)?(?:==>|=>|==|->|→|➞|⟶|⇒|=|:|(?:will|would|should|must)?\s*(?:returns?|gives?|equals?|yields?|is|be)\b)\s*",
+    r"\s*(?:#\s*)?(?:==>|=>|==|->|→|➞|⟶|⇒|=|:|(?:(?:will|would|should|must)\s*)?(?:returns?|gives?|equals?|yields?|is|be)\b)\s*",
     re.IGNORECASE,
 )
 OUTPUT = re.compile(

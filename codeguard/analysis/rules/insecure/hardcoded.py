@@ -29,7 +29,7 @@ _DEFAULTS = names("os.environ.get() os.getenv() os.environ.get os.getenv")
 _PLACEHOLDER = lazy(
     r"^$|x{4,}|\*{3,}|^\.+$|^<.*>$|^\$|\{.*\}|%\(|example|placeholder|change.?me|your[_-]|dummy|fake|redacted|not.?set|"
     r"^(?:none|null|true|false|test|password|passwd|secret|token|key|user|str|string|default|required|invalid)$|"
-    r"^(?:1234?5?6?7?8?9?0?|abc(?:def)?|abcdefghijkl\w*|xyz|foo|bar|baz|[:_-])+$",
+    r"^(?:1234?5?6?7?8?9?0?|abc(?:def)?|xyz|foo|bar|baz|[:_-])+$|^abcdefghijkl\w*$",
     re.IGNORECASE,
 )
 _TOKEN = lazy(
