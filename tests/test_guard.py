@@ -3,7 +3,7 @@
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -13,10 +13,12 @@ from lexical_settings import lexical_settings
 from codeguard.api import CodeGuard
 from codeguard.config import CATALOG, DefenseConfig, Settings
 from codeguard.errors import EmbeddingError, ManifestError, NothingToDoError, StoreError
+from codeguard.index.behavior_reports import KeyedReport, Subject
 from codeguard.index.embedding.base import Vectors
+from codeguard.index.evidence_tasks import Checks
 from codeguard.index.pipeline import Indexer
 from codeguard.index.store import Hit, Row, VectorStore
-from codeguard.models import Trust
+from codeguard.models import CheckReport, Trust, Verdict
 from codeguard.ranking.reranking import Ranked, Ranking
 from codeguard.ranking.search import LEAST_SEARCHED
 
@@ -377,6 +379,29 @@ def test_cached_verdicts_are_used_and_forged_ones_are_not(corpus: Path, guard: C
         other.index([corpus])
     with open_guard(corpus, shared_state=(str(corpus.parent / "store"),)) as other:
         assert other.index([corpus]).checked > 0
+
+
+def test_checks_that_fail_are_named_and_made_again(
+    corpus: Path, guard: CodeGuard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (corpus / "theirs" / "clean.pyi").write_text("def add(x: int, y: int) -> int: ...\n")
+    (corpus / "theirs" / "clean.js").write_text("function add(x, y) { return x + y; }\n")
+    assert guard.index([corpus]).verdicts == {"pass": 1, "fail": 1}
+    (corpus / "theirs" / "new.py").write_text(CLEAN.replace("x, y", "p, q"))
+    with monkeypatch.context() as failing:
+        failing.setattr(Checks, "__call__", _failing_checks)
+        report = guard.index([corpus])
+    assert report.notes == ("theirs/new.py: error inside codeguard: KeyError: 'x'",)
+    assert report.verdicts == {"pass": 1, "fail": 1, "no_signal": 1}
+    report = guard.index([corpus])
+    assert (report.checked, report.notes, report.verdicts) == (1, (), {"pass": 2, "fail": 1})
+
+
+def _failing_checks(
+    self: Checks, subjects: Sequence[Subject], again: bool
+) -> Iterator[tuple[Subject, KeyedReport]]:
+    for subject in subjects:
+        yield subject, (None, CheckReport(Verdict.ERROR, "error inside codeguard: KeyError: 'x'", "L3"))
 
 
 def test_the_indexer_repairs_nothing_where_nothing_is_intended(guard: CodeGuard) -> None:

@@ -59,6 +59,7 @@ class BehaviorReports:
         self._spent_s = 0.0
         self._fresh: dict[str, CheckReport] = {}
         self.out_of_budget = 0
+        self.failed: list[tuple[Chunk, CheckReport]] = []  # checks that ended in an error of our own
 
     def __call__(self, chunk: Chunk, file: SourceFile) -> CheckReport:
         """Return the report of one function."""
@@ -117,6 +118,8 @@ class BehaviorReports:
                 unknown.append(subject)
                 continue
             self._fresh[near] = report
+            if report.verdict is Verdict.ERROR:
+                self.failed.append((subject[0], report))
             if fresh is not None and report.level:
                 self.ran_at = min(self.ran_at or report.level, report.level)
             if not self._lasting(report):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
 from codeguard.behavior import POLICY_VERSION
 from codeguard.index.behavior_reports import checkable
@@ -16,7 +17,7 @@ from codeguard.index.observation_tasks import Observed, Request, observed
 from codeguard.index.report import Convicted, Progress, SpecCounts
 from codeguard.index.worker_facts import own_level
 from codeguard.index.workspace import Workspace
-from codeguard.models import CONVICTING, Chunk, SourceFile, Trust, parts_digest
+from codeguard.models import CONVICTING, Chunk, SourceFile, Trust, Verdict, parts_digest
 from codeguard.sandbox import Level
 from codeguard.trust.acceptances import load_acceptances
 from codeguard.workers.tasks import Shared
@@ -24,6 +25,13 @@ from codeguard.workers.tasks import Shared
 # Up to so many functions, those of one name go to one worker, which then runs their trusted namesake once. Of more,
 # each worker runs most trusted functions anyway, and each file would be sent many times.
 BY_NAME = 512
+
+
+class Outcome(NamedTuple):
+    """The functions that the behavior checker convicts, and how many functions have each verdict."""
+
+    convicted: tuple[Convicted, ...]
+    verdicts: dict[str, int]
 
 
 class Judge:
@@ -57,18 +65,21 @@ class Judge:
             self._progress("signals", self._due, self._due)
         self.unfinished = [f"{path}: {why}" for path, why in self._static.unfinished]
         if not self._enabled:
-            self._catalog.put_analyses({key: {"convicted": []} for key in unknown.values()})
+            self._catalog.put_analyses({key: {"convicted": [], "verdicts": {}} for key in unknown.values()})
             return 0
         subjects = [
             (chunk, file) for file in self._files(missing) for chunk in filter(self._checked, file.chunks)
         ]
         if len(subjects) <= BY_NAME:
             subjects.sort(key=lambda subject: subject[0].symbol.rpartition(".")[2])
-        return self._workspace.reports().prepare(
+        reports = self._workspace.reports()
+        checked = reports.prepare(
             subjects,
             lambda done, total: self._progress("checks", done, total),
             Checks(self._executor, self._shared, self._required),
         )
+        self.unfinished += [f"{chunk.path}: {report.reason}" for chunk, report in reports.failed]
+        return checked
 
     def unable(self) -> list[str]:
         """Return a line for each worker of a cluster whose sandbox is too weak for behavior checks."""
@@ -111,26 +122,31 @@ class Judge:
             self._read += 1
             yield from self._files([path])
 
-    def convicted(self) -> tuple[Convicted, ...]:
-        """Return the functions that the behavior checker convicts."""
+    def outcome(self) -> Outcome:
+        """Return the verdicts on the functions of the whole index."""
         if not self._enabled:
-            return ()
+            return Outcome((), {})
         accepted = load_acceptances(self._workspace.state)
         found = []
+        verdicts: Counter[str] = Counter()
         for path, key in self._untrusted():
-            kept = self._kept(key)
-            for item in self._look(path, key) if kept is None else kept:
+            kept = self._kept(key) or self._look(path, key)
+            verdicts.update(kept["verdicts"])
+            for item in kept["convicted"]:
                 overruled = accepted.of(item["sha256"])
                 found.append(Convicted(**item, accepted="" if overruled is None else overruled.say()))
-        return tuple(found)
+        return Outcome(tuple(found), dict(verdicts))
 
-    def _look(self, path: str, key: str) -> list[dict[str, Any]]:
+    def _look(self, path: str, key: str) -> dict[str, Any]:
         """Collect the verdicts of one file; they are stored if every check was done."""
         reports = self._workspace.reports(budget_s=0.0)
         rows = []
+        verdicts: Counter[str] = Counter()
         for file in self._files([path]):
             for chunk in filter(self._checked, file.chunks):
                 report = reports(chunk, file)
+                if report.verdict is not Verdict.NO_SIGNAL or _can_be_run(chunk):
+                    verdicts[report.verdict.value] += 1
                 if report.verdict in CONVICTING:
                     row = Convicted(
                         chunk.path,
@@ -141,9 +157,10 @@ class Judge:
                         report.reason,
                     )
                     rows.append({name: value for name, value in asdict(row).items() if name != "accepted"})
+        found = {"convicted": rows, "verdicts": verdicts}
         if not reports.out_of_budget:
-            self._catalog.put_analyses({key: {"convicted": rows}})
-        return rows
+            self._catalog.put_analyses({key: found})
+        return found
 
     def coverage(self) -> SpecCounts:
         """Return how much of the trusted code has expectations."""
@@ -173,7 +190,11 @@ class Judge:
         trusted = manifest is not None and manifest.trust_of(chunk.path, chunk.sha256) is Trust.TRUSTED
         return checkable(chunk) and not trusted
 
-    def _kept(self, key: str) -> list[dict[str, Any]] | None:
+    def _kept(self, key: str) -> dict[str, Any] | None:
         value = self._catalog.analysis(key)
-        rows = None if value is None else value.get("convicted")
-        return rows if isinstance(rows, list) else None
+        return value if value is not None and value.keys() >= {"convicted", "verdicts"} else None
+
+
+def _can_be_run(chunk: Chunk) -> bool:
+    """Return whether anybody would expect a verdict: not of other languages, nor of declarations in a stub file."""
+    return chunk.language == "python" and not chunk.path.endswith(".pyi")

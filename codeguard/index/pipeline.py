@@ -23,7 +23,7 @@ from codeguard.index.chunk_tasks import PASSING, chunked
 from codeguard.index.embedding import open_embedding
 from codeguard.index.embedding.base import Vectors
 from codeguard.index.embedding_tasks import embedded
-from codeguard.index.evidence import Judge
+from codeguard.index.evidence import Judge, Outcome
 from codeguard.index.evidence_tasks import start_workers
 from codeguard.index.executor import open_executor
 from codeguard.index.report import Convicted, IndexReport, Progress, Withheld
@@ -208,15 +208,15 @@ class Indexer:
             judge = Judge(self._workspace, self._progress, executor)
             checked = judge.run()
             run.notes.extend(judge.unfinished)
-            convicted = judge.convicted()
-            quarantined = self._quarantine(convicted if quarantine else (), run)
+            outcome = judge.outcome()
+            quarantined = self._quarantine(outcome.convicted if quarantine else (), run)
             passing = [*judge.unable(), *(found_there.lines(self._catalog) if found_there else ())]
             if run.restored:
                 passing.append(f"the vector store had lost {run.restored} chunks: they are written again")
             self._workspace.warnings.extend(passing)
             self._workspace.reached(Stage.COMPLETE)
         self._executor = default_workers()
-        report = self._report(run, checked, judge, convicted, quarantined, time.monotonic() - start)
+        report = self._report(run, checked, judge, outcome, quarantined, time.monotonic() - start)
         report = replace(report, trusted_before=plan.as_before)
         # An unchanged run would not report it.
         if not passing and not any(line.endswith(REPLACED) for line in report.warnings):
@@ -426,7 +426,7 @@ class Indexer:
         run: _Run,
         checked: int,
         judge: Judge,
-        convicted: tuple[Convicted, ...],
+        outcome: Outcome,
         quarantined: int,
         seconds: float,
     ) -> IndexReport:
@@ -453,7 +453,8 @@ class Indexer:
             signed_by=() if manifest is None else manifest.signed_by,
             coverage=judge.coverage(),
             checked=checked,
-            convicted=convicted,
+            verdicts=outcome.verdicts,
+            convicted=outcome.convicted,
             quarantined=quarantined,
             sandbox_level=level,
             embedding=self._catalog.meta("embedding") or "",

@@ -61,7 +61,8 @@ class IndexReport:
     manifest_unsigned: bool
     signed_by: tuple[str, ...]
     coverage: SpecCounts
-    checked: int
+    checked: int  # functions that this run checked
+    verdicts: Mapping[str, int]  # how many functions of the index have each verdict
     convicted: tuple[Convicted, ...]
     quarantined: int
     sandbox_level: str

@@ -8,6 +8,7 @@ from typing import Any
 
 from codeguard.escaping import escaped
 from codeguard.index.report import IndexReport
+from codeguard.models import Verdict
 from codeguard.reports.level import level_line
 from codeguard.reports.styled import counted
 
@@ -33,8 +34,7 @@ def index_text(report: IndexReport, required_level: str) -> str:
         f"trusted: {counted(report.trusted_files, 'file')}{signature}",
         f"specs: {report.coverage.with_examples} of {report.coverage.functions} trusted functions have examples, "
         f"{report.coverage.hand_written} hand-written specs",
-        f"behavior: {counted(report.checked, 'function')} looked at, {len(report.convicted)} convicted"
-        + (f", {counted(report.quarantined, 'chunk')} in quarantine" if report.quarantined else ""),
+        _behavior(report),
     ]
     if report.trusted_before:
         lines.insert(3, f"trusted as before: {escaped(', '.join(report.trusted_before))}")
@@ -68,6 +68,23 @@ def index_text(report: IndexReport, required_level: str) -> str:
         lines.append(f"skipped: {len(report.skipped)}")
         lines += _by_reason((item.reason, item.path) for item in report.skipped)
     return "\n".join(lines)
+
+
+def _behavior(report: IndexReport) -> str:
+    """Return how many functions have which kind of verdict; most code of strangers has nothing to be compared with."""
+    total = sum(report.verdicts.values())
+    if not total:
+        return "behavior: no function of unknown origin" if report.sandbox_level else "behavior: not checked"
+    convicted = len(report.convicted)
+    named = {
+        "passed": report.verdicts.get(Verdict.PASS, 0),
+        "differ by convention": report.verdicts.get(Verdict.DIFFERS, 0),
+    }
+    named["without a verdict"] = total - convicted - sum(named.values())
+    parts = [f"{number} {name}" for name, number in named.items() if number]
+    if report.quarantined:
+        parts.append(f"{counted(report.quarantined, 'chunk')} in quarantine")
+    return ", ".join([f"behavior: {convicted} of {counted(total, 'function')} convicted", *parts])
 
 
 def _by_reason(items: Iterable[tuple[str, str]]) -> list[str]:
