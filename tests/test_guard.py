@@ -404,6 +404,24 @@ def _failing_checks(
         yield subject, (None, CheckReport(Verdict.ERROR, "error inside codeguard: KeyError: 'x'", "L3"))
 
 
+def test_rows_are_counted_again_once_the_store_changes(
+    guard: CodeGuard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = []
+    count = VectorStore.count
+    monkeypatch.setattr(VectorStore, "count", lambda store: counted.append(1) or count(store))
+    first, second = guard.query(QUERY), guard.query(QUERY)
+    assert first.warnings == second.warnings
+    before = len(counted)
+    assert guard.query(QUERY).warnings == first.warnings
+    assert len(counted) == before
+    rows = guard.workspace.exclusive_vectors
+    with rows() as vectors:
+        vectors.delete(sorted(vectors.ids())[:1])
+    for _ in range(2):
+        assert any("lacks 1 of" in line for line in guard.query(QUERY).warnings)
+
+
 def test_the_indexer_repairs_nothing_where_nothing_is_intended(guard: CodeGuard) -> None:
     before = guard.workspace.vectors.ids()
     Indexer(guard.workspace).repair()

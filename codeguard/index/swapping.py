@@ -17,6 +17,7 @@ from codeguard.errors import StoreError
 WRITING = "index.lock"
 NEW, READY = "rebuild.new", "rebuild.ready"
 VECTORS = "chroma"
+ROWS = "chroma.sqlite3"  # in that folder: the file that Chroma writes with every change
 PARTS = (f"{CATALOG}-wal", CATALOG, "manifest.unsigned.json", "perplexity.npz", "seed")
 _ABSENT = "absent.json"
 

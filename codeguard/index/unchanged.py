@@ -22,12 +22,13 @@ from codeguard.corpus.discovery import Discovery, discover
 from codeguard.errors import CodeguardError
 from codeguard.index.catalog import Catalog
 from codeguard.index.report import IndexReport
+from codeguard.index.swapping import ROWS, VECTORS
 from codeguard.trust.installation import EVIDENCE_KEY, ensure_ours
 from codeguard.trust.state_files import inode_of
 
 LAST_RUN = "last run"
 STATE_FILES = ("manifest.unsigned.json", "perplexity.npz", "seed", "accepted.jsonl")
-STORE = ("chroma", "chroma/chroma.sqlite3")  # if missing or replaced, they must be written again
+STORE = (VECTORS, f"{VECTORS}/{ROWS}")  # if missing or replaced, they must be written again
 SIGNED_TREES = "signed_trees"
 SIGNED_NAME = "codeguard.manifest.json"
 SYSTEM = (

@@ -23,7 +23,7 @@ from codeguard.errors import REBUILD, CodeguardError, EmbeddingError, ManifestEr
 from codeguard.index import trusted_paths
 from codeguard.index.behavior_reports import FAR, BehaviorReports, CheckWorkers, is_test
 from codeguard.index.catalog import Catalog
-from codeguard.index.swapping import READY, VECTORS, WRITING, finish_swap
+from codeguard.index.swapping import READY, ROWS, VECTORS, WRITING, finish_swap
 from codeguard.index.trusted_paths import TrustedPath, trusted_by_name
 from codeguard.models import SourceFile, parts_digest
 from codeguard.trust import (
@@ -284,6 +284,10 @@ class Workspace:
         if self._vectors is None:
             self._vectors = self._open_vectors()
         return self._vectors
+
+    def vectors_stamp(self) -> tuple[int, ...]:
+        """Return what changes when the rows of the vector store do; () for a server's, which does not tell."""
+        return () if self.settings.remote else stamp(self.state / VECTORS / ROWS)
 
     def _open_vectors(self) -> Vectors:
         from codeguard.index.store import SharedStore, VectorStore  # `check` and `audit` must not import it
@@ -606,7 +610,7 @@ class Workspace:
             self.catalog = Catalog(self.state / CATALOG, self._key)
             self._check_make(create=True)
             self.__dict__.pop("embedding", None)
-        stamps = tuple(_stamp(self.state / name) for name in (UNSIGNED_NAME, PERPLEXITY))
+        stamps = tuple(stamp(self.state / name) for name in (UNSIGNED_NAME, PERPLEXITY))
         state = (*stamps, self.catalog.meta(SIGNED_TREES))
         if state != self._trust_state:
             self._trust_state = state
@@ -672,12 +676,13 @@ def _how_to_make(settings: Settings) -> str:
     return "make one with: codeguard index PATH… --trust PATH"
 
 
-def _stamp(path: Path) -> tuple[int, int] | None:
+def stamp(path: Path) -> tuple[int, ...]:
+    """Return what changes when a file does; the last of it, its time of change, nobody can set. () if there is none."""
     try:
         found = path.stat()
     except OSError:
-        return None
-    return found.st_ino, found.st_mtime_ns
+        return ()
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _digests(file: SourceFile) -> tuple[str, ...]:

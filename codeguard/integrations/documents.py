@@ -25,6 +25,7 @@ from codeguard.index.behavior_reports import BehaviorReports
 from codeguard.index.chunk_tasks import chunk_one
 from codeguard.index.secret_tasks import masked, secrets_in
 from codeguard.index.static_evidence import evidence_alone
+from codeguard.index.workspace import stamp
 from codeguard.models import (
     DETECTOR_ERROR,
     NOT_YET,
@@ -41,7 +42,7 @@ from codeguard.models import (
 from codeguard.ranking.defense import DefenseManager
 from codeguard.ranking.reranking import Judged, Ranked, rank
 from codeguard.ranking.scoring import standardise
-from codeguard.ranking.search import BehaviorService, stamp
+from codeguard.ranking.search import BehaviorService
 from codeguard.ranking.signals import load_signals
 from codeguard.ranking.signals.base import Moment, Services, Signal, Subject
 from codeguard.trust import VerifiedManifest
@@ -188,7 +189,7 @@ class DocumentJudge:
         """Reset the time budget of the checks, and drop results of another manifest or other models."""
         guard, manifest = self._guard, self._own_manifest
         parts: tuple[object, ...] = (manifest,)
-        accepted = (0, 0)
+        accepted: tuple[int, ...] = ()
         if guard is not None:
             workspace = guard.workspace
             workspace.refresh()

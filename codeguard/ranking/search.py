@@ -7,7 +7,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from codeguard.config import DefenseConfig, below_level
 from codeguard.errors import REBUILD, StoreError
 from codeguard.index.behavior_reports import BehaviorReports
-from codeguard.index.workspace import Stage, Workspace
+from codeguard.index.workspace import Stage, Workspace, stamp
 from codeguard.models import CheckReport, Chunk, SourceFile, Trust
 from codeguard.ranking import scoring
 from codeguard.ranking.defense import Candidate, DefenseManager, DefenseOutcome
@@ -92,6 +91,7 @@ class Searcher:
         self._behavior = BehaviorService()
         self._managers: list[tuple[DefenseConfig, bool, DefenseManager]] = []
         self._store_warnings: tuple[str, ...] = ()
+        self._counted: object = None  # the state of catalog and store that these warnings are of
         self._refused = 0
         self._under_way = False
 
@@ -320,8 +320,11 @@ class Searcher:
 
         Raises StoreError where it is empty and must not be.
         """
-        self._store_warnings = ()
         workspace = self._workspace
+        state = (workspace.catalog.generation(), workspace.vectors_stamp())
+        if state[1] and state == self._counted:
+            return
+        self._store_warnings, self._counted = (), None
         for _ in range(ATTEMPTS):
             generation = workspace.catalog.generation()
             if workspace.catalog.intents(1):  # an index is at work
@@ -344,6 +347,7 @@ class Searcher:
             )
         elif held > due and not workspace.settings.remote and not workspace.catalog.foreign:
             self._store_warnings = (STRANGE,)
+        self._counted = state
 
     def _distances(self, vector: Vector, ids: Sequence[str]) -> dict[str, float]:
         """Return the cosine distances of chunks that the vectors alone did not find; those without a vector are out."""
@@ -479,15 +483,6 @@ def _unit(vectors: Mapping[str, Vector]) -> dict[str, Vector]:
         for id_, vector in vectors.items()
         if np.isfinite(lengths[id_]) and lengths[id_] > 0
     }
-
-
-def stamp(path: Path) -> tuple[int, int]:
-    """Return what changes when a file does: modification time and size, zeros where there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return 0, 0
-    return found.st_mtime_ns, found.st_size
 
 
 def _enough(outcome: DefenseOutcome, k: int, config: DefenseConfig) -> bool:
