@@ -175,7 +175,7 @@ def even_sum(numbers):
 
 
 def test_who_names_the_opposite_is_another_function(check: Check) -> None:
-    odd = SUMS.replace("== 0", "== 1").replace("even", "odd")
+    odd = SUMS.replace("== 0", "== 1").replace("even", "odd").replace("    6\n", "    1\n")
     report = check(odd, SUMS)
     assert report.verdict is Verdict.NO_SIGNAL, report
     assert not report.refuted

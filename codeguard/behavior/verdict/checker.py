@@ -24,6 +24,7 @@ from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.effects import capabilities
 from codeguard.behavior.verdict.examination import Examination
+from codeguard.behavior.verdict.own_examples import against_own_examples, shown_examples
 from codeguard.behavior.verdict.profiles import Profile, observe
 from codeguard.behavior.verdict.repaired import may_be_repaired, repaired
 from codeguard.behavior.verdict.running import SUBJECT, Runner, Runs, Steps, drive, worlds_for
@@ -172,7 +173,8 @@ class BehaviorChecker:
         level = self._sandbox.level
         references = self._references(candidate)
         probed = not references and self._can_be_probed(candidate)
-        if not references and not probed and not self._library.specs_for(candidate.features):
+        specs = self._library.specs_for(candidate.features)
+        if not references and not probed and not specs and not shown_examples(candidate):
             reason = "no spec and no similar trusted function accepts its arguments"
             report = CheckReport(Verdict.NO_SIGNAL, reason, level.name, effects=candidate.effects)
             return replace(report, claims=self._lookalike_name(candidate))
@@ -244,8 +246,16 @@ class BehaviorChecker:
     def _check(self, plan: Plan | CheckReport) -> Steps[CheckReport]:
         if isinstance(plan, CheckReport):
             return plan
+        examination = Examination(plan[0], self._sandbox.level, self._budget, self._seed)
+        report = yield from self._compared(plan, examination)
+        undecided = report.verdict is Verdict.NO_SIGNAL and not report.refuted
+        if undecided or report.verdict is Verdict.DIFFERS:
+            report = (yield from against_own_examples(examination)) or report
+        return report
+
+    def _compared(self, plan: Plan, examination: Examination) -> Steps[CheckReport]:
+        """Compare a candidate with specs and trusted functions."""
         candidate, references = plan
-        examination = Examination(candidate, self._sandbox.level, self._budget, self._seed)
         specs = [
             item for item in self._library.specs_for(candidate.features) if candidate.accepts(item.cases)
         ]
