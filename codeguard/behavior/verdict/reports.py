@@ -100,10 +100,8 @@ class CandidateReports(CandidateSession):
         further = [
             case_of_observed(item, self.candidate.runnable, profile.silence_free) for item in profile.beyond
         ]
-        definition = profile.reference.definition
         beyond = BeyondExamples(
-            f"{definition.name} {definition.docstring}",
-            tuple(item for item in further if item is not None and self.accepts_call(item)),
+            tuple(item for item in further if item is not None and self.accepts_call(item))
         )
         cases = [*(item.case for item in results), *tailored]
         return (yield from self.with_exercise(report, cases, [item.case for item in agreed], known, beyond))
