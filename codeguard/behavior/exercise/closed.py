@@ -11,21 +11,22 @@ handlers that would also catch the limits of a test (`RecursionError`, `MemoryEr
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sized
 from pathlib import Path
 
-from codeguard.behavior.inputs.tailored import is_magic
+from codeguard.behavior.inputs.tailored import ORDINARY_NUMBER, is_magic
 from codeguard.behavior.source.constants import UnknownError, fold
 from codeguard.behavior.source.definitions import unparse
 
 Constants = Mapping[str, object]
 PREFIX = "_codeguard_"
 _WORDS = tomllib.loads((Path(__file__).parent / "closed.toml").read_text("utf-8"))
-BUILTINS, CAUGHT, VALUES, METHODS, FIELDS, CONVERTING, UNSEEN = (
+BUILTINS, CAUGHT, VALUES, METHODS, UNBOUND, FIELDS, CONVERTING, UNSEEN = (
     frozenset(_WORDS[name].split())
-    for name in ("builtins", "caught", "values", "methods", "fields", "converting", "unseen")
+    for name in ("builtins", "caught", "values", "methods", "unbound", "fields", "converting", "unseen")
 )
 MODULES: Mapping[str, frozenset[str]] = {
     name: frozenset(text.split()) for name, text in _WORDS["modules"].items()
@@ -53,7 +54,17 @@ _SYNTAX = (
 )
 _PRECISION = re.compile(r"\.(\d+|\{[^}]*\})(?![\d.]*[eEfFgG%n])|\.\*")
 _FIELD = re.compile(r"\{[^{}]*[.\[][^{}]*\}")
+_NESTED = re.compile(r"\{[^{}]*\{")
 _MUTABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp)
+_PYTHON_NAMES = frozenset(dir(builtins))
+_CODECS = frozenset({"ascii", "utf-8", "utf8", "latin-1"})  # others change some characters and not others
+_MAX_BESIDE_STAR = 2  # places taken one by one from a row whose rest is dropped
+_PATTERN_FUNCTIONS = frozenset(
+    f"re.{name}"
+    for name in ("compile", "findall", "finditer", "fullmatch", "match", "search", "split", "sub", "subn")
+)
+_CLASS = r"(?:\\[sSwWdD]|\[\^?(?:\\[swd]|a-z|A-Z|0-9)+\]|[^\\^$.|?*+()\[\]{}])"
+_PLAIN_PATTERN = re.compile(rf"\^?{_CLASS}[+*]?\$?")
 
 
 def first_impure_construct(tree: ast.Module, constants: Constants, known: frozenset[str]) -> str:
@@ -97,6 +108,8 @@ class _PurityCheck:
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 yield from self._import(node)
+        for name in sorted(self.bound & _PYTHON_NAMES):
+            yield f"binds the builtin name {name}"
         for statement in self.tree.body:
             yield from self._top_level(statement)
         for node in ast.walk(self.tree):
@@ -192,6 +205,8 @@ class _PurityCheck:
             return
         if node.attr not in METHODS or not (is_called or of_kind):
             yield f"attribute {node.attr}"
+        elif of_kind and not is_called and node.attr not in UNBOUND:
+            yield f"{unparse(node)} as a value"
 
     def check_call(self, node: ast.Call) -> Iterator[str]:
         """Yield a call that could make different inputs look alike, because it truncates or has a default."""
@@ -216,8 +231,12 @@ class _PurityCheck:
             yield from self._truncating_bounds(arguments[1:])
         elif name == "collections.deque" and (node.keywords or len(arguments) > 1):
             yield "a deque of limited length"
-        elif name == "next" and len(arguments) > 1:
-            yield "next with a default"
+        elif name in ("next", "iter") and len(arguments) > 1:
+            yield f"{name} with a value for the end"
+        elif name in ("str", "bytes") and len(node.args) + len(node.keywords) > 1:
+            yield "a codec that leaves characters out"
+        elif name in _PATTERN_FUNCTIONS:
+            yield from self._pattern(node.args[0] if node.args else node)
         if any(keyword.arg == "default" for keyword in node.keywords):
             yield "a default for no value"
         if any(keyword.arg is None for keyword in node.keywords):
@@ -231,21 +250,64 @@ class _PurityCheck:
             return f"{module}.{function.attr}" if module else ""
         return ""
 
+    def _pattern(self, node: ast.expr) -> Iterator[str]:
+        """Yield a pattern with several parts: no call shows that each of them matters."""
+        pattern = self._constant(node)
+        text = pattern.decode("latin-1") if isinstance(pattern, bytes) else pattern
+        if repr(pattern) not in self.known and not (isinstance(text, str) and _PLAIN_PATTERN.fullmatch(text)):
+            yield f"the pattern {unparse(node)[:40]}, which the trusted function does not have"
+
     def _method_call(self, node: ast.Call, function: ast.Attribute) -> Iterator[str]:
-        if function.attr in ("encode", "decode") and (len(node.args) > 1 or node.keywords):
-            yield "a codec that leaves characters out"
+        if function.attr in ("encode", "decode"):
+            codecs = [self._constant(argument) for argument in node.args]
+            if node.keywords or len(codecs) > 1 or not _CODECS.issuperset(map(str, codecs)):
+                yield "a codec that leaves characters out"
         if function.attr == "format":
             template = function.value
             text = template.value if isinstance(template, ast.Constant) else None
-            if not isinstance(text, str) or _FIELD.search(text) or _truncates_text(text):
+            if (
+                not isinstance(text, str)
+                or _FIELD.search(text)
+                or _truncates_text(text)
+                or _NESTED.search(text)
+            ):
                 yield "format with a template that is not plain"
 
     def _truncating_bounds(self, bounds: list[ast.expr]) -> Iterator[str]:
         """Yield a bound that is a constant which the trusted function does not contain."""
         for bound in bounds:
             value = self._constant(bound)
-            if value is not None and not self._is_known(value):
+            if value is None and self._varies(bound):
+                odd = any(self._is_odd_number(part) for part in ast.walk(bound))
+            else:
+                odd = not self._is_known(value)
+            if odd:
                 yield f"a bound of {unparse(bound)[:40]}, which the trusted function does not have"
+
+    def _varies(self, node: ast.AST) -> bool:
+        """Return whether an expression contains a name that the module binds other than by an import."""
+        varying = self.bound - self.modules.keys() - self.imported.keys()
+        return any(isinstance(part, ast.Name) and part.id in varying for part in ast.walk(node))
+
+    def _is_odd_number(self, node: ast.AST) -> bool:
+        value = self._constant(node)
+        return isinstance(value, int | float) and is_magic(value, self.known)
+
+    def check_for(self, node: ast.For | ast.comprehension) -> Iterator[str]:
+        """Yield a loop that turns a number of times that has nothing to do with the arguments."""
+        row = self._constant(node.iter)
+        if isinstance(row, Sized):
+            fixed = len(row) > ORDINARY_NUMBER and repr(row) not in self.known
+        else:
+            fixed = not self._varies(node.iter) and not self._is_checked(node.iter)
+        if fixed:
+            yield f"a loop over {unparse(node.iter)[:40]}, which the trusted function does not have"
+
+    check_comprehension = check_for
+
+    def _is_checked(self, node: ast.expr) -> bool:
+        """Return whether a row has no end, or one that is checked as a bound."""
+        return isinstance(node, ast.Call) and self._call_target(node.func) in _ROWS_OF_NUMBERS
 
     def _is_known(self, value: object) -> bool:
         return (isinstance(value, int) and -2 <= value <= 2) or repr(value) in self.known
@@ -257,6 +319,22 @@ class _PurityCheck:
             return fold(node, self.constants)
         except UnknownError:
             return None
+
+    def check_subscript(self, node: ast.Subscript) -> Iterator[str]:
+        if isinstance(node.slice, ast.Slice) and not isinstance(node.ctx, ast.Load):
+            parts = (node.slice.lower, node.slice.upper, node.slice.step)
+            if isinstance(node.ctx, ast.Del) or any(part is not None for part in parts):
+                yield "changes a slice"
+
+    def check_starred(self, node: ast.Starred) -> Iterator[str]:
+        row = self.parents.get(id(node))
+        stored = isinstance(node.ctx, ast.Store)
+        if stored and isinstance(row, ast.Tuple | ast.List) and len(row.elts) > _MAX_BESIDE_STAR + 1:
+            yield "takes many items one by one and drops the rest"
+
+    def check_arguments(self, node: ast.arguments) -> Iterator[str]:
+        if node.vararg and node.defaults:
+            yield "takes many items one by one and drops the rest"
 
     def check_compare(self, node: ast.Compare) -> Iterator[str]:
         sides = [node.left, *node.comparators]
@@ -321,8 +399,9 @@ class _PurityCheck:
 
 
 _HANDING_ON = (ast.Return, ast.Assign, ast.Tuple, ast.List, ast.Dict, ast.Yield, ast.NamedExpr)
-_BOUNDED = frozenset(f"itertools.{name}" for name in ("islice", "compress", "count", "repeat", "cycle"))
-_WATCHED = (ast.Compare, ast.BinOp, ast.AugAssign, ast.Return, ast.Subscript, ast.Slice, ast.Dict)
+_BOUNDED = frozenset(f"itertools.{name}" for name in ("islice", "count", "repeat", "cycle"))
+_ROWS_OF_NUMBERS = ("range", "itertools.count", "itertools.cycle", "itertools.repeat")
+_WATCHED = (ast.Compare, ast.BinOp, ast.AugAssign, ast.Return, ast.Subscript, ast.Slice)
 
 
 def _reserved_name(name: str) -> Iterator[str]:

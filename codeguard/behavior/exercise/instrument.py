@@ -23,7 +23,11 @@ _OPERATORS = {
     ast.Pow: "pow", ast.LShift: "lshift", ast.RShift: "rshift", ast.BitAnd: "and_", ast.BitOr: "or_",
     ast.BitXor: "xor", ast.MatMult: "matmul",
 }  # fmt: skip
-_LOSING = (ast.Mod, ast.FloorDiv, ast.BitAnd, ast.BitOr, ast.BitXor, ast.RShift, ast.Sub)
+_COMPARISONS = {
+    ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Is: "is_",
+    ast.IsNot: "is_not", ast.In: "in", ast.NotIn: "not_in",
+}  # fmt: skip
+_PREDICATES = frozenset({"all", "any", "bool", "isinstance"})
 _SELECTING = frozenset({"min", "max", "sorted"})
 
 
@@ -98,7 +102,6 @@ class _Instrumenter(ast.NodeTransformer):
             for target in (statement.targets if isinstance(statement, ast.Assign) else [statement.target])
             if isinstance(target, ast.Name)
         ]
-        self.functions = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
         self.modules = {
             alias.asname or alias.name
             for node in ast.walk(tree)
@@ -192,12 +195,14 @@ class _Instrumenter(ast.NodeTransformer):
         return ast.Assign([node.target], self.visit(node.value))
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST | list[ast.stmt]:
-        watched = isinstance(node.op, _LOSING) and isinstance(node.target, ast.Name)
-        if not watched or not isinstance(node.target, ast.Name):
-            node.value = self.visit(node.value)
-            return node
-        number = self._need(EFFECT, node)
-        name = ast.Name(node.target.id, ast.Load())
+        number, target = self._need(EFFECT, node), node.target
+        if isinstance(target, ast.Subscript):
+            index = self._index(target.slice)
+            operator = ast.Constant(f"i{_OPERATORS[type(node.op)].rstrip('_')}")
+            parts = (number, operator, self.visit(target.value), index, self.visit(node.value))
+            return ast.Expr(_recorder_call("changing_item", *parts))
+        assert isinstance(target, ast.Name)  # others are outside of the closed subset
+        name = ast.Name(target.id, ast.Load())
         before = ast.Name(f"{PREFIX}before", ast.Store())
         node.value = self.visit(node.value)
         noted = _recorder_call("changing", number, ast.Name(f"{PREFIX}before", ast.Load()), name)
@@ -215,7 +220,7 @@ class _Instrumenter(ast.NodeTransformer):
     def _unrecorded_condition(self, node: ast.expr) -> ast.expr:
         """Return a condition whose record is made by the enclosing expression."""
         if isinstance(node, ast.Compare):
-            made = self.generic_visit(node)
+            made = self._comparison(node)
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             node.operand = self._unrecorded_condition(node.operand)
             made = node
@@ -223,6 +228,28 @@ class _Instrumenter(ast.NodeTransformer):
             made = self.visit(node)
         assert isinstance(made, ast.expr)
         return made
+
+    def _comparison(self, node: ast.Compare) -> ast.AST:
+        """Return a comparison: each of a chain has to be true and false, each entry of a table has to be met."""
+        if len(node.ops) > 1:
+            numbers = ast.Tuple(
+                [
+                    self._need(BOTH, ast.Compare(left, [operator], [right]))
+                    for left, operator, right in zip(
+                        [node.left, *node.comparators], node.ops, node.comparators, strict=False
+                    )
+                ],
+                ast.Load(),
+            )
+            names = ast.Tuple([ast.Constant(_COMPARISONS[type(item)]) for item in node.ops], ast.Load())
+            first, *others = [self.visit(item) for item in (node.left, *node.comparators)]
+            return _recorder_call("chain", numbers, names, first, *(_lambda(item) for item in others))
+        if isinstance(node.ops[0], ast.In | ast.NotIn) and self._is_literal_table(node.comparators[0]):
+            number = self._need(MISSED, node)
+            left, table = self.visit(node.left), node.comparators[0]
+            found = _recorder_call("entry", number, left, table)
+            return found if isinstance(node.ops[0], ast.In) else ast.UnaryOp(ast.Not(), found)
+        return self.generic_visit(node)
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         return self._recorded_condition(node)
@@ -297,23 +324,27 @@ class _Instrumenter(ast.NodeTransformer):
         if isinstance(node.slice, ast.Slice):
             parts = (node.slice.lower, node.slice.upper, node.slice.step)
             bits = REACHED if all(part is None for part in parts) else REACHED | EFFECT
-            index: ast.expr = ast.Call(
-                ast.Name("slice", ast.Load()),
-                [self.visit(part) if part is not None else ast.Constant(None) for part in parts],
-                [],
-            )
             if isinstance(node.slice.step, ast.UnaryOp):
                 bits &= ~EFFECT if parts[0] is None and parts[1] is None else bits
-        else:
-            index = self.visit(node.slice)
+        index = self._index(node.slice)
         number = self._need(bits, text)
         return _recorder_call("item", number, self.visit(node.value), index)
 
+    def _index(self, node: ast.expr) -> ast.expr:
+        if isinstance(node, ast.Slice):
+            parts = (node.lower, node.upper, node.step)
+            bounds = [self.visit(part) if part is not None else ast.Constant(None) for part in parts]
+            return ast.Call(ast.Name("slice", ast.Load()), bounds, [])
+        made = self.visit(node)
+        assert isinstance(made, ast.expr)
+        return made
+
     def _is_literal_table(self, node: ast.expr) -> bool:
         """Return whether an expression is a table written out in the source."""
-        if isinstance(node, ast.List | ast.Tuple | ast.Dict):
+        if isinstance(node, ast.List | ast.Tuple | ast.Dict | ast.Set):
             return True
-        return isinstance(node, ast.Name) and isinstance(self.constants.get(node.id), list | tuple | dict)
+        known = self.constants.get(node.id) if isinstance(node, ast.Name) else None
+        return isinstance(known, list | tuple | dict | set | frozenset)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         function = node.func
@@ -330,8 +361,8 @@ class _Instrumenter(ast.NodeTransformer):
             number = self._need(REACHED | EFFECT, node)
             display = ast.List([self.visit(item) for item in node.args[0].elts], ast.Load())
             return _recorder_call("selection", number, function, display, self._keywords(node))
-        converting = name in CONVERTING or name in self.functions
-        number = self._need(REACHED | EFFECT | (0 if converting else VARIED), node)
+        bits = REACHED | EFFECT | (BOTH if name in _PREDICATES else VARIED)
+        number = self._need(bits, node)
         made = _recorder_call("call", number, self.visit(function), *(self.visit(item) for item in node.args))
         made.keywords = [ast.keyword(item.arg, self.visit(item.value)) for item in node.keywords]
         return made
@@ -375,11 +406,19 @@ class _Instrumenter(ast.NodeTransformer):
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:
         node.value = _recorder_call("shown", self.visit(node.value))
+        if isinstance(node.format_spec, ast.JoinedStr):
+            for part in node.format_spec.values:
+                if isinstance(part, ast.FormattedValue):
+                    part.value = _recorder_call("width", self.visit(part.value))
         return node
 
 
 def _recorder_call(name: str, *args: ast.expr) -> ast.Call:
     return ast.Call(ast.Name(PREFIX + name, ast.Load()), list(args), [])
+
+
+def _lambda(body: ast.expr) -> ast.Lambda:
+    return ast.Lambda(ast.arguments([], [], None, [], [], None, []), body)
 
 
 def _statement_list(made: ast.AST | list[ast.stmt]) -> list[ast.stmt]:

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import cast
 
 from codeguard.behavior.exercise.closed import first_impure_construct
+from codeguard.behavior.exercise.file_body import disturbing_statement
 from codeguard.behavior.exercise.instrument import instrument
 from codeguard.behavior.source.constants import constants_of
 from codeguard.behavior.source.definitions import parse
 from codeguard.behavior.source.surroundings import Runnable
 from codeguard.behavior.verdict.comparison import Case, compare
-from codeguard.behavior.verdict.contracts import contrast
 from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.running import Batch, Runner, Steps
 from codeguard.behavior.verdict.values import Comparison
@@ -39,12 +39,8 @@ def keeps_no_state(runnable: Runnable) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class BeyondExamples:
-    """Calls slightly outside of the domain of the examples, with the trusted function's results.
+    """Calls slightly outside of the domain of the examples, with the trusted function's results."""
 
-    `description` is the name and docstring of the trusted function, which may exclude some of them.
-    """
-
-    description: str = ""
     cases: tuple[Case, ...] = ()
 
     def differences(self, answers: Sequence[CallResult]) -> list[str]:
@@ -55,8 +51,8 @@ class BeyondExamples:
         results = compare(self.cases, answers)
         wrong = [
             item
-            for item in contrast(results, self.description).wrong
-            if item.answer.outcome is Outcome.RETURNED
+            for item in results
+            if item.comparison is not Comparison.SAME and item.answer.outcome is Outcome.RETURNED
         ]
         unanswered = [item for item in results if item.answer.outcome is Outcome.NOT_RUN]
         return [f"the same beyond the examples: {item.text}" for item in (*wrong, *unanswered)[:1]]
@@ -85,6 +81,10 @@ def not_exercised(
     opening = first_impure_construct(tree, constants, known)
     if opening:
         return [f"not known to depend on its arguments alone: {opening}"]
+    candidate = session.candidate
+    other = disturbing_statement(candidate.module, candidate.definition.node, tree, runnable.around)
+    if other:
+        return [f"not known to leave its names alone: {other}"]
     if session.level < Level.L2:
         return [f"the sandbox offers {session.level.name}"]
     made = instrument(copy.deepcopy(tree), constants)
@@ -93,23 +93,27 @@ def not_exercised(
     noted = replace(runnable, source=f"{made.future_imports}\n{_recorder()}\n{made.source}")
     asked = list(cases[:MAX_CALLS])
     state = Call("_codeguard_state()", None)
-    calls = (state, *(case.call for case in asked), state, Call("_codeguard_report()", None))
+    records = Call("_codeguard_report()", None)
+    calls = (state, *(case.call for case in asked), state, records)
     further = tuple(case.call for case in beyond.cases)
     runner = Runner(noted, session.level, session.budget, Tier.NATIVE)
-    (result,) = yield from runner.run(Batch((*calls, *further), other=True))
+    (result,) = yield from runner.run(Batch((*calls, *further, records), other=True))
     before, *answers, after, report = result.calls[: len(calls)]
+    *answers_beyond, complete = result.calls[len(calls) :]
+    if complete.outcome is Outcome.RETURNED:
+        report = complete
     if report.outcome is not Outcome.RETURNED:
         return ["it took too long with notes taken"]
     if before.value is None or before.value != after.value:
         return ["it keeps something from one call for the next"]
-    if any(item.comparison is not Comparison.SAME for item in compare(asked, answers)):
-        return ["it answers otherwise in another world"]
     noted_bits, faults = cast("tuple[list[tuple[int, int]], list[str]]", report.value)
     if faults:
         return [f"not known to depend on its arguments alone: {faults[0]}"]
+    if any(item.comparison is not Comparison.SAME for item in compare(asked, answers)):
+        return ["it answers otherwise in another world"]
     bits = dict(noted_bits)
     missing = [need.missing(bits.get(number, 0)) for number, need in made.needs.items()]
-    return [text for text in dict.fromkeys(missing) if text] or beyond.differences(result.calls[len(calls) :])
+    return [text for text in dict.fromkeys(missing) if text] or beyond.differences(answers_beyond)
 
 
 @cache

@@ -8,6 +8,7 @@ Each part of the code that can influence the result calls one of these functions
 The records are bit fields; `instrument.py` defines which bits a part needs.
 """
 
+import itertools
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -30,6 +31,15 @@ _MUTATING = frozenset(("discard", "remove", "difference_update", "intersection_u
 _DEFAULTING = frozenset(("get", "pop", "setdefault"))
 _NAMES = "add sub mul truediv floordiv mod pow lshift rshift and_ or_ xor matmul"
 _OPERATORS: dict[str, Any] = {name: getattr(operator, name) for name in _NAMES.split()}
+_COMPARISONS: dict[str, Any] = {
+    name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge", "is_", "is_not")
+}
+_COMPARISONS["in"], _COMPARISONS["not_in"] = (
+    lambda left, right: left in right,
+    lambda left, right: left not in right,
+)
+_CONSTRUCTORS = frozenset(("from_bytes", "fromhex", "from_iterable", "fromkeys", "maketrans"))
+_ENDLESS = (itertools.count, itertools.cycle)
 # What the text after this sets anew: the numbers of formats that are written out, and the module's own constants.
 _codeguard_formats: frozenset[int] = frozenset()
 _codeguard_kept: Callable[[], list[Any]] = list
@@ -49,6 +59,8 @@ def _key(value: Any, depth: int = 0) -> Any:
     """Return a hashable key for the content of a value; None if it has none."""
     kind = type(value)
     if kind in _SCALARS:
+        return kind, value
+    if kind is range:
         return kind, value
     if kind in _ROWS and depth < 4:
         items = list(value.items()) if kind is dict else list(value)
@@ -140,7 +152,8 @@ def _used(number: int, container: Any, index: Any) -> None:
 def _codeguard_method(number: int, owner: Any, name: str, args: Any, kwargs: Any) -> Any:
     """Record a call of a method of a plain value, or of a module's function."""
     kind = type(owner)
-    if kind is type(_codeguard_plain) or (kind is type and owner.__module__ not in _KINDS):
+    allowed = owner.__module__ in _KINDS and name in _CONSTRUCTORS if isinstance(owner, type) else True
+    if kind is type(_codeguard_plain) or not allowed:
         _codeguard_faults.append(f"an attribute of a {kind.__name__}")
         raise AttributeError(name)
     before = len(owner) if name in _MUTATING and hasattr(kind, "__len__") else None
@@ -157,7 +170,8 @@ def _codeguard_method(number: int, owner: Any, name: str, args: Any, kwargs: Any
     if before is not None:
         _effect(number, len(owner), (before,))
     elif kind in (str, bytes):
-        passed_on = [owner, [owner], (owner,)]
+        nothing = owner[:0]
+        passed_on = [owner, [owner], (owner, nothing, nothing), (nothing, nothing, owner)]
         _effect(number, result, passed_on)
     else:
         _codeguard_notes[number] = _codeguard_notes.get(number, 0) | _EFFECT
@@ -172,21 +186,87 @@ def _codeguard_call(number: int, function: Any, /, *args: Any, **kwargs: Any) ->
     """Record a call of a function by name."""
     if function in (str, repr, print, format) and not all(map(_codeguard_plain, args)):
         _codeguard_faults.append("writes out what is not plain")
+    if function in (min, max) and len(args) == 1:
+        return _varied(number, _one_of(number, function, list(args[0]), kwargs))
     result = function(*args, **kwargs)
+    if function in (any, all, bool, isinstance):
+        _codeguard_truth(number, result)
     if function in (min, max):
-        choices = args if len(args) > 1 else ()
-        for place, choice in enumerate(choices):
+        for place, choice in enumerate(args):
             if result is choice or result == choice:
-                others = [other for at, other in enumerate(choices) if at != place]
+                others = [other for at, other in enumerate(args) if at != place]
                 if all(_key(other) != _key(choice) for other in others):
                     _codeguard_used.setdefault(number, set()).add(place)
-        if not choices or len(_codeguard_used.get(number, ())) == len(choices):
+        if len(_codeguard_used.get(number, ())) == len(args):
             _codeguard_notes[number] = _codeguard_notes.get(number, 0) | _EFFECT
-    elif function is round and args:
+    elif function in (zip, map) and len(args) > (1 if function is zip else 2):
+        _shortest(number, args if function is zip else args[1:])
+    elif function in (round, abs, int) and args:
         _effect(number, result, (args[0],))
     else:
         _codeguard_notes[number] = _codeguard_notes.get(number, 0) | _EFFECT
     return _varied(number, result)
+
+
+def _one_of(number: int, function: Any, items: Any, kwargs: Any) -> Any:
+    """Record whether `min` or `max` of a row selects from more than one place."""
+    result = function(items, **kwargs)
+    places = _codeguard_used.setdefault(number, set())
+    places.add(next((place for place, item in enumerate(items) if item is result or item == result), -1))
+    if len(places) > 1:
+        _codeguard_notes[number] = _codeguard_notes.get(number, 0) | _EFFECT
+    return result
+
+
+def _shortest(number: int, rows: Any) -> None:
+    """Record which of several rows ends them all; one that is always longer could end longer ones."""
+    sizes = [None if isinstance(row, _ENDLESS) else operator.length_hint(row, -1) for row in rows]
+    known = [size for size in sizes if size is not None]
+    if -1 not in known:
+        used = _codeguard_used.setdefault(number, set())
+        used.update(place for place, size in enumerate(sizes) if size is None or size <= min(known) + 1)
+        if len(used) >= len(sizes):
+            _codeguard_notes[number] = _codeguard_notes.get(number, 0) | _EFFECT
+
+
+def _codeguard_chain(numbers: Any, names: Any, left: Any, *others: Any) -> Any:
+    """Record each comparison of a chain."""
+    result: Any = True
+    for number, name, other in zip(numbers, names, others, strict=False):
+        right = other()
+        result = _COMPARISONS[name](left, right)
+        _codeguard_truth(number, result)
+        if not result:
+            break
+        left = right
+    return result
+
+
+def _codeguard_entry(number: int, value: Any, table: Any) -> bool:
+    """Record which entries of a table a value is equal to."""
+    entries = list(table)
+    for place, entry in enumerate(entries):
+        if entry is value or entry == value:
+            used = _codeguard_used.setdefault(number, set())
+            used.add(place)
+            if len(used) >= len(entries):
+                _codeguard_notes[number] = _codeguard_notes.get(number, 0) | _MISSED
+    return value in table
+
+
+def _codeguard_width(value: Any) -> Any:
+    """Return a value in a format specification: a text could cut what is shown."""
+    if type(value) is not int:
+        _codeguard_faults.append("a format that may cut text")
+    return value
+
+
+def _codeguard_changing_item(number: int, name: str, container: Any, index: Any, value: Any) -> None:
+    """Carry out and record an augmented assignment to an item."""
+    before = _codeguard_copy(container[index])
+    after = getattr(operator, name)(container[index], value)
+    container[index] = after
+    _effect(number, after, (before,))
 
 
 def _codeguard_selection(number: int, function: Any, items: Any, kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Calls slightly outside of the domain of the examples: negative, other alphabets, wider spacing, longer.
+"""Calls slightly outside of the domain of the examples: negative, other characters, wider spacing, longer.
 
 A difference here convicts nobody, because an honest function is free outside of its domain. A full
 pass, however, requires the trusted function's result or an exception on these calls as well.
@@ -15,10 +15,14 @@ from codeguard.behavior.inputs.pools import Arguments
 from codeguard.behavior.inputs.shapes import Shape, is_ascending
 from codeguard.behavior.source.definitions import Function
 
-MOST = 32
+MOST = 64
 MOST_BASES = 3
 LONG = 26  # items of a row
+LONGEST = 200  # items of a row and characters of a text, in a call of its own
 LARGE = (1 << 60) + 1  # more than a float can represent exactly
+LARGEST = (1 << 300) + 1  # more than the digits that a Decimal keeps
+_NEIGHBORS = "@[`{/:_-.~"  # of the ASCII letters and digits, and what names are made with
+_OTHER_DIGITS = str.maketrans("0123456789", "\u0660\u0661\u0662\u0663\u0664\u0665\u0666\u0667\u0668\u0669")
 _LOOPS = (ast.For, ast.While, ast.comprehension)
 
 
@@ -35,8 +39,16 @@ def calls_beyond(calls: Sequence[Arguments], domain: Domain, function: Function)
             others = _others(value, shape, large)
             made.append(((*args[:place], other, *args[place + 1 :]), kwargs) for other in others)
     in_turn = (call for turn in itertools.zip_longest(*made) for call in turn if call is not None)
-    kept = (call for call in in_turn if all(relation.holds(call[0]) for relation in domain.relations))
-    return list({repr(call): call for call in itertools.islice(kept, MOST)}.values())
+    kept = [call for call in in_turn if all(relation.holds(call[0]) for relation in domain.relations)]
+    # at the end: one that does not finish takes none of the others along
+    long = [call for call in kept if _is_long(call)]
+    return list(
+        {repr(call): call for call in [*[call for call in kept if call not in long][:MOST], *long]}.values()
+    )
+
+
+def _is_long(call: Arguments) -> bool:
+    return any(isinstance(value, str | list | tuple) and len(value) >= LONGEST for value in call[0])
 
 
 def _repeats(node: ast.AST, own: str) -> bool:
@@ -52,10 +64,15 @@ def _others(value: object, shape: Shape, large: bool) -> Iterator[object]:
             yield -value - 1
             if large:
                 yield value + LARGE if isinstance(value, int) else value * 1e11
+                if isinstance(value, int):
+                    yield value + LARGEST
     elif isinstance(value, str) and shape.texts is not None:
         ruled = (shape.texts.choices, shape.texts.template)
         if ruled == (None, None) and not shape.texts.balanced:
             yield from (f"{value}é", value.replace(" ", "  "), f"ß{value.upper()} ", f"\t{value.title()}\n")
+            yield from (f"{value}\n", f" {value} ", value.swapcase(), value.translate(_OTHER_DIGITS))
+            yield from (f"{value[:-1]}{mark}" for mark in _NEIGHBORS)
+            yield (f"{value} " * LONGEST)[:LONGEST]
     elif isinstance(value, list | tuple) and shape.items is not None and shape.columns is None:
         items = shape.items
         for changed in _rows(list(value), shape):
@@ -76,3 +93,4 @@ def _rows(items: list[object], shape: Shape) -> Iterator[list[object]]:
     if all(isinstance(item, int) and not isinstance(item, bool) for item in items):
         yield list(range(-LONG // 2, LONG // 2))
     yield (items * LONG)[:LONG]
+    yield (items * LONGEST)[:LONGEST]

@@ -256,6 +256,7 @@ class Surroundings:
         )
 
 
+_MAIN_TESTS = ("__name__ == '__main__'", "'__main__' == __name__")
 _at_once: WeakKeyDictionary[ast.stmt, frozenset[str]] = WeakKeyDictionary()
 
 
@@ -452,7 +453,7 @@ def _binders(module: Module) -> dict[str, list[int]]:
     binders: dict[str, list[int]] = {}
     module.remembered["binders", 0] = binders
     for index, statement in enumerate(module.statements):
-        if not _is_main_guard(statement):
+        if not is_main_guard(statement):
             for name in bound_names(statement):
                 binders.setdefault(name, []).append(index)
     return binders
@@ -613,20 +614,27 @@ def _defines(statement: ast.stmt) -> str:
     return statement.name if isinstance(statement, Function | ast.ClassDef) else ""
 
 
-def _is_main_guard(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.If) and "__name__" in unparse(statement.test)
+def is_main_guard(statement: ast.stmt) -> bool:
+    """Return whether a statement runs only if its file is the program, and nothing else if it is not."""
+    return (
+        isinstance(statement, ast.If)
+        and not statement.orelse
+        and unparse(statement.test).replace('"', "'") in _MAIN_TESTS
+    )
 
 
 def bound_names(statement: ast.stmt) -> set[str]:
     """Return the names that a top-level statement binds or modifies; `*` for a star import."""
-    if isinstance(statement, Function | ast.ClassDef):
-        return {statement.name}
     names: set[str] = set()
     pending: list[ast.AST] = [statement]
     while pending:
         node = pending.pop()
         if isinstance(node, Function | ast.ClassDef):
             names.add(node.name)
+            heads = [item for item in ast.iter_child_nodes(node) if not isinstance(item, ast.stmt)]
+            names.update(
+                item.target.id for head in heads for item in ast.walk(head) if isinstance(item, ast.NamedExpr)
+            )
             continue
         if isinstance(node, ast.Lambda):
             continue
@@ -634,6 +642,10 @@ def bound_names(statement: ast.stmt) -> set[str]:
             names.update(alias.asname or alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             names.update(alias.asname or alias.name for alias in node.names)
+        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar):
+            names.add(node.name or "")
+        elif isinstance(node, ast.MatchMapping):
+            names.add(node.rest or "")
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
             names.add(node.id)
         elif isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):

@@ -9,6 +9,7 @@ from codeguard.behavior.exercise.purity import NO_CALLS_BEYOND, BeyondExamples, 
 from codeguard.behavior.inputs.tailored import known_literals
 from codeguard.behavior.matching.claims import Similarity
 from codeguard.behavior.matching.stubs import uses_plain_values_only
+from codeguard.behavior.source.definitions import Definition
 from codeguard.behavior.source.surroundings import surroundings
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import Case, CaseResult, case_of_observed
@@ -20,7 +21,7 @@ from codeguard.behavior.verdict.profiles import Profile
 from codeguard.behavior.verdict.running import Batch, Steps
 from codeguard.behavior.verdict.values import INCONCLUSIVE_EXCEPTIONS, Comparison
 from codeguard.models import CheckReport, Coverage, Verdict
-from codeguard.sandbox.model import JobResult, LineCoverage, Status
+from codeguard.sandbox.model import Iteration, JobResult, LineCoverage, Status
 
 WATCHED_FIRST = 24  # calls
 ENDINGS = {
@@ -96,14 +97,15 @@ class CandidateReports(CandidateSession):
             report = self.report(Verdict.NO_SIGNAL, reason, result, extra=possible)
             return replace(report, claims=f"{profile.reference.name} ({origin})")
         report = self.report(Verdict.PASS, f"{len(agreed)} calls agree", result, origin=origin, extra=extra)
+        other = _other_use(self.candidate.definition, profile.reference.definition, agreed)
+        if other:
+            return self.with_missing_coverage(report, other, "not shown")
         known = known_literals(profile.reference, profile.plain_calls)
         further = [
             case_of_observed(item, self.candidate.runnable, profile.silence_free) for item in profile.beyond
         ]
-        definition = profile.reference.definition
         beyond = BeyondExamples(
-            f"{definition.name} {definition.docstring}",
-            tuple(item for item in further if item is not None and self.accepts_call(item)),
+            tuple(item for item in further if item is not None and self.accepts_call(item))
         )
         cases = [*(item.case for item in results), *tailored]
         return (yield from self.with_exercise(report, cases, [item.case for item in agreed], known, beyond))
@@ -243,3 +245,25 @@ class CandidateReports(CandidateSession):
             effects=effects,
             notes=notes,
         )
+
+
+def _other_use(own: Definition, trusted: Definition, agreed: Sequence[CaseResult]) -> list[str]:
+    """Return what a caller would notice although every call agreed: parameters exchanged, an iterator for a row."""
+    places, found = (
+        [
+            {item.name: place for place, item in enumerate(one.parameters) if item.kind == "positional"}
+            for one in (own, trusted)
+        ],
+        [],
+    )
+    moved = [name for name, place in places[0].items() if places[1].get(name, place) != place]
+    if moved:
+        found.append(f"the parameter {moved[0]} at its place")
+    if any(
+        isinstance(item.answer.value, Iteration)
+        and item.case.reference is not None
+        and not isinstance(item.case.reference.value, Iteration)
+        for item in agreed
+    ):
+        found.append("a result that can be read more than once")
+    return found

@@ -161,3 +161,22 @@ def test_a_message_made_with_percent_is_like_one_made_with_an_f_string(check: Ch
 def earns(report: CheckReport) -> bool:
     """Return whether a report is one that a candidate is ranked higher for."""
     return report.verdict is Verdict.PASS and report.coverage is Coverage.FULL
+
+
+@pytest.mark.parametrize(
+    ("function", "head", "body"),
+    [
+        ("discounted", "percent, price", "percent - percent * price / 100"),
+        ("largest_first", "values", "reversed(sorted(values))"),
+        ("largest_first", "values", "(item for item in sorted(values, reverse=True))"),
+    ],
+    ids=["parameters exchanged", "a reversed row", "a generator for a list"],
+)
+def test_what_agrees_and_is_used_otherwise_gets_no_bonus(
+    function: str, head: str, body: str, check: Check
+) -> None:
+    summary = FUNCTIONS[function].trusted.split('"""')[1].partition("\n")[0]
+    code = f'def {function}({head}):\n    """{summary}"""\n    return {body}\n'
+    report = check(code, FUNCTIONS[function].trusted)
+    assert report.verdict is Verdict.PASS
+    assert not earns(report), report.reason
