@@ -15,21 +15,10 @@ from codeguard.behavior.source.definitions import Function, Module, unparse
 from codeguard.behavior.source.surroundings import bound_names, is_main_guard, part_of
 
 _NAMESPACES = frozenset(
-    {
-        *(
-            "__builtins__",
-            "__import__",
-            "builtins",
-            "compile",
-            "ctypes",
-            "delattr",
-            "eval",
-            "exec",
-            "gc",
-            "getattr",
-        ),
-        *("globals", "importlib", "inspect", "locals", "operator", "runpy", "setattr", "types", "vars"),
-    }
+    """
+    __builtins__ __import__ builtins compile ctypes delattr eval exec gc getattr globals importlib inspect locals
+    operator runpy setattr types vars
+    """.split()  # noqa: SIM905 - words read better as words
 )
 _NAMESPACE_ATTRIBUTES = frozenset({"_getframe", "modules"})
 _PLAIN_ATTRIBUTES = frozenset(
