@@ -137,6 +137,8 @@ def _flag(view: View, node: ast.AST, keyword: str, effect: str) -> Iterator[Node
     assert isinstance(node, ast.Call)
     if any(item.arg is None for item in node.keywords) or len(node.args) + len(node.keywords) < 2:
         return
+    if node.args and unqualified_name(node.args[0]) in _HOLDERS:
+        return  # a method of the program's own, which is given the response or its handler
     given = view.argument(node, keyword)
     if (given is None and _matters(view, node)) or (
         given is not None and view.names.constant(given, True) is False
@@ -148,6 +150,7 @@ def _flag(view: View, node: ast.AST, keyword: str, effect: str) -> Iterator[Node
         )
 
 
+_HOLDERS = frozenset({"self", "handler", "request", "response", "resp"})
 _COOKIE_METHODS = names("set_cookie set_signed_cookie set_secure_cookie")
 _JARS = frozenset({"http.cookies.SimpleCookie()", "http.cookies.BaseCookie()", "Cookie.SimpleCookie()"})
 

@@ -1,0 +1,69 @@
+"""A rule is of medium severity where what makes it dangerous is seen, and low where it is only assumed."""
+
+from __future__ import annotations
+
+import pytest
+
+from codeguard.analysis.rules import Context, load_file_signals
+from codeguard.audit.inspection import Inspector, Source
+from codeguard.models import Severity
+
+LOGGED = "import logging\nlog = logging.getLogger('a')  # of logins\n"
+VIEW = "from django.views.generic import DeleteView\nclass Gone(DeleteView):\n    model = Page\n"
+COOKIE = "from tornado.web import RequestHandler\nclass Page(RequestHandler):\n    def get(self):\n        {}\n"
+
+# The rule, a text in which the ingredient is seen, and one in which it is not.
+CASES = [
+    (
+        "open-to-anyone",
+        VIEW + "urlpatterns = [path('gone', Gone.as_view())]\n",
+        VIEW,  # its addresses are in another file, and the checks may be, too
+    ),
+    (
+        "path-traversal",
+        "from flask import request\ndef page():\n    return open('/srv/' + request.args['name'])\n",
+        "def page(name):\n    return open('/srv/files/' + name)\n",
+    ),
+    (
+        "logged-secret",
+        LOGGED + "def show(user_token):\n    log.info('new %s', user_token)\n",
+        LOGGED + "def show(image_token):\n    log.info('new %s', image_token)\n",
+    ),
+    (
+        "logged-secret",
+        LOGGED + "def show(token):\n    if token.strip():\n        log.info('new %s', token)\n",
+        LOGGED + "def show(token):\n    if token.expires_at:\n        log.info('new %s', token)\n",
+    ),
+    (
+        "logged-secret",
+        LOGGED + "def show(token):\n    if True or token.expires_at:\n        log.info('new %s', token)\n",
+        LOGGED + "def show(token):\n    row = token.user\n    log.info('new %s', token)\n",
+    ),
+    (
+        "logged-secret",
+        LOGGED + "def show(token):\n    if False:\n        token.user\n    log.info('new %s', token)\n",
+        LOGGED + "def show(token):\n    log.info('new %s', token[:4])\n",
+    ),
+    (
+        "logged-secret",
+        LOGGED + "SECRET = make()\nlog.info('%s', SECRET)\n",
+        LOGGED + "SECRET_BYTES = 32\nlog.info('%s', SECRET_BYTES)\n",
+    ),
+    (
+        "cookie-not-secure",
+        COOKIE.format("self.set_cookie('session', made)"),
+        COOKIE.format("self.auth.set_cookie(self, token)"),
+    ),
+]
+
+
+def serious(text: str) -> set[str]:
+    inspector = Inspector(load_file_signals(), Context(), keep=False)
+    found = inspector.inspect(Source("a.py", data=text.encode())).findings
+    return {item.rule.partition(".")[2] for item in found if item.severity >= Severity.MEDIUM}
+
+
+@pytest.mark.parametrize(("rule", "seen", "assumed"), CASES)
+def test_what_is_only_assumed_is_low(rule: str, seen: str, assumed: str) -> None:
+    assert rule in serious(seen)
+    assert rule not in serious(assumed)
