@@ -321,7 +321,7 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
     secret = hidden[0] >= max(limits["comment"].weak, plain[0] + _REVEALED)
     if secret and hidden[2] == ("percent escapes",) and not is_plain_order(hidden[1]):
         secret = "%" in _ADDRESSES.sub("", segment.text)  # URLs have to encode spaces and non-ASCII letters
-    secret = secret and not _is_claims(hidden[1]) and _reveals_order(segment.text, hidden[1])
+    secret = secret and not _is_claims(hidden[1]) and _reveals_order(segment.text, *hidden[1:])
     score, text, masks = hidden if secret else plain
     if score < limits[kind].weak and not secret:
         return None
@@ -380,17 +380,18 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
 _FEWEST_WORDS = 3  # "admin:admin" orders nothing
 
 
-def _reveals_order(shown: str, revealed: str) -> bool:
+def _reveals_order(shown: str, revealed: str, masks: tuple[str, ...]) -> bool:
     """Return whether a hidden text is long enough for an order, and what was hidden contains one of its concepts.
 
-    In `user admin http://x.y.z:80` only the name of a host is read differently, so that nothing was hidden. Texts in
-    other scripts are not judged by their words.
+    In `user admin http://x.y.z:80` only the name of a host is read differently, so that nothing was hidden. Percent
+    escapes stand between words, and texts in other scripts are not judged by their words.
     """
     if not revealed.isascii():
         return True
     words = {token for token in tokens_of(revealed) if token.isalpha()}
     new = words.difference(tokens_of(shown))
-    return len(words) >= _FEWEST_WORDS and any(map(concepts_of, new))
+    hides = "percent escapes" in masks or any(map(concepts_of, new))
+    return hides and len(words) >= _FEWEST_WORDS
 
 
 def _is_claims(text: str) -> bool:
