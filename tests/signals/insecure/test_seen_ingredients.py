@@ -10,6 +10,14 @@ from codeguard.models import Severity
 
 LOGGED = "import logging\nlog = logging.getLogger('a')  # of logins\n"
 VIEW = "from django.views.generic import DeleteView\nclass Gone(DeleteView):\n    model = Page\n"
+FLASK = """from flask import Flask, make_response, request
+app = Flask(__name__)
+@app.get("/a")
+def a():
+    made = make_response("")
+"""
+DJANGO = "from django.conf import settings\nfrom django.forms import CharField, Form\nfrom django.shortcuts import redirect\n"
+SAID = 'def find(name):\n    """Find {}."""\n    return open(\'/srv/files/\' + name)\n'
 COOKIE = "from tornado.web import RequestHandler\nclass Page(RequestHandler):\n    def get(self):\n        {}\n"
 
 # The rule, a text in which the ingredient is seen, and one in which it is not.
@@ -18,6 +26,13 @@ CASES = [
         "open-to-anyone",
         VIEW + "urlpatterns = [path('gone', Gone.as_view())]\n",
         VIEW,  # its addresses are in another file, and the checks may be, too
+    ),
+    (
+        "password-without-proof",
+        "from django.shortcuts import render\ndef change_password(request):\n"
+        "    request.user.set_password(request.POST['new'])\n    request.user.save()\n    return render(request, 'a')\n",
+        "class Accounts:\n    def change_password(self, user, new):\n        user.set_password(new)\n"
+        "        user.save()\n",  # its callers may have asked for the old one
     ),
     (
         "path-traversal",
@@ -48,6 +63,45 @@ CASES = [
         "logged-secret",
         LOGGED + "SECRET = make()\nlog.info('%s', SECRET)\n",
         LOGGED + "SECRET_BYTES = 32\nlog.info('%s', SECRET_BYTES)\n",
+    ),
+    (
+        "header-injection",
+        FLASK + "    made.headers['X-Name'] = request.args['n']\n",
+        FLASK + "    made.headers['Authorization'] = request.args['n']\n",  # of a request that is sent
+    ),
+    (
+        "header-injection",
+        FLASK + "    made.headers['X-Name'] = request.args['n']\n",
+        FLASK + "    made.headers['X-Name'] = request.headers['X-Name']\n",  # holds no line break
+    ),
+    (
+        "open-redirect",
+        DJANGO + "class Next(Form):\n    url = CharField()\ndef go(request):\n"
+        "    form = Next(request.POST)\n    return redirect(form.cleaned_data['url'])\n",
+        DJANGO + "from .forms import Next\ndef go(request):\n"
+        "    form = Next(request.POST)\n    return redirect(form.cleaned_data['url'])\n",
+    ),
+    (
+        "open-redirect",
+        DJANGO + "def go(request):\n    return redirect('%s?next=%s' % (request.GET['to'], request.path))\n",
+        DJANGO + "def go(request):\n    return redirect('%s?next=%s' % (settings.LOGIN_URL, request.path))\n",
+    ),
+    (
+        "open-redirect",
+        DJANGO + "def go(self, request):\n    return redirect(request.GET['to'])\n",
+        DJANGO + "class Page(View):\n    def get(self, request):\n"
+        "        return redirect(self.get_object(self.rows).address)\n",
+    ),
+    (
+        "path-traversal",
+        SAID.format("the name that the visitor provides"),
+        SAID.format("the name that was provided"),
+    ),
+    (
+        "persistence",
+        "def start(path):\n    with open('/home/a/.bashrc', 'a') as out:\n        out.write('hello')\n",
+        "import tempfile\ndef start():\n    out = tempfile.NamedTemporaryFile('w')\n"
+        "    out.write('. ~/.bashrc')\n    out.write('hello')\n",
     ),
     (
         "cookie-not-secure",

@@ -76,6 +76,7 @@ STREAMS = lazy(
 )
 STREAM_LIBRARIES = tuple(_TABLES["stream_libraries"].split())
 ANSWERING = tuple(_TABLES["answering"].split())
+ANSWERING_METHODS = frozenset(_TABLES["answering_methods"].split())
 REMOTE_METHODS = frozenset(_TABLES["remote_methods"].split())
 MAIL_METHODS = frozenset(
     {"get_filename"}
