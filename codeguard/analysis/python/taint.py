@@ -235,9 +235,7 @@ class TaintFlow:
             gained = self._arguments(node, function)
             if node.func.attr in WRITING:
                 gained -= {STARTUP_NAME}  # the text that is written may name any place
-                self._arrive(
-                    node, name, "write", self._labels(node.func.value, function) | gained, function
-                )
+                self._arrive(node, name, "write", self._labels(node.func.value, function) | gained, function)
                 if gained & _FOREIGN:
                     self._drop(self._place_of(node.func.value, function), function)
             _give(node.func.value, gained, function)

@@ -18,7 +18,13 @@ def a():
 """
 DJANGO = "from django.conf import settings\nfrom django.forms import CharField, Form\nfrom django.shortcuts import redirect\n"
 SAID = 'def find(name):\n    """Find {}."""\n    return open(\'/srv/files/\' + name)\n'
-COOKIE = "from tornado.web import RequestHandler\nclass Page(RequestHandler):\n    def get(self):\n        {}\n"
+MARKUP = """from django.utils.safestring import mark_safe
+def page(request):
+    return mark_safe("<a href='?%s'>" % {})
+"""
+COOKIE = (
+    "from tornado.web import RequestHandler\nclass Page(RequestHandler):\n    def get(self):\n        {}\n"
+)
 
 # The rule, a text in which the ingredient is seen, and one in which it is not.
 CASES = [
@@ -96,6 +102,11 @@ CASES = [
         "path-traversal",
         SAID.format("the name that the visitor provides"),
         SAID.format("the name that was provided"),
+    ),
+    (
+        "unescaped-markup",
+        MARKUP.format("request.GET['q']"),
+        MARKUP.format("request.GET.urlencode()"),  # percent escapes hold no markup
     ),
     (
         "persistence",

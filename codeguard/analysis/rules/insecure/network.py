@@ -221,7 +221,9 @@ def _own_page(names: Names, node: ast.expr) -> bool:
     elif isinstance(node, ast.BinOp):
         filled = node.right.elts[:1] if isinstance(node.right, ast.Tuple) else []
         begins = (names.text(node.left) or "").startswith(("%s?", "%s/"))
-        if _is_setting(node.left) or (isinstance(node.op, ast.Mod) and begins and any(map(_is_setting, filled))):
+        if _is_setting(node.left) or (
+            isinstance(node.op, ast.Mod) and begins and any(map(_is_setting, filled))
+        ):
             return True
         text = names.text(node.left)
     else:
