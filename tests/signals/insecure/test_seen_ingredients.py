@@ -16,7 +16,10 @@ app = Flask(__name__)
 def a():
     made = make_response("")
 """
-DJANGO = "from django.conf import settings\nfrom django.forms import CharField, Form\nfrom django.shortcuts import redirect\n"
+DJANGO = """from django.conf import settings
+from django.forms import CharField, Form
+from django.shortcuts import redirect
+"""
 SAID = 'def find(name):\n    """Find {}."""\n    return open(\'/srv/files/\' + name)\n'
 MARKUP = """from django.utils.safestring import mark_safe
 def page(request):
@@ -36,7 +39,8 @@ CASES = [
     (
         "password-without-proof",
         "from django.shortcuts import render\ndef change_password(request):\n"
-        "    request.user.set_password(request.POST['new'])\n    request.user.save()\n    return render(request, 'a')\n",
+        "    request.user.set_password(request.POST['new'])\n    request.user.save()\n"
+        "    return render(request, 'a')\n",
         "class Accounts:\n    def change_password(self, user, new):\n        user.set_password(new)\n"
         "        user.save()\n",  # its callers may have asked for the old one
     ),

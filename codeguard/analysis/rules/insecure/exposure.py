@@ -395,7 +395,8 @@ def _is_beginning(node: ast.expr) -> bool:
     """Return whether only the first characters of a value are taken: `token[:3]`."""
     if not _is_start(node):
         return False
-    assert isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice)
+    assert isinstance(node, ast.Subscript)
+    assert isinstance(node.slice, ast.Slice)
     last = node.slice.upper
     return isinstance(last, ast.Constant) and isinstance(last.value, int) and 0 < last.value <= _MOST_SHOWN
 
