@@ -182,6 +182,9 @@ _ASKED = tuple(
 )
 
 
+_MEANT_FOR_MODELS = frozenset({"addressee", "machine", "override"})
+
+
 def is_plain_order(text: str) -> bool:
     """Return whether a text both addresses a model and instructs it, so that no other reader is meant."""
     named = _named(text)
@@ -196,7 +199,8 @@ def _asks(text: str, kind: SegmentKind) -> bool:
     concepts for this test.
     """
     if any(letter.isalpha() and not letter.isascii() for letter in text):
-        return True
+        of_program = kind is SegmentKind.STRING  # catalogs of translations ask their users for something
+        return not of_program or not _named(text).isdisjoint(_MEANT_FOR_MODELS)
     if kind in (SegmentKind.DOCSTRING, SegmentKind.STRING):
         return is_plain_order(text)
     return any(map(_named(text).issuperset, _ASKED))
