@@ -177,8 +177,7 @@ def is_in_test_folder(path: str) -> bool:
     Only used for keys and passwords: whoever wants to attack by a file gains nothing by a key that is reported
     as less severe.
     """
-    parts = [part.lower() for part in PurePosixPath(path).parts[:-1]]
-    return any(part in _TEST_FOLDERS or part.startswith("test_") for part in parts)
+    return not _TEST_FOLDERS.isdisjoint(part.lower() for part in PurePosixPath(path).parts[:-1])
 
 
 def own_modules(findings: Iterable[Finding], names: Iterable[str]) -> list[Finding]:

@@ -140,7 +140,7 @@ CASES = [
     ),
     (
         "cookie-not-secure",
-        COOKIE.format("self.set_cookie('session', made)"),
+        COOKIE.format("handler = 'session'; self.set_cookie(handler, made)"),
         COOKIE.format("self.auth.set_cookie(self, token)"),
     ),
 ]

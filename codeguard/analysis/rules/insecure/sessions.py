@@ -137,7 +137,8 @@ def _flag(view: View, node: ast.AST, keyword: str, effect: str) -> Iterator[Node
     assert isinstance(node, ast.Call)
     if any(item.arg is None for item in node.keywords) or len(node.args) + len(node.keywords) < 2:
         return
-    if node.args and unqualified_name(node.args[0]) in _HOLDERS:
+    first = node.args[0] if node.args else None
+    if first is not None and unqualified_name(first) in _HOLDERS and view.names.text(first) is None:
         return  # a method of the program's own, which is given the response or its handler
     given = view.argument(node, keyword)
     if (given is None and _matters(view, node)) or (
