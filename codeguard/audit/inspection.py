@@ -192,12 +192,48 @@ def own_modules(findings: Iterable[Finding], names: Iterable[str]) -> list[Findi
     ]
 
 
-def told_once(findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings, with low severity where an open one before says the same of the same text.
+# The line of a secret is all that the finding is about, whatever stands around it.
+_OF_SECRETS = frozenset(
+    {f"secrets.{rule}" for rule in ("assigned-secret", "cloud-key", "service-token", "password-in-url")}
+    | {"insecure.hard-coded-secret"}
+)
 
-    That is a copy of a section, as a package's metadata hold its readme, and one of several private keys that lie in
-    a folder. The first one says where the others are.
+
+def told_once(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings, with low severity where an open one says the same of the same text or function.
+
+    That is a copy of a section, as a package's metadata hold its readme, the same line with a secret in other files,
+    one of several private keys that lie in a folder, and a further place of one rule in a function, which a ranking
+    counts once as well. The one that stays says where the others are.
     """
+    return _told_once_in_tree(_told_once_in_functions(findings))
+
+
+def _told_once_in_functions(findings: Sequence[Finding]) -> list[Finding]:
+    groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for index, item in enumerate(findings):
+        if item.open and item.severity >= Severity.MEDIUM and item.symbol and item.digest:
+            groups[item.rule, item.path, item.symbol, item.digest].append(index)
+    result = list(findings)
+    for group in groups.values():
+        first, *others = sorted(
+            group, key=lambda index: (-findings[index].severity, findings[index].place.start_line)
+        )
+        lines = sorted({findings[index].place.start_line for index in others})
+        if lines:
+            shown = ", ".join(map(str, lines[:SHOWN_COPIES]))
+            more = f" and {len(lines) - SHOWN_COPIES} more" if len(lines) > SHOWN_COPIES else ""
+            said = f"(also in line {shown}{more})"
+            result[first] = replace(findings[first], reason=f"{findings[first].reason} {said}")
+        for index in others:
+            said = f"(as in line {findings[first].place.start_line})"
+            result[index] = replace(
+                findings[index], severity=Severity.LOW, reason=f"{findings[index].reason} {said}"
+            )
+    return result
+
+
+def _told_once_in_tree(findings: Sequence[Finding]) -> list[Finding]:
     groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
     ordered = sorted(
         range(len(findings)), key=lambda index: (findings[index].path.count("/"), findings[index].path)
@@ -208,6 +244,8 @@ def told_once(findings: Sequence[Finding]) -> list[Finding]:
             continue
         if item.rule == PRIVATE_KEY and item.path.endswith(_KEY_FILES):
             groups[item.rule, str(PurePosixPath(item.path).parent)].append(index)
+        elif item.rule in _OF_SECRETS and item.text_digest:
+            groups[item.rule, item.text_digest].append(index)
         elif item.digest and item.text_digest:
             groups[item.rule, item.digest, item.text_digest].append(index)
     result = list(findings)

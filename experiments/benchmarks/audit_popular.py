@@ -3,9 +3,9 @@
     python -m experiments.benchmarks.audit_popular [--half …] [--cache FOLDER] [--read N]
 
 The wheels in `audit_popular.toml` are pinned by sha256, fetched through pip, and audited as they unpack, licences,
-RECORD and compiled parts with them; those of `twelfth` are source distributions with their tests. Rules were fixed on
-`development`, then on what was false in `frozen` to `fifth`, each once it was measured. `sixth` and those after it were
-named before they were measured, once.
+RECORD and compiled parts with them; those of `twelfth` and `thirteenth` are source distributions with their tests.
+Rules were fixed on `development`, then on what was false in `frozen` to `fifth`, each once it was measured. `sixth` and
+those after it were named before they were measured, once.
 `--read` prints so many findings of medium severity and above with their surroundings, chosen by the digest of their
 fingerprints, for a person to judge.
 """

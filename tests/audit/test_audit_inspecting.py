@@ -239,6 +239,35 @@ def test_what_copies_of_a_text_hold_is_told_once(tmp_path: Path) -> None:
     assert sorted(item.severity for item in found) == [Severity.LOW, first.severity, first.severity]
 
 
+def test_a_secret_is_told_once_whatever_stands_around_it(tmp_path: Path) -> None:
+    line = "SECRET_KEY = 'thisIsMy5ecretKey'\n"
+    write(tmp_path, {"a.py": line, "b.py": f"import os\n{line}", "c.py": line.replace("My", "Your")})
+    found = [
+        item for item in look(tmp_path, only=("insecure",)).open if item.rule == "insecure.hard-coded-secret"
+    ]
+    assert {item.path[-4:]: item.severity > Severity.LOW for item in found} == {
+        "a.py": True,
+        "b.py": False,
+        "c.py": True,
+    }
+
+
+def test_a_rule_is_told_once_in_a_function_until_that_place_is_overruled(tmp_path: Path) -> None:
+    body = "".join(f"    os.system('ping -c {number} ' + host)\n" for number in range(3))
+    write(tmp_path, {"a.py": f"import os\ndef ping(host):\n{body}\ndef other(host):\n{body}"})
+    found = [
+        item for item in look(tmp_path, only=("insecure",)).open if item.rule == "insecure.command-injection"
+    ]
+    first, *others = found[:3]
+    assert [item.severity > Severity.LOW for item in found] == [True, False, False] * 2
+    assert "also in line" in first.reason
+    severe = [replace(item, severity=Severity.MEDIUM) for item in others]
+    left = told_once([replace(first, standing=Standing.BASELINED), *severe])
+    assert [item.severity for item in left[1:]] == [Severity.MEDIUM, Severity.LOW]
+    worse = told_once([replace(severe[0]), replace(severe[1], severity=Severity.HIGH)])
+    assert [item.severity for item in worse] == [Severity.LOW, Severity.HIGH]
+
+
 def test_a_copy_of_what_was_overruled_is_no_copy(tmp_path: Path) -> None:
     write(tmp_path, {"a.py": "import os\n\ndef ping(host):\n    os.system('ping ' + host)\n"})
     (finding,) = look(tmp_path, only=("insecure",)).failing(Severity.MEDIUM)

@@ -233,12 +233,12 @@ class TaintFlow:
         name = self._names.called(node)
         if isinstance(node.func, ast.Attribute) and node.func.attr in _COLLECTING:
             gained = self._arguments(node, function)
-            _give(node.func.value, gained, function)
             if node.func.attr in WRITING:
-                place = self._labels(node.func.value, function)  # the text that is written may name any place
-                self._arrive(node, name, "write", place | (gained - {STARTUP_NAME}), function)
+                gained -= {STARTUP_NAME}  # the text that is written may name any place
+                self._arrive(node, name, "write", self._labels(node.func.value, function) | gained, function)
                 if gained & _FOREIGN:
                     self._drop(self._place_of(node.func.value, function), function)
+            _give(node.func.value, gained, function)
         elif isinstance(node.func, ast.Attribute) and node.func.attr in _MOVING:
             self._moved(node, node.func, name, function)
         if name in _OPENING_FILES and node.args and self._writes(node):

@@ -123,6 +123,7 @@ CLEAN = [
     ("python", "s = '≨︀ 〇︀ 👁️\u200d🗨️ ❤️\u200d🔥'\n"),
     ("tsx", "const a = <p>Total:\u00a05\u00a0kg</p>;\n"),
     ("python", "icon = '\ue0b0 \uf00c'\nprix = '5\u00a0€'  # 5\u00a0€\n"),
+    ("javascript", "let tags = 1;\n// …not change my tags?\nfunction …not() {}\n"),
     ("python", "हिन्दी = 'नमस्ते'\nதமிழ் = 1\n"),
 ]  # fmt: skip
 

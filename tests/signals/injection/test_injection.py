@@ -235,6 +235,18 @@ def test_years_beside_emoji_hide_no_order() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "headers = {'Authorization': 'Basic YWRtaW46YWRtaW4='}",  # admin:admin
+        "connect('user', 'correct_password', '2.0_password', 'http://x.y.z.y:5000', 'admin')",
+        "uri('POST', 'http://x.y.z.y:5000/v2.0/tokens')",
+    ],
+)
+def test_what_is_read_differently_hides_no_order_without_a_word_of_one(text: str) -> None:
+    assert "hidden-instruction" not in rules(f"{text}\n")
+
+
 def test_an_order_is_found_inside_a_long_docstring() -> None:
     line = "Compute the sum of the squares of all values of the table. "
     text = f'"""{line * 20}\n\n{ORDER}.\n\n{line * 20}"""\n'

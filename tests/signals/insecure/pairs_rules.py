@@ -144,10 +144,7 @@ RULES: dict[str, tuple[str, ...]] = {
     "csrf exempt class": ("csrf-protection-off",),
     "csrf off": ("csrf-protection-off",),
     "cors": ("cors-any-origin",),
-    "cors by hand": (
-        "cors-any-origin",
-        "header-injection",
-    ),
+    "cors by hand": ("cors-any-origin",),
     "debug": ("debug-server",),
     "django settings": (
         "any-host",

@@ -127,10 +127,11 @@ CASES = [
         "open-to-anyone",
         "a view of a class",
         "from django.views.generic import UpdateView\nclass Edit(UpdateView):\n    model = Page\n"
-        "    fields = ['title']\n",
+        "    fields = ['title']\nurlpatterns = [path('edit', Edit.as_view())]\n",
         "from django.contrib.auth.mixins import LoginRequiredMixin\n"
         "from django.views.generic import UpdateView\n"
-        "class Edit(LoginRequiredMixin, UpdateView):\n    model = Page\n    fields = ['title']\n",
+        "class Edit(LoginRequiredMixin, UpdateView):\n    model = Page\n    fields = ['title']\n"
+        "urlpatterns = [path('edit', Edit.as_view())]\n",
     ),
     (
         "object-without-owner",
@@ -138,15 +139,6 @@ CASES = [
         "class Notes:\n    def remove_note(self, user, note_id):\n        self.rows.delete(note_id)\n",
         "class Notes:\n    def remove_note(self, user, note_id):\n"
         "        self.rows.delete(note_id, owner=user)\n",
-    ),
-    (
-        "password-without-proof",
-        "a service",
-        "class Accounts:\n    def change_password(self, user_id, new):\n        user = self.get(user_id)\n"
-        "        user.password_hash = slow(new)\n        self.save(user)\n",
-        "class Accounts:\n    def change_password(self, user_id, old, new):\n        user = self.get(user_id)\n"
-        "        if not self.check_password(user, old):\n            raise PermissionError\n"
-        "        user.password_hash = slow(new)\n        self.save(user)\n",
     ),
     (
         "session-fixation",

@@ -76,11 +76,6 @@ PAIRS = {
         "def save_upload(file):\n    if file.name in ('a.png', 'b.gif'):\n"
         "        open('/srv/' + file.name, 'wb')\n",
     ),
-    "a name below a fixed folder": (
-        "import os\nNOTES = '/srv/notes'\ndef read(note_name):\n"
-        "    return open(os.path.join(NOTES, note_name)).read()\n",
-        "import os\ndef read(folder, note_name):\n    return open(os.path.join(folder, note_name)).read()\n",
-    ),
     "the common path of two parameters": (
         "import os, zipfile\ndef f(path, to):\n    for item in zipfile.ZipFile(path).infolist():\n"
         "        open(os.path.join(to, item.filename), 'wb')\n",

@@ -20,6 +20,7 @@ from codeguard.analysis.python.dataflow.tables import (
     ADDRESSING_NAME,
     ANSWER,
     ANSWERING,
+    ANSWERING_METHODS,
     ARCHIVE_NAMES,
     BUILDERS,
     CLEANERS,
@@ -191,12 +192,17 @@ class Calls:
     ) -> Value:
         """Return the result of an unknown function."""
         remote = method in REMOTE_METHODS or (method in MAIL_METHODS and self._reads_mail)
-        if method == "get_object" and not (node.args or node.keywords):
+        if (
+            method == "get_object"
+            and len(node.args) < 2
+            and not any(item.arg is None or "bucket" in item.arg.lower() for item in node.keywords)
+        ):
             remote = False  # without a bucket it is no call of an object store
         if method == "recv" and not (node.args or node.keywords) and self._talks_to_processes:
             return NOTHING  # a pipe to a child process of the program
         if remote and not name.startswith(":"):
-            return _typed(node, self._of.origin(Reach.REMOTE, f"{method}()", node, state))
+            tag = ANSWER if method in ANSWERING_METHODS else "input"
+            return _typed(node, self._of.origin(Reach.REMOTE, f"{method}()", node, state, tag))
         if method in STORED_METHODS and not receiver.origins and not name.startswith(":"):
             return self._of.origin(Reach.LOCAL, f"{method}()", node, state, STORED)
         last = method or name.rpartition(".")[2]

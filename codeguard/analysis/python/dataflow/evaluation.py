@@ -163,8 +163,10 @@ class Evaluation:
                 return state.seen(known)
         if node.attr in REQUEST_PARTS and self.is_request(node.value) and not self._is_sent(node):
             value = self.origin(Reach.REMOTE, f"request.{node.attr}", node, state)
-            one_line = (node.attr in _PARSED_OR_URL and self._as_it_stood) or (
-                node.attr == "url" and self._quotes
+            one_line = (
+                node.attr == "headers"  # servers refuse line breaks in them (RFC 9112)
+                or (node.attr in _PARSED_OR_URL and self._as_it_stood)
+                or (node.attr == "url" and self._quotes)
             )
             return value.cleaned({Use.LOG, Use.HEADER}) if one_line else value
         if node.attr in _VALUE_ATTRIBUTES:

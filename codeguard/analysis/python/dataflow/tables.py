@@ -76,6 +76,7 @@ STREAMS = lazy(
 )
 STREAM_LIBRARIES = tuple(_TABLES["stream_libraries"].split())
 ANSWERING = tuple(_TABLES["answering"].split())
+ANSWERING_METHODS = frozenset(_TABLES["answering_methods"].split())
 REMOTE_METHODS = frozenset(_TABLES["remote_methods"].split())
 MAIL_METHODS = frozenset(
     {"get_filename"}
@@ -129,7 +130,7 @@ ERROR_ANSWER = lazy(
     r"^(?:render|respond|return|make|handle|convert|build|create|to)_(?:\w+_)?(?:errors?|exception)(?:_\w+)?$"
     r"|^(?:error|exception)_(?:to_)?(?:response|page|answer)$"
 )
-TYPE_NAME = lazy(r"^guess_(?:\w+_)?type$")
+TYPE_NAME = lazy(r"^guess_(?:\w+_)?(?:type|extension)$")
 ADDRESSING_NAME = lazy(r"(?:^|_)(?:url_for|urls?|reverse|quer(?:y|ies)|params?)(?:_|$)")
 GUARD_NAME = lazy(
     r"(?:^|_)(?:is_)?(?:safe|valid|validate|validated|allowed|allow|trusted|permitted|whitelisted|allowlisted|"

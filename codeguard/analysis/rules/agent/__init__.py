@@ -53,7 +53,6 @@ class AgentSignal:
     def inspect(self, reading: Reading, context: Context) -> Iterator[Match]:
         """Yield instructions, granted permissions and misleading links."""
         guides, prose = False, reading.language in PROSE
-        named: bool | None = None
         if prose:
             yield from settings(reading.text)
             yield from links(reading.text)
@@ -69,9 +68,16 @@ class AgentSignal:
                 said = orders(
                     segment.text, segment.start, segment.end, prose=segment.kind is SegmentKind.PROSE
                 )
-                if manual and named is None:
-                    named = names_an_assistant(reading.text)
-                yield from map(for_people, said) if manual and not named else said
+                yield from (_in_manual(reading.text, match) for match in said) if manual else said
+
+
+_AROUND = 1_000  # characters before and after an instruction in which a manual may name an assistant
+
+
+def _in_manual(text: str, match: Match) -> Match:
+    """Return an instruction of a manual, as one for people if nothing around it names an assistant."""
+    named = names_an_assistant(text[max(0, match.start - _AROUND) : match.end + _AROUND])
+    return match if named else for_people(match)
 
 
 SIGNAL = AgentSignal()

@@ -18,6 +18,7 @@ _SHELL: tuple[tuple[str, str, re.Pattern[str]], ...] = (
             + _END
             + r"|\b(?:curl|wget)\b[^\n|;]{0,300}\|\s{0,4}(?:sudo\s{1,4})?(?:python[23]?|perl|ruby|node)"
             + _END
+            + r"(?!\s{1,4}-m\s{1,4}json\.tool\b)"  # which prints what it is given
             + r"|\b(?:eval|source|\.|(?:ba|z)?sh\s{1,3}-c)\s{1,3}[\"']?(?:\$\(|`|<\()\s{0,3}(?:curl|wget)\b"
             + r"|\b(?:python[23]?|perl|ruby|node)\s{1,3}-(?:c|e)\s[^\n]{0,300}\b(?:exec|eval)\b[^\n]{0,200}"
             + r"(?:urlopen|requests\.get|https?\.get|open-uri|https?://)"

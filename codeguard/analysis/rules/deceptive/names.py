@@ -125,8 +125,12 @@ def _styled(name: str, plain: str) -> bool:
     """Return whether a name is a plain one in mathematical, fullwidth or ligature letters."""
     if name == plain or not plain.isascii() or len(plain) < 3 or not any(map(str.isalnum, plain)):
         return False
-    styles = {unicodedata.decomposition(char).partition(" ")[0] for char in name if not char.isascii()}
-    return not styles <= {"<sub>", "<super>"}
+    styles = {
+        unicodedata.decomposition(char).partition(" ")[0]
+        for char in name
+        if not char.isascii() and any(map(str.isalnum, unicodedata.normalize("NFKC", char)))
+    }
+    return not styles <= {"<sub>", "<super>"}  # an ellipsis is no letter
 
 
 def _script(char: str) -> str:

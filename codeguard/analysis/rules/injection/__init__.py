@@ -12,7 +12,7 @@ from typing import ClassVar
 from codeguard.analysis import Reading, Segment, SegmentKind
 from codeguard.analysis.rules.base import Context, Match, Rule, rules_of
 from codeguard.analysis.rules.injection.address import speaks
-from codeguard.analysis.rules.injection.features import sequence, tokens_of
+from codeguard.analysis.rules.injection.features import concepts_of, sequence, tokens_of
 from codeguard.analysis.rules.injection.gate import may_order
 from codeguard.analysis.rules.injection.model import NOTHING, Limits, load_model
 from codeguard.analysis.text.orders import is_translation, may_speak, orders_in, read_orders
@@ -182,6 +182,9 @@ _ASKED = tuple(
 )
 
 
+_MEANT_FOR_MODELS = frozenset({"addressee", "machine", "override"})
+
+
 def is_plain_order(text: str) -> bool:
     """Return whether a text both addresses a model and instructs it, so that no other reader is meant."""
     named = _named(text)
@@ -196,7 +199,8 @@ def _asks(text: str, kind: SegmentKind) -> bool:
     concepts for this test.
     """
     if any(letter.isalpha() and not letter.isascii() for letter in text):
-        return True
+        of_program = kind is SegmentKind.STRING  # catalogs of translations ask their users for something
+        return not of_program or not _named(text).isdisjoint(_MEANT_FOR_MODELS)
     if kind in (SegmentKind.DOCSTRING, SegmentKind.STRING):
         return is_plain_order(text)
     return any(map(_named(text).issuperset, _ASKED))
@@ -321,7 +325,7 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
     secret = hidden[0] >= max(limits["comment"].weak, plain[0] + _REVEALED)
     if secret and hidden[2] == ("percent escapes",) and not is_plain_order(hidden[1]):
         secret = "%" in _ADDRESSES.sub("", segment.text)  # URLs have to encode spaces and non-ASCII letters
-    secret = secret and not _is_claims(hidden[1])
+    secret = secret and not _is_claims(hidden[1]) and _reveals_order(segment.text, *hidden[1:])
     score, text, masks = hidden if secret else plain
     if score < limits[kind].weak and not secret:
         return None
@@ -375,6 +379,23 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
         confidence=Confidence.HIGH if sure else None,
         measurements={"score": round(score, 2)},
     )
+
+
+_FEWEST_WORDS = 3  # "admin:admin" orders nothing
+
+
+def _reveals_order(shown: str, revealed: str, masks: tuple[str, ...]) -> bool:
+    """Return whether a hidden text is long enough for an order, and what was hidden contains one of its concepts.
+
+    In `user admin http://x.y.z:80` only the name of a host is read differently, so that nothing was hidden. Percent
+    escapes stand between words, and texts in other scripts are not judged by their words.
+    """
+    if not revealed.isascii():
+        return True
+    words = {token for token in tokens_of(revealed) if token.isalpha()}
+    new = words.difference(tokens_of(shown))
+    hides = "percent escapes" in masks or any(map(concepts_of, new))
+    return hides and len(words) >= _FEWEST_WORDS
 
 
 def _is_claims(text: str) -> bool:

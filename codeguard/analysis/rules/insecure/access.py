@@ -75,7 +75,7 @@ def _asserted(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield NodeMatch(
             node,
             "python -O leaves asserts out: the check of an untrusted value goes with them",
-            None,
+            Severity.LOW,
             Confidence.LOW,
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
@@ -18,9 +18,15 @@ _RULES = rules_of(__file__)
 _LOGGED = lazy(r"passw|passphrase|(?<![a-z])pwd(?![a-z])|secret|api_?key|private_?key|access_?token|auth_?token|"
                      r"session_?token|reset_?token|credit_?card|card_?number|cvv|(?<![a-z])ssn(?![a-z])|"
                      r"(?<![a-z])token$")  # fmt: skip
+# Names of tokens that log somebody in; other tokens belong to a language, a page or an object of the program.
+_LOGIN_TOKEN = lazy(
+    r"^_*(?:(?:access|admin|api|auth|bearer|bot|client|device|github|gitlab|id|jwt|login|oauth|refresh|registry|reset"
+    r"|service|session|slack|user)_?)?token$",
+    re.IGNORECASE,
+)
 _HARMLESS = lazy(r"len|hash|count|exist|valid|length|type|name|field|url|path|file|masked|redact|expire|id$|"
                        r"reset_?password$|policy|reason|available|min|max|prompt|is_|has_|form|error|label|help|usage|"
-                       r"(?<!card_)(?<!card)num")  # fmt: skip
+                       r"(?<!card_)(?<!card)num|_(?:bytes|bits|size)$")  # fmt: skip
 _COMPARED = lazy(r"passw(?:or)?d|secret|token|signature|(?<![a-z])(?:hmac|mac|digest)(?![a-z])|api_?key|"
                        r"(?<![a-z])sig(?![a-z])|"
                        r"(?<![a-z])otp(?![a-z])|csrf")  # fmt: skip
@@ -239,12 +245,67 @@ def _logged(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         word = _secret_in(argument)
         if word.lower() == "token" and not view.has(*_OF_LOGINS):
             word = ""  # of a language
+        if word and _is_object(view, argument, word):
+            word = ""
         word = word or _whole_form(view, node, argument) or _credentials_in(view, argument)
         if word:
             typed = any(view.names.called(value) == "getpass.getpass" for value in _calls_of(view, argument))
-            severity = Severity.LOW if name == "print" and not typed else Severity.MEDIUM
+            other = word.lower().endswith("token") and not _LOGIN_TOKEN.match(word)
+            severity = Severity.LOW if (name == "print" and not typed) or other else Severity.MEDIUM
             yield NodeMatch(node, f"{word} is written into a log", severity)
             return
+
+
+_OF_TEXTS = frozenset(dir(str)) | frozenset(dir(bytes))
+
+
+def _is_object(view: View, argument: ast.expr, word: str) -> bool:
+    """Return whether a name stands for an object, such as a row: an attribute that no text has was read before.
+
+    Only what is always run before counts, where a text would have raised an exception: tests around the node and
+    plain statements above it.
+    """
+    child: ast.AST = argument
+    at = view.parent(child)
+    while at is not None and not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        before: list[ast.AST] = []
+        if isinstance(at, ast.If | ast.While) and child is not at.test:
+            before.append(at.test)
+        for block in (getattr(at, "body", []), getattr(at, "orelse", [])):
+            if isinstance(block, list) and child in block:
+                above = block[: block.index(child)]
+                before += (item for item in above if isinstance(item, ast.Expr | ast.Assign | ast.AnnAssign))
+        if any(_reads_object(part, word) for item in before for part in _always_run(item)):
+            return True
+        child, at = at, view.parent(at)
+    return False
+
+
+def _reads_object(part: ast.AST, word: str) -> bool:
+    return (
+        isinstance(part, ast.Attribute)
+        and isinstance(part.ctx, ast.Load)
+        and isinstance(part.value, ast.Name)
+        and part.value.id == word
+        and part.attr not in _OF_TEXTS
+    )
+
+
+def _always_run(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the parts of a statement that are evaluated whenever it is run."""
+    yield node
+    if isinstance(node, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+        return
+    if isinstance(node, ast.BoolOp):
+        parts: Iterable[ast.AST] = node.values[:1]
+    elif isinstance(node, ast.IfExp):
+        parts = [node.test]
+    elif isinstance(node, ast.Compare):
+        parts = [node.left, node.comparators[0]]
+    else:
+        parts = ast.iter_child_nodes(node)
+    for part in parts:
+        yield from _always_run(part)
 
 
 _OF_LOGINS = (
@@ -318,13 +379,26 @@ def _secret_in(node: ast.expr) -> str:
         held = node.args[0]
         if isinstance(held, ast.Attribute) and held.attr in ("headers", "cookies", "environ"):
             return f"all {held.attr}, credentials with them,"
-    if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+    if isinstance(node, ast.Name | ast.Attribute | ast.Subscript) and not _is_beginning(node):
         word = last_name(node)
         if word == "environ" and not isinstance(node, ast.Subscript):
             return "the whole environment"
         if mentions(word, _LOGGED) and not mentions(word, _HARMLESS):
             return word
     return ""
+
+
+_MOST_SHOWN = 8  # characters that tell tokens apart without telling them
+
+
+def _is_beginning(node: ast.expr) -> bool:
+    """Return whether only the first characters of a value are taken: `token[:3]`."""
+    if not _is_start(node):
+        return False
+    assert isinstance(node, ast.Subscript)
+    assert isinstance(node.slice, ast.Slice)
+    last = node.slice.upper
+    return isinstance(last, ast.Constant) and isinstance(last.value, int) and 0 < last.value <= _MOST_SHOWN
 
 
 def _stored(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:

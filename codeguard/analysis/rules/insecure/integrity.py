@@ -23,6 +23,7 @@ _DOWNLOADS = names(
 _CHECKS = lazy(r"hash|digest|sha\d|verif|signature|checksum|gpg|compare_digest")
 _PIPED = lazy(
     r"(?:curl|wget)\b[^|;&\n]{0,300}\|\s{0,5}(?:sudo\s{1,5})?(?:ba|z|da)?sh\b|(?:curl|wget)\b[^|;&\n]{0,300}\|\s{0,5}python"
+    r"(?![\d.]{0,5}\s{1,4}-m\s{1,4}json\.tool\b)"  # which prints what it is given
 )
 _INDEX = lazy(r"--index-url[= ]http://|--extra-index-url|--trusted-host|-i http://")
 

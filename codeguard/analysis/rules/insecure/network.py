@@ -6,12 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from codeguard.analysis.python.dataflow.outside import SAID
-from codeguard.analysis.python.dataflow.sinks import Sink
+from codeguard.analysis.python.dataflow.sinks import Hit, Sink
 from codeguard.analysis.python.dataflow.tables import ANSWER, STORED
-from codeguard.analysis.python.dataflow.values import Use
+from codeguard.analysis.python.dataflow.values import Origin, Use
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -116,6 +117,21 @@ def _of_host(view: View, node: ast.expr) -> bool:
     )
 
 
+def _is_checked_elsewhere(view: View, hit: Hit, origin: Origin) -> bool:
+    """Return whether another file has matched or validated a value.
+
+    Django has matched parts of a URL; another view may have passed on a value; a form of another file has validated
+    its data.
+    """
+    if origin.what.startswith(("cleaned_data", "validated_data")):
+        return not any(
+            base.endswith(("Form", "Serializer"))
+            for node in view.reading.nodes_of(ast.ClassDef)
+            for base in view.names.bases(node)
+        )
+    return bool(origin.parameter) and "django" in view.modules
+
+
 CHECKS = (
     Check(
         _RULES["redirect-followed"],
@@ -169,8 +185,7 @@ CHECKS = (
             ),
         ),
         grades=(Severity.HIGH, None, None),
-        # Parts of a URL that Django has matched, or values passed on by another view.
-        is_usual=lambda view, hit, origin: bool(origin.parameter) and "django" in view.modules,
+        is_usual=_is_checked_elsewhere,
     ),
     Check(
         _RULES["request-without-timeout"],
@@ -199,12 +214,26 @@ def _own_page(names: Names, node: ast.expr) -> bool:
         stripped = isinstance(function, ast.Attribute) and function.attr in ("strip", "lstrip")
         return stripped and "/" in (names.text(node.right.args[0] if node.right.args else None) or "")
     if isinstance(node, ast.JoinedStr) and node.values:
-        text = names.text(node.values[0]) if isinstance(node.values[0], ast.Constant) else None
+        first = node.values[0]
+        if isinstance(first, ast.FormattedValue) and len(node.values) > 1 and _is_setting(first.value):
+            return True
+        text = names.text(first) if isinstance(first, ast.Constant) else None
     elif isinstance(node, ast.BinOp):
+        filled = node.right.elts[:1] if isinstance(node.right, ast.Tuple) else []
+        begins = (names.text(node.left) or "").startswith(("%s?", "%s/"))
+        if _is_setting(node.left) or (
+            isinstance(node.op, ast.Mod) and begins and any(map(_is_setting, filled))
+        ):
+            return True
         text = names.text(node.left)
     else:
         return False
     return text is not None and (_has_host(text) or (len(text) > 1 and text[0] == "/" and text[1] != "/"))
+
+
+def _is_setting(node: ast.expr) -> bool:
+    """Return whether a value is a setting: `settings.LOGIN_URL`."""
+    return isinstance(node, ast.Attribute) and node.attr.isupper() and last_name(node.value) == "settings"
 
 
 def _is_kept(node: ast.expr) -> bool:

@@ -240,10 +240,20 @@ def _answered(view: View, statement: ast.AST | None) -> bool:
     )
 
 
-def _of_request(target: ast.Subscript) -> bool:
+# Headers that only requests have (RFC 9110): what is built is sent by the program, to a server that it chose.
+_OF_REQUESTS = lazy(
+    r"(?:Proxy-|X-[\w-]{1,40}-)?Authorization|Cookie|Host|User-Agent|Accept(?:-[\w-]{1,20})?|Referer|If-[\w-]{1,20}"
+    r"|X-Auth-Token|X-Api-Key|X-CSRF-?Token",
+    re.IGNORECASE,
+)
+
+
+def _of_request(view: View, target: ast.Subscript) -> bool:
     """Return whether a header belongs to an outgoing request or to a message that is no response."""
     words = ast.unparse(target.value).lower()
-    return "request" in words or "message" in words or "msg" in words
+    if "request" in words or "message" in words or "msg" in words:
+        return True
+    return _OF_REQUESTS.fullmatch(view.names.text(target.slice) or "") is not None
 
 
 def _only_kept(view: View, target: ast.Subscript) -> bool:
@@ -290,7 +300,7 @@ def _of_mail(view: View, hit: Hit, origin: Origin) -> bool:
 def _header_stores(view: View) -> Iterator[NodeMatch]:
     for arrival in view.flow.stores:
         target = arrival.target
-        if not (isinstance(target, ast.Subscript) and sets_header(target)) or _of_request(target):
+        if not (isinstance(target, ast.Subscript) and sets_header(target)) or _of_request(view, target):
             continue
         if _OF_NUMBERS.fullmatch(view.names.text(target.slice) or "") or _only_kept(view, target):
             continue

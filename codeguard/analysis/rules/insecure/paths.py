@@ -416,7 +416,7 @@ CHECKS = (
                 accepts=_path_itself,
             ),
         ),
-        grades=(Severity.HIGH, None, Severity.MEDIUM),
+        grades=(Severity.HIGH, None, Severity.LOW),
         tags=frozenset({"input", SAID}),
         also={ANSWER: Severity.MEDIUM},
         is_usual=_whole_path,

@@ -137,6 +137,9 @@ def _flag(view: View, node: ast.AST, keyword: str, effect: str) -> Iterator[Node
     assert isinstance(node, ast.Call)
     if any(item.arg is None for item in node.keywords) or len(node.args) + len(node.keywords) < 2:
         return
+    first = node.args[0] if node.args else None
+    if first is not None and unqualified_name(first) in _HOLDERS and view.names.text(first) is None:
+        return  # a method of the program's own, which is given the response or its handler
     given = view.argument(node, keyword)
     if (given is None and _matters(view, node)) or (
         given is not None and view.names.constant(given, True) is False
@@ -148,6 +151,7 @@ def _flag(view: View, node: ast.AST, keyword: str, effect: str) -> Iterator[Node
         )
 
 
+_HOLDERS = frozenset({"self", "handler", "request", "response", "resp"})
 _COOKIE_METHODS = names("set_cookie set_signed_cookie set_secure_cookie")
 _JARS = frozenset({"http.cookies.SimpleCookie()", "http.cookies.BaseCookie()", "Cookie.SimpleCookie()"})
 

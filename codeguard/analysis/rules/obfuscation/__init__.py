@@ -81,7 +81,7 @@ def _in_table(reading: Reading, offset: int) -> bool:
     """Return whether an offset of prose is in a table row, whose cells are padded with spaces."""
     at = reading.line_of(offset)
     row = reading.text[reading.line_starts[at - 1] :].partition("\n")[0].strip()
-    return reading.tree is None and row.startswith("|") and row.endswith("|")
+    return reading.tree is None and row[:1] in ("|", "│") and row.endswith(row[0])
 
 
 def _in_string(reading: Reading, offset: int) -> bool:
