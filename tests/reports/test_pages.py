@@ -86,6 +86,7 @@ def test_at_most_two_hundred_findings_of_a_rule_are_on_the_page(count: int, more
     assert sum(f"name{index}_" in page for index in range(1, count + 1)) == min(count, 200)
     assert ("more: --format json" in page) is bool(more)
     assert more in page
+    assert (f">{count - 10} more<" in page) is (count > 10)
 
 
 def a_check(hostile: str = "") -> str:
