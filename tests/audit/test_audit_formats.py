@@ -305,8 +305,11 @@ def test_every_format_from_the_command_line(project: Path, format_: str) -> None
     assert "audit.inline-ignore" in done.stdout
 
 
-def test_an_example_with_backquotes_stands_in_a_longer_fence() -> None:
-    rule = Rule("any", "s", Severity.LOW, Confidence.LOW, bad="# ```sh\n# run\n# ```\n")
+@pytest.mark.parametrize(
+    ("example", "fence"), [("x = 1", 3), ("# ```sh\n# run\n# ```\n", 4), ("`` ```` `", 5)]
+)
+def test_an_example_with_backquotes_stands_in_a_longer_fence(example: str, fence: int) -> None:
+    rule = Rule("any", "s", Severity.LOW, Confidence.LOW, bad=example)
     (run,) = sarif(AuditReport((finding(rule="x.any"),)), [NamedRule("x", rule)])["runs"]
     (shown,) = run["tool"]["driver"]["rules"]
-    assert "````python\n# ```sh\n" in shown["help"]["markdown"]
+    assert shown["help"]["markdown"] == f"s\n\nBad:\n\n{'`' * fence}python\n{example}\n{'`' * fence}"
