@@ -64,7 +64,15 @@ def test_sentence_that_mentions_a_symbol_is_no_symbol() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["tests/test_core.py", "lib/core.spec.ts", "docs/core.py", "third_party/core.py", "core_test.go"]
+    "path",
+    [
+        "tests/test_core.py",
+        "lib/core.spec.ts",
+        "docs/core.py",
+        "third_party/core.py",
+        "core_test.go",
+        "lib/core/Tests/core.py",
+    ],
 )
 def test_secondary_files_come_later_unless_asked_for(path: str) -> None:
     chunks = chunks_of(f"{path}::f", "lib/run.py::g", "lib/x.py::h", "lib/y.py::i")
