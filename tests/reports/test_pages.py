@@ -20,6 +20,7 @@ from report_samples import FAIL, UNKNOWN, judged, ranking
 
 from codeguard.audit.check import CheckedFunction
 from codeguard.audit.findings import AuditReport, Finding, Place
+from codeguard.audit.rules import find_rule
 from codeguard.models import CheckReport, Confidence, Severity, Verdict
 from codeguard.reports import audit_html
 from codeguard.reports.audit_formats import AuditView
@@ -193,6 +194,9 @@ def test_the_story_tells_what_happened() -> None:
 def test_the_gravest_comes_first_and_a_verdict_is_said_in_words() -> None:
     audited, checked = an_audit(), a_check()
     assert audited.index("a.py:2") < audited.index("a.py:3") < audited.index("a.py:1<")
+    rule = find_rule("insecure.command-injection").rule
+    assert f"<h2 class='s-high s-low s-medium'>{text(rule.summary)} <span class='place'>" in audited
+    assert "<p></p>" not in audited
     assert checked.index("convicted") < checked.index(">behaves as your code says<")
 
 

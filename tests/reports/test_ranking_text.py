@@ -111,6 +111,18 @@ def test_explain_says_which_of_the_pushed_down_are_demoted_and_which_neither() -
     assert "far.py:1  now place 3" in gone
 
 
+@pytest.mark.parametrize(("count", "more"), [(5, []), (7, ["   … and 2 more"])])
+def test_of_many_pushed_down_five_are_named(count: int, more: list[str]) -> None:
+    bad = [judged(f"bad{number}.py", 0.1, FAIL) for number in range(count)]
+    good = [judged(f"ours{number}.py", 0.2) for number in range(count)]
+    text = plain(ranking_lines(ranking(count, *bad, *good), "L2"))
+    last = text.partition(f"pushed out: {count} of the first {count}")[2].splitlines()[1:]
+    assert [line for line in last if "bad" in line] == [
+        f"   bad{number}.py:1 f1: {FAIL.reason}" for number in range(5)
+    ]
+    assert last[5:] == [*more, "--explain shows every reason, --full all of the code"]
+
+
 def test_nothing_pushed_down_is_said_too() -> None:
     assert "nothing was pushed down" in plain(ranking_lines(ranking(2, *POISONED[1:]), "L2"))
 
