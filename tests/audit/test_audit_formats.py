@@ -16,6 +16,7 @@ from codeguard.analysis.observations import Place
 from codeguard.analysis.rules import Rule
 from codeguard.audit.findings import AuditReport, Finding, Standing
 from codeguard.audit.rules import OWN_RULES, RULES_PAGE, NamedRule, all_rules, find_rule, page_of, url_of
+from codeguard.errors import ConfigError
 from codeguard.models import Confidence, Severity, Skipped
 from codeguard.reports.audit_github import github_annotations
 from codeguard.reports.audit_json import audit_json
@@ -313,3 +314,19 @@ def test_an_example_with_backquotes_stands_in_a_longer_fence(example: str, fence
     (run,) = sarif(AuditReport((finding(rule="x.any"),)), [NamedRule("x", rule)])["runs"]
     (shown,) = run["tool"]["driver"]["rules"]
     assert shown["help"]["markdown"] == f"s\n\nBad:\n\n{'`' * fence}python\n{example}\n{'`' * fence}"
+    assert shown["help"]["text"] == f"s\n\nBad:\n{example}"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "expected"),
+    [
+        ("insecure.weak-hahs", "insecure.weak-hash"),
+        ("weak-hash", "insecure.weak-hash"),
+        ("sql-injektion", "insecure.sql-injection"),
+        ("audit.zzzzzz", "audit\\.[a-z-]+ or audit\\."),
+        ("entirely-different", "signal.rule"),
+    ],
+)
+def test_a_mistyped_rule_is_answered_with_those_that_are_alike(wrong: str, expected: str) -> None:
+    with pytest.raises(ConfigError, match=f"no such rule, got '{wrong}', expected .*{expected}"):
+        find_rule(wrong)

@@ -11,6 +11,7 @@ import pytest
 from audit_helpers import CLEAN, GOOD, WRONG, look, rules, write
 from in_process import codeguard
 
+from codeguard.audit.evidence_store import opened_workspace
 from codeguard.audit.run import AuditOptions, listed_agent_files
 from codeguard.audit.trust import TrustedBase, of_manifest
 from codeguard.config import Settings
@@ -175,3 +176,14 @@ def test_agent_files_are_listed(project: Path) -> None:
         ("AGENTS.md", "instructions", "unknown"),
     ]
     assert codeguard("audit", "m.py", "--agent-files", cwd=project).stdout.startswith("no file")
+
+
+def test_where_evidence_cannot_be_kept_the_audit_says_so(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(project, {"file": ""})
+    monkeypatch.setenv("XDG_STATE_HOME", str(project / "file"))
+    with opened_workspace(Settings(), TrustedBase(project)) as workspace:
+        (warning,) = workspace.warnings
+        workspace.catalog.set_meta("sandbox_level", "L3")  # it works all the same
+    assert warning.startswith("evidence is not kept: ")
