@@ -119,7 +119,9 @@ def test_tests_in_comprehensions_in_tests_end_at_the_bound_of_levels() -> None:
 
 
 def test_a_bound_of_the_parser_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(syntax, "MOST_TOKENS", 2_000)  # a larger file may reach the detectors' bounds of time as well
+    monkeypatch.setattr(
+        syntax, "MOST_TOKENS", 2_000
+    )  # a larger file may reach the detectors' bounds of time as well
     over = "a = 1\n" * 1_000
     found = {item.rule: item.severity for item in seen(over)}
     assert found[SYNTAX] is Severity.LOW

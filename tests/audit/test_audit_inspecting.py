@@ -18,7 +18,7 @@ from codeguard.analysis.observations import LISTED_OF_A_RULE, Place
 from codeguard.analysis.rules import Context, Match
 from codeguard.analysis.rules.base import IMPORTED
 from codeguard.audit.findings import Finding, Standing
-from codeguard.audit.inspection import Inspector, Source, own_modules, told_once
+from codeguard.audit.inspection import Inspector, Source, is_in_test_folder, own_modules, told_once
 from codeguard.audit.rules import Selection, all_rules
 from codeguard.audit.skipped_files import skipped_findings
 from codeguard.corpus.discovery import discover
@@ -257,3 +257,17 @@ def test_an_import_of_an_audited_module_is_no_import_of_a_package(imported: str,
     marked = replace(found, measurements={IMPORTED: imported} if imported else {})
     names = ["pkg/helper.py", "tools/__init__.pyi", "other.md", "m.py"]
     assert own_modules([marked], names) == [replace(marked, severity=severity)]
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("tests/key.pem", True),
+        ("src/TestData/deep/key.pem", True),
+        ("key.pem", False),
+        ("src/tests", False),
+        ("src/contests/key.pem", False),
+    ],
+)
+def test_a_file_lies_among_tests_where_a_folder_is_named_so(path: str, expected: bool) -> None:
+    assert is_in_test_folder(path) is expected
