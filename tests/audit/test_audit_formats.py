@@ -22,6 +22,7 @@ from codeguard.reports.audit_github import github_annotations
 from codeguard.reports.audit_json import audit_json
 from codeguard.reports.audit_sarif import sarif
 from codeguard.reports.audit_text import audit_text
+from codeguard.reports.rules_page import rules_page
 from codeguard.trust.acceptances import accept
 
 # The schema of OASIS, errata 01, as published with the standard.
@@ -148,10 +149,9 @@ def test_sarif_regions_begin_at_one_and_end_where_they_begin_or_later(
 
 def test_every_rule_has_a_page_that_sarif_and_explain_name() -> None:
     page = (Path(__file__).parents[2] / RULES_PAGE).read_text(encoding="utf-8")
+    assert page == rules_page(all_rules()) + "\n", "make it anew: tests/golden/snapshot.py"
     anchors = re.findall(r'<a id="([^"]+)">', page)
-    assert sorted(anchors) == sorted(item.id for item in all_rules()), (
-        "make it anew: tests/golden/snapshot.py"
-    )
+    assert sorted(anchors) == sorted(item.id for item in all_rules())
     for item in all_rules():
         assert page_of(item.id) == f"docs/rules.md#{item.id}"
     (rule,) = sarif(REPORTS["one"], all_rules())["runs"][0]["tool"]["driver"]["rules"]
