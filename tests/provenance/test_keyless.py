@@ -19,6 +19,7 @@ from codeguard.errors import CodeguardError, ManifestError
 from codeguard.models import Trust, text_digest
 from codeguard.trust import KeyRing, SignerPolicy, manifest_to_json, verify_envelope, verify_keyless
 from codeguard.trust.keyless import keyless_proofs, sign_keyless
+from codeguard.trust.verify import KeylessProof
 
 CI, ISSUER = "ci@example.org", "https://token.example.org"
 
@@ -191,3 +192,12 @@ def test_what_keeps_sigstore_from_signing_is_told_in_a_line(monkeypatch, given, 
     monkeypatch.setattr(ClientTrustConfig, "production", fail)
     with pytest.raises(CodeguardError, match=message):
         sign_keyless(b"{}", given)
+
+
+@pytest.mark.parametrize("payloads", [(), (b"one", b"another")])
+def test_keyless_signatures_are_of_one_manifest(bench, policy, payloads):
+    proofs = [KeylessProof(CI, payload) for payload in payloads]
+    with pytest.raises(
+        ManifestError, match=f"^bundles carry several manifests, got {len(payloads)}, expected 1"
+    ):
+        verify_keyless(proofs, policy, state=bench.state, now=NOW)

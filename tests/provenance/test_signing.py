@@ -303,6 +303,8 @@ def test_the_user_says_which_policy_is_for_which_tree(tmp_path):
             choose_policy(policies, tree, label)
     with pytest.raises(ConfigError, match="two signing policies for one root"):
         policies_from_toml({"a": shop, "b": shop}, tmp_path)
+    with pytest.raises(ConfigError, match=r"^\[signing\], got int, expected a policy with root"):
+        policies_from_toml({"pay": 5}, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -313,6 +313,12 @@ SIGNED = [
         predicate(chunks={MATHS: ["ab"], HASH: [], USAGE: []}),
         f"^chunk digest of '{MATHS}' is no sha256",
     ),
+    (
+        "chunks that are no list",
+        predicate(chunks={MATHS: "ab", HASH: [], USAGE: []}),
+        f"^chunks of '{MATHS}' are malformed, got a string",
+    ),
+    ("a chunk digest that is no text", predicate(chunks={MATHS: [5], HASH: [], USAGE: []}), "got an integer"),
     ("a digest in capitals", subject(digest={"sha256": "A" * 64}), "is no sha256"),
     ("a weaker digest alone", subject(digest={"sha1": "a" * 40}), "got none, expected sha256"),
     ("a digest that is no text", subject(digest={"sha256": 5}), "got an integer, expected a string"),
