@@ -8,7 +8,7 @@ import string
 import pytest
 
 from codeguard.models import Chunk, ChunkKind, Span, text_digest
-from codeguard.ranking.file_context import with_context
+from codeguard.ranking.file_context import _name_fit, with_context
 
 COSTS = {"a": -1.0, "b": -0.9, "c": -0.8, "d": -0.7, "far": 3.4}
 
@@ -47,6 +47,21 @@ def test_name_of_a_trusted_file_lifts_its_chunk(question: str, expected: str) ->
     assert order(question, NAMED, "abcd") == expected
 
 
+@pytest.mark.parametrize(
+    ("asked", "path", "fit"),
+    [
+        ("session", "lib/session.py", 1.0),
+        ("session handling", "lib/session.py", 1.0),
+        ("session handling of users here", "lib/session.py", 0.4),
+        ("session", "lib/session_store.py", (1 / 3) ** 0.5),  # session, store and both
+        ("session", "lib/routes.py", 0.0),
+        ("session", "lib/__init__.py", 0.0),
+    ],
+)
+def test_a_name_fits_less_where_it_or_the_query_has_other_words(asked: str, path: str, fit: float) -> None:
+    assert _name_fit(asked.split(), path) == pytest.approx(fit)
+
+
 def test_name_of_a_folder_stands_for_its_index_file() -> None:
     chunks = chunks_of("lib/a.js::f", "lib/b.js::g", "lib/c.js::h", "lib/defaults/index.js::i")
     assert order("default values", chunks, "abcd")[0] == "d"
@@ -64,7 +79,15 @@ def test_sentence_that_mentions_a_symbol_is_no_symbol() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["tests/test_core.py", "lib/core.spec.ts", "docs/core.py", "third_party/core.py", "core_test.go"]
+    "path",
+    [
+        "tests/test_core.py",
+        "lib/core.spec.ts",
+        "docs/core.py",
+        "third_party/core.py",
+        "core_test.go",
+        "lib/core/Tests/core.py",
+    ],
 )
 def test_secondary_files_come_later_unless_asked_for(path: str) -> None:
     chunks = chunks_of(f"{path}::f", "lib/run.py::g", "lib/x.py::h", "lib/y.py::i")

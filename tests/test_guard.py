@@ -4,9 +4,11 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 from lexical_settings import lexical_settings
 
@@ -20,7 +22,7 @@ from codeguard.index.pipeline import Indexer
 from codeguard.index.store import Hit, Row, VectorStore
 from codeguard.models import CheckReport, Trust, Verdict
 from codeguard.ranking.reranking import Ranked, Ranking
-from codeguard.ranking.search import LEAST_SEARCHED
+from codeguard.ranking.search import LEAST_SEARCHED, NO_COSINE, _unit
 
 TRUSTED = '''"""Arithmetic."""
 
@@ -402,6 +404,40 @@ def _failing_checks(
 ) -> Iterator[tuple[Subject, KeyedReport]]:
     for subject in subjects:
         yield subject, (None, CheckReport(Verdict.ERROR, "error inside codeguard: KeyError: 'x'", "L3"))
+
+
+def test_what_only_the_words_find_has_the_distance_of_its_vector(
+    guard: CodeGuard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = {item.id: item.distance for item in guard.query(QUERY).ranking}
+    nearest = VectorStore.nearest
+    monkeypatch.setattr(VectorStore, "nearest", lambda *asked: nearest(*asked)[-1:])
+    found = {item.id: item.distance for item in guard.query(QUERY).ranking}
+    assert len(found) > 1
+    assert found == pytest.approx({id_: before[id_] for id_ in found}, abs=1e-5)
+
+
+@pytest.mark.parametrize("impossible", [-0.5, 2.5, float("nan")])
+def test_a_distance_that_none_can_have_is_computed_from_the_vector(
+    guard: CodeGuard, monkeypatch: pytest.MonkeyPatch, impossible: float
+) -> None:
+    before = guard.query(QUERY)
+    nearest = VectorStore.nearest
+    monkeypatch.setattr(
+        VectorStore, "nearest", lambda *asked: [replace(hit, distance=impossible) for hit in nearest(*asked)]
+    )
+    after = guard.query(QUERY)
+    assert NO_COSINE in after.warnings
+    assert NO_COSINE not in before.warnings
+    distances = {item.id: item.distance for item in after.ranking}
+    assert distances == pytest.approx({item.id: item.distance for item in before.ranking}, abs=1e-5)
+
+
+def test_a_vector_of_the_store_without_a_direction_is_none() -> None:
+    vectors = {"odd": [np.inf, 0], "none": [0, 0], "not": [np.nan, 1], "right": [3, 4]}
+    (found,) = _unit({id_: np.array(vector, np.float32) for id_, vector in vectors.items()}).items()
+    assert found[0] == "right"
+    assert found[1].tolist() == pytest.approx([0.6, 0.8])
 
 
 def test_rows_are_counted_again_once_the_store_changes(

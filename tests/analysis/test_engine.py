@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from marker import Marker
 
-from codeguard.analysis import Reading, engine
+from codeguard.analysis import Reading, engine, reading
 from codeguard.analysis.engine import Engine, Step
 from codeguard.analysis.observations import AUDIT, DETECTOR_ERROR, ENGINE_RULES, LISTED_OF_A_RULE, Observation
 from codeguard.analysis.own_checks import SYNTAX
 from codeguard.analysis.rules import Context, Match
+from codeguard.analysis.rules.base import IN_TEST
+from codeguard.corpus import syntax
 from codeguard.corpus.chunking import chunk_file
 from codeguard.corpus.syntax import MOST_PARTS
 from codeguard.models import NOT_FULLY_READ, Confidence, Severity
@@ -141,3 +144,41 @@ def test_what_is_grave_and_certain_demotes_a_file(
     assert told.demotes is demotes
     assert not replace(told, rule=DETECTOR_ERROR).demotes  # what failed says nothing of the code
     assert not replace(told, signal=AUDIT, rule=NOT_FULLY_READ).demotes
+
+
+TEST = "import pytest\n\n\ndef test_it():\n    assert f('MARK')\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "tested", "marked"),
+    [(TEST, True, True), (TEST, False, False), ("def f():\n    return 'MARK'\n", True, False)],
+    ids=["test", "another rule", "no test"],
+)
+def test_only_what_tests_contain_on_purpose_is_marked_and_only_in_tests(
+    text: str, tested: bool, marked: bool
+) -> None:
+    class OfTests(Marker):
+        rules = (replace(Marker.rules[0], tested=tested),)
+
+    *_, last = Engine([OfTests()], Context()).observe(chunk_file("a.py", text.encode()))
+    assert [bool(item.measurements.get(IN_TEST)) for item in last.observations] == [marked]
+
+
+def test_a_notebook_that_cannot_be_opened_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: Reading) -> None:
+        raise RecursionError("too deep")
+
+    monkeypatch.setattr(Reading, "notebook", property(fail))
+    own, _ = steps("{}", "a.ipynb")
+    assert [item.rule for item in own.observations] == [DETECTOR_ERROR]
+
+
+def test_what_was_seen_is_made_anew_after_a_change_of_the_engine_or_its_readers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    files: list[Path] = []
+    monkeypatch.setattr(engine, "_digest_of", files.extend)
+    engine.engine_version.__wrapped__()
+    rules = Path(engine.__file__).parent / "rules"
+    assert {Path(engine.__file__), Path(reading.__file__), Path(syntax.__file__)} <= set(files)
+    assert sorted(path.name for path in files if rules in path.parents) == ["base.py", "services.py"]

@@ -5,7 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from audit_helpers import git, write
+from audit_helpers import FLAGGED, git, write
+
+from codeguard.analysis.engine import Engine
+from codeguard.analysis.rules import Context, FileSignal
+from codeguard.corpus.chunking import chunk_file
+from codeguard.ranking.signals import load_all
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _loaded() -> None:
+    """Load what the detectors load with their first file: each audit would load it again, in a fork of this process."""
+    signals = [item for item in load_all() if isinstance(item, FileSignal)]
+    list(Engine(signals, Context()).observe(chunk_file("m.py", FLAGGED.encode())))
 
 
 @pytest.fixture(autouse=True)

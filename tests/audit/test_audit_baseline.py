@@ -116,21 +116,27 @@ ROW = '{"rule": "a", "path": "b", "digest": "c", "reason": "d", "count": 1}'
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["", "[]", "{", "[" * 100_000, '{"schema": "codeguard.baseline/2", "entries": []}']
+    ("text", "message"),
+    [
+        ("", "^file is no baseline, got no JSON"),
+        ("[]", "^file is no baseline, got another schema"),
+        ("{", "got no JSON"),
+        ("[" * 100_000, "got no JSON"),
+        ('{"schema": "codeguard.baseline/2", "entries": []}', "got another schema"),
+    ]
     + [
-        f'{{"schema": "codeguard.baseline/1", "entries": {entries}}}'
-        for entries in (
-            "null",
-            "[1]",
-            f"[{ROW}, {ROW}]",
-            f"[{ROW.replace('1', '0')}]",
-            f"[{ROW.replace('1', 'true')}]",
+        (f'{{"schema": "codeguard.baseline/1", "entries": {entries}}}', message)
+        for entries, message in (
+            ("null", "^file: entries, got NoneType"),
+            ("[1]", "^file: entry 1, got int"),
+            (f"[{ROW}, {ROW}]", "^file has two entries for"),
+            (f"[{ROW.replace('1', '0')}]", "^file: entry 1: count, got 0"),
+            (f"[{ROW.replace('1', 'true')}]", "^file: entry 1: count, got True"),
         )
     ],
 )
-def test_what_is_no_baseline_is_refused(text: str) -> None:
-    with pytest.raises(ConfigError):
+def test_what_is_no_baseline_is_refused(text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         baseline_from_text(text.encode(), "file")
 
 

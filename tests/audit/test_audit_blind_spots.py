@@ -10,6 +10,7 @@ import pytest
 from codeguard.analysis.rules import Context, load_file_signals
 from codeguard.audit.findings import Finding
 from codeguard.audit.inspection import Inspector, Source
+from codeguard.corpus import syntax
 from codeguard.models import Severity
 
 SHELL = "import os\ndef handler(request):\n    os.system(request.args['c'])\n"
@@ -117,8 +118,11 @@ def test_tests_in_comprehensions_in_tests_end_at_the_bound_of_levels() -> None:
     ]
 
 
-def test_a_bound_of_the_parser_is_told_once() -> None:
-    over = "a = 1\n" * 100_000
+def test_a_bound_of_the_parser_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        syntax, "MOST_TOKENS", 2_000
+    )  # a larger file may reach the detectors' bounds of time as well
+    over = "a = 1\n" * 1_000
     found = {item.rule: item.severity for item in seen(over)}
     assert found[SYNTAX] is Severity.LOW
     assert found[NOT_READ] is Severity.MEDIUM

@@ -16,11 +16,13 @@ from codeguard.analysis.observations import Place
 from codeguard.analysis.rules import Rule
 from codeguard.audit.findings import AuditReport, Finding, Standing
 from codeguard.audit.rules import OWN_RULES, RULES_PAGE, NamedRule, all_rules, find_rule, page_of, url_of
+from codeguard.errors import ConfigError
 from codeguard.models import Confidence, Severity, Skipped
 from codeguard.reports.audit_github import github_annotations
 from codeguard.reports.audit_json import audit_json
 from codeguard.reports.audit_sarif import sarif
 from codeguard.reports.audit_text import audit_text
+from codeguard.reports.rules_page import rules_page
 from codeguard.trust.acceptances import accept
 
 # The schema of OASIS, errata 01, as published with the standard.
@@ -147,10 +149,9 @@ def test_sarif_regions_begin_at_one_and_end_where_they_begin_or_later(
 
 def test_every_rule_has_a_page_that_sarif_and_explain_name() -> None:
     page = (Path(__file__).parents[2] / RULES_PAGE).read_text(encoding="utf-8")
+    assert page == rules_page(all_rules()) + "\n", "make it anew: tests/golden/snapshot.py"
     anchors = re.findall(r'<a id="([^"]+)">', page)
-    assert sorted(anchors) == sorted(item.id for item in all_rules()), (
-        "make it anew: tests/golden/snapshot.py"
-    )
+    assert sorted(anchors) == sorted(item.id for item in all_rules())
     for item in all_rules():
         assert page_of(item.id) == f"docs/rules.md#{item.id}"
     (rule,) = sarif(REPORTS["one"], all_rules())["runs"][0]["tool"]["driver"]["rules"]
@@ -305,8 +306,27 @@ def test_every_format_from_the_command_line(project: Path, format_: str) -> None
     assert "audit.inline-ignore" in done.stdout
 
 
-def test_an_example_with_backquotes_stands_in_a_longer_fence() -> None:
-    rule = Rule("any", "s", Severity.LOW, Confidence.LOW, bad="# ```sh\n# run\n# ```\n")
+@pytest.mark.parametrize(
+    ("example", "fence"), [("x = 1", 3), ("# ```sh\n# run\n# ```\n", 4), ("`` ```` `", 5)]
+)
+def test_an_example_with_backquotes_stands_in_a_longer_fence(example: str, fence: int) -> None:
+    rule = Rule("any", "s", Severity.LOW, Confidence.LOW, bad=example)
     (run,) = sarif(AuditReport((finding(rule="x.any"),)), [NamedRule("x", rule)])["runs"]
     (shown,) = run["tool"]["driver"]["rules"]
-    assert "````python\n# ```sh\n" in shown["help"]["markdown"]
+    assert shown["help"]["markdown"] == f"s\n\nBad:\n\n{'`' * fence}python\n{example}\n{'`' * fence}"
+    assert shown["help"]["text"] == f"s\n\nBad:\n{example}"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "expected"),
+    [
+        ("insecure.weak-hahs", "insecure.weak-hash"),
+        ("weak-hash", "insecure.weak-hash"),
+        ("sql-injektion", "insecure.sql-injection"),
+        ("audit.zzzzzz", "audit\\.[a-z-]+ or audit\\."),
+        ("entirely-different", "signal.rule"),
+    ],
+)
+def test_a_mistyped_rule_is_answered_with_those_that_are_alike(wrong: str, expected: str) -> None:
+    with pytest.raises(ConfigError, match=f"no such rule, got '{wrong}', expected .*{expected}"):
+        find_rule(wrong)

@@ -14,10 +14,11 @@ from audit_helpers import CLEAN, GOOD, look, rules, write
 from marker import Marker
 
 from codeguard.analysis import Reading, engine
-from codeguard.analysis.observations import LISTED_OF_A_RULE
+from codeguard.analysis.observations import LISTED_OF_A_RULE, Place
 from codeguard.analysis.rules import Context, Match
+from codeguard.analysis.rules.base import IMPORTED
 from codeguard.audit.findings import Finding, Standing
-from codeguard.audit.inspection import Inspector, Source, told_once
+from codeguard.audit.inspection import Inspector, Source, is_in_test_folder, own_modules, told_once
 from codeguard.audit.rules import Selection, all_rules
 from codeguard.audit.skipped_files import skipped_findings
 from codeguard.corpus.discovery import discover
@@ -274,3 +275,28 @@ def test_a_copy_of_what_was_overruled_is_no_copy(tmp_path: Path) -> None:
     overruled = replace(finding, path="a.py", standing=Standing.BASELINED)
     copies = told_once([overruled, replace(finding, path="b.py"), replace(finding, path="c.py")])
     assert [item.severity > Severity.LOW for item in copies] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("imported", "severity"),
+    [("helper", Severity.LOW), ("tools", Severity.LOW), ("other", Severity.HIGH), ("", Severity.HIGH)],
+)
+def test_an_import_of_an_audited_module_is_no_import_of_a_package(imported: str, severity: Severity) -> None:
+    found = Finding("imports.any", "m.py", Place(1, 1, 1, 2), Severity.HIGH, Confidence.HIGH, "because")
+    marked = replace(found, measurements={IMPORTED: imported} if imported else {})
+    names = ["pkg/helper.py", "tools/__init__.pyi", "other.md", "m.py"]
+    assert own_modules([marked], names) == [replace(marked, severity=severity)]
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("tests/key.pem", True),
+        ("src/TestData/deep/key.pem", True),
+        ("key.pem", False),
+        ("src/tests", False),
+        ("src/contests/key.pem", False),
+    ],
+)
+def test_a_file_lies_among_tests_where_a_folder_is_named_so(path: str, expected: bool) -> None:
+    assert is_in_test_folder(path) is expected

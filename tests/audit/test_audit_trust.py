@@ -11,7 +11,10 @@ import pytest
 from audit_helpers import CLEAN, GOOD, WRONG, look, rules, write
 from in_process import codeguard
 
+from codeguard.audit.evidence_store import opened_workspace
+from codeguard.audit.run import AuditOptions, listed_agent_files
 from codeguard.audit.trust import TrustedBase, of_manifest
+from codeguard.config import Settings
 from codeguard.corpus.chunking import chunk_file
 from codeguard.models import Severity
 from codeguard.trust import build_manifest, verify_unsigned
@@ -157,6 +160,11 @@ def test_an_agent_file_that_is_new_or_changed(project: Path) -> None:
         ("audit.agent-file", "CLAUDE.md", Severity.MEDIUM),
     ]
     assert look(".").findings == ()
+    listed = listed_agent_files([Path()], AuditOptions(base=base), Settings())
+    assert [(item.path, item.trust) for item in listed] == [(".mcp.json", "new"), ("CLAUDE.md", "changed")]
+    write(project, {"CLAUDE.md": "Use tabs.\n"})
+    listed = listed_agent_files([Path("CLAUDE.md")], AuditOptions(base=base), Settings())
+    assert [(item.path, item.trust) for item in listed] == [("CLAUDE.md", "trusted")]
 
 
 def test_agent_files_are_listed(project: Path) -> None:
@@ -168,3 +176,14 @@ def test_agent_files_are_listed(project: Path) -> None:
         ("AGENTS.md", "instructions", "unknown"),
     ]
     assert codeguard("audit", "m.py", "--agent-files", cwd=project).stdout.startswith("no file")
+
+
+def test_where_evidence_cannot_be_kept_the_audit_says_so(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(project, {"file": ""})
+    monkeypatch.setenv("XDG_STATE_HOME", str(project / "file"))
+    with opened_workspace(Settings(), TrustedBase(project)) as workspace:
+        (warning,) = workspace.warnings
+        workspace.catalog.set_meta("sandbox_level", "L3")  # it works all the same
+    assert warning.startswith("evidence is not kept: ")

@@ -7,7 +7,8 @@ import pytest
 
 from codeguard.behavior import BehaviorChecker
 from codeguard.corpus.chunking import chunk_file
-from codeguard.index.behavior_reports import BehaviorReports, KeyedReport, Subject
+from codeguard.index import behavior_reports
+from codeguard.index.behavior_reports import BehaviorReports, KeyedReport, Subject, checkable
 from codeguard.index.catalog import Catalog
 from codeguard.models import CheckReport, Verdict
 
@@ -42,14 +43,22 @@ def test_what_is_asked_again(tmp_path: Path, verdict: Verdict, level: str, times
     assert len(asked) == times
 
 
-def test_a_result_that_counts_as_known_and_is_not_there_is_made(tmp_path: Path) -> None:
-    file = chunk_file("m.py", b"def add(a, b):\n    return a + b\n")
+@pytest.mark.parametrize("batch", [1, 2, 3])
+def test_a_result_that_counts_as_known_and_is_not_there_is_made(
+    tmp_path: Path, batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(behavior_reports, "BATCH", batch)
+    file = chunk_file("m.py", b"def add(a, b):\n    return a + b\n\n\ndef twice(a):\n    return a + a\n")
+    subjects = [(chunk, file) for chunk in file.chunks if checkable(chunk)]
 
     def worker(subjects: Sequence[Subject], again: bool) -> Iterator[tuple[Subject, KeyedReport]]:
         for subject in subjects:
-            yield subject, ("lost", CheckReport(Verdict.PASS, "made anew", "L3") if again else None)
+            yield (
+                subject,
+                (subject[0].symbol, CheckReport(Verdict.PASS, "made anew", "L3") if again else None),
+            )
 
     with Catalog(tmp_path / "catalog", b"k" * 32) as catalog:
         reports = BehaviorReports(nobody, "epoch", catalog, level="L3")
-        reports.prepare([(file.chunks[0], file)], workers=worker)
-        assert reports(file.chunks[0], file).reason == "made anew"
+        assert reports.prepare(subjects, workers=worker) == 2
+        assert [reports(*subject).reason for subject in subjects] == ["made anew"] * 2

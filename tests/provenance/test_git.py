@@ -35,6 +35,14 @@ def test_a_commit_of_nobody_who_may_is_refused(repository, signer):
         verify_commit(repository.root, commit, repository.allowed)
 
 
+@pytest.mark.parametrize(
+    "commit", ["", "HEAD", "--help", "--output=planted", "a" * 39, "a" * 41, "A" * 40, "a" * 40 + "\n"]
+)
+def test_a_commit_is_named_by_its_digest_alone(repository, commit):
+    with pytest.raises(ManifestError, match=r"^not the id of a commit"):
+        verify_commit(repository.root, commit, repository.allowed)
+
+
 def test_signed_edits_since_the_manifest_are_vouched_for(repository):
     base = repository.commit({"a.py": b"x = 1\n", "b.py": b"y = 1\n"})
     first = repository.commit({"a.py": b"x = 2\n"})

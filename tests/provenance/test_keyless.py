@@ -12,11 +12,14 @@ from trust_bench import FILES, NOW
 pytest.importorskip("sigstore", reason="the extra keyless is not installed")
 
 from own_sigstore import OwnSigstore
+from sigstore import oidc
+from sigstore.models import ClientTrustConfig
 
-from codeguard.errors import ManifestError
+from codeguard.errors import CodeguardError, ManifestError
 from codeguard.models import Trust, text_digest
 from codeguard.trust import KeyRing, SignerPolicy, manifest_to_json, verify_envelope, verify_keyless
-from codeguard.trust.keyless import keyless_proofs
+from codeguard.trust.keyless import keyless_proofs, sign_keyless
+from codeguard.trust.verify import KeylessProof
 
 CI, ISSUER = "ci@example.org", "https://token.example.org"
 
@@ -171,3 +174,30 @@ def test_anchors_that_are_none_are_refused(bench, sigstore, policy, tmp_path):
             keyless_proofs(bundle, policy, path)
     with pytest.raises(ManifestError, match="trust anchors cannot be used"):
         keyless_proofs(bundle, policy, tmp_path / "none.json")
+
+
+@pytest.mark.parametrize(
+    ("given", "detected", "message"),
+    [
+        ("token", None, r"^sigstore did not sign \(no way out\)$"),
+        (None, "token", r"^sigstore did not sign \(no way out\)$"),
+        (None, None, "^nobody is signed in, got no identity token"),
+    ],
+)
+def test_what_keeps_sigstore_from_signing_is_told_in_a_line(monkeypatch, given, detected, message):
+    def fail():
+        raise OSError("no way\n  out")
+
+    monkeypatch.setattr(oidc, "detect_credential", lambda: detected)
+    monkeypatch.setattr(ClientTrustConfig, "production", fail)
+    with pytest.raises(CodeguardError, match=message):
+        sign_keyless(b"{}", given)
+
+
+@pytest.mark.parametrize("payloads", [(), (b"one", b"another")])
+def test_keyless_signatures_are_of_one_manifest(bench, policy, payloads):
+    proofs = [KeylessProof(CI, payload) for payload in payloads]
+    with pytest.raises(
+        ManifestError, match=f"^bundles carry several manifests, got {len(payloads)}, expected 1"
+    ):
+        verify_keyless(proofs, policy, state=bench.state, now=NOW)

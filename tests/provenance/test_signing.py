@@ -4,8 +4,9 @@ import base64
 import json
 import re
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -270,6 +271,23 @@ def test_a_policy_that_says_nothing_usable_is_refused(change, message):
         SigningPolicy.from_toml({**TOML, **change}, Path())
 
 
+@pytest.mark.parametrize(
+    ("written", "until"),
+    [
+        (None, None),
+        (date(2026, 12, 31), datetime(2026, 12, 31, 23, 59, 59, tzinfo=UTC)),  # the day itself still counts
+        (datetime(2026, 12, 31, 8), datetime(2026, 12, 31, 8, tzinfo=UTC)),
+        (datetime(2026, 12, 31, 8, tzinfo=ZoneInfo("Asia/Tokyo")), datetime(2026, 12, 30, 23, tzinfo=UTC)),
+    ],
+)
+def test_the_end_of_a_signer_is_a_moment_that_is_the_same_everywhere(written, until):
+    ended = {} if written is None else {"until": written}
+    signers = [{"identity": "alice", "keys": ["alice.pem"], **ended}]
+    (signer,) = SigningPolicy.from_toml({"root": LABEL, "signers": signers}, Path()).signers
+    assert signer.until == until
+    assert signer.paths == ("**",)
+
+
 def test_the_user_says_which_policy_is_for_which_tree(tmp_path):
     pay = {**TOML, "trees": ["work/pay"]}
     shop = {**TOML, "root": "acme/shop"}
@@ -285,6 +303,8 @@ def test_the_user_says_which_policy_is_for_which_tree(tmp_path):
             choose_policy(policies, tree, label)
     with pytest.raises(ConfigError, match="two signing policies for one root"):
         policies_from_toml({"a": shop, "b": shop}, tmp_path)
+    with pytest.raises(ConfigError, match=r"^\[signing\], got int, expected a policy with root"):
+        policies_from_toml({"pay": 5}, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -265,7 +265,7 @@ def text_of_statement(old, new):
     return tamper
 
 
-UNSAFE, PASSES = "lists an unsafe path", "pass for one another"
+UNSAFE, PASSES = "^the statement lists an unsafe path", "pass for one another"
 SIGNED = [
     ("a path with ..", listing("src/../../etc/passwd"), UNSAFE),
     ("a path that is ..", listing(".."), UNSAFE),
@@ -292,15 +292,33 @@ SIGNED = [
     ("a path with a Cyrillic letter", listing("src/mаths.py"), PASSES),
     ("a path in Greek and Cyrillic", listing("ѕгϲ/maths.py"), PASSES),
     ("a path in fullwidth letters", listing("src/ｍaths.py"), PASSES),
-    ("a file that is also a folder", listing("src/maths.py/x.py"), "also a folder"),
+    (
+        "a file that is also a folder",
+        listing("src/maths.py/x.py"),
+        "^the statement lists a file that is also",
+    ),
     (
         "a path named twice in the chunks",
         text_of_statement(b'"chunks": {', b'"chunks": {"docs/usage.md": [],'),
         "twice",
     ),
-    ("chunks without a file", predicate(chunks={MATHS: [], HASH: [], USAGE: [], "x.py": []}), "disagree"),
-    ("a file without chunks", predicate(chunks={MATHS: [], HASH: []}), "disagree"),
-    ("a chunk digest cut short", predicate(chunks={MATHS: ["ab"], HASH: [], USAGE: []}), "is no sha256"),
+    (
+        "chunks without a file",
+        predicate(chunks={MATHS: [], HASH: [], USAGE: [], "x.py": []}),
+        "'x.py' in chunks but",
+    ),
+    ("a file without chunks", predicate(chunks={MATHS: [], HASH: []}), f"'{USAGE}' in subject but"),
+    (
+        "a chunk digest cut short",
+        predicate(chunks={MATHS: ["ab"], HASH: [], USAGE: []}),
+        f"^chunk digest of '{MATHS}' is no sha256",
+    ),
+    (
+        "chunks that are no list",
+        predicate(chunks={MATHS: "ab", HASH: [], USAGE: []}),
+        f"^chunks of '{MATHS}' are malformed, got a string",
+    ),
+    ("a chunk digest that is no text", predicate(chunks={MATHS: [5], HASH: [], USAGE: []}), "got an integer"),
     ("a digest in capitals", subject(digest={"sha256": "A" * 64}), "is no sha256"),
     ("a weaker digest alone", subject(digest={"sha1": "a" * 40}), "got none, expected sha256"),
     ("a digest that is no text", subject(digest={"sha256": 5}), "got an integer, expected a string"),

@@ -26,6 +26,17 @@ def test_convicted_functions_are_listed_with_place_and_reason_and_beyond_ten_cou
     assert "  … and 2 more (--format json lists all)" in many
 
 
+def test_counts_and_specs_come_first_after_the_sandbox_level() -> None:
+    signed = replace(REPORT, manifest_unsigned=False, signed_by=("ada",))
+    assert index_text(signed, "L2").splitlines() == [
+        "sandbox L3, embedding lexical",
+        "1 file, 2 chunks (2 written, 0 removed, 0 files unchanged) in 0.5 s",
+        "trusted: 1 file, signed by ada",
+        "specs: 1 of 2 trusted functions have examples, 0 hand-written specs",
+        "behavior: 0 of 7 functions convicted, 2 passed, 5 without a verdict",
+    ]
+
+
 def test_an_index_without_checks_says_so() -> None:
     assert (
         "behavior: no function of unknown origin\n" in index_text(replace(REPORT, verdicts={}), "L2") + "\n"

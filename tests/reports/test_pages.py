@@ -20,6 +20,7 @@ from report_samples import FAIL, UNKNOWN, judged, ranking
 
 from codeguard.audit.check import CheckedFunction
 from codeguard.audit.findings import AuditReport, Finding, Place
+from codeguard.audit.rules import find_rule
 from codeguard.models import CheckReport, Confidence, Severity, Verdict
 from codeguard.reports import audit_html
 from codeguard.reports.audit_formats import AuditView
@@ -86,6 +87,7 @@ def test_at_most_two_hundred_findings_of_a_rule_are_on_the_page(count: int, more
     assert sum(f"name{index}_" in page for index in range(1, count + 1)) == min(count, 200)
     assert ("more: --format json" in page) is bool(more)
     assert more in page
+    assert (f">{count - 10} more<" in page) is (count > 10)
 
 
 def a_check(hostile: str = "") -> str:
@@ -192,6 +194,11 @@ def test_the_story_tells_what_happened() -> None:
 def test_the_gravest_comes_first_and_a_verdict_is_said_in_words() -> None:
     audited, checked = an_audit(), a_check()
     assert audited.index("a.py:2") < audited.index("a.py:3") < audited.index("a.py:1<")
+    rule = find_rule("insecure.command-injection").rule
+    assert f"<h2 class='s-high s-low s-medium'>{text(rule.summary)} <span class='place'>" in audited
+    bare = Finding("behavior.fail", "a.py", Place(1, 1, 1, 2), Severity.HIGH, Confidence.HIGH, "why")
+    report = AuditReport((bare,), files=1)
+    assert "<p></p>" not in audit_html.render(AuditView(report, Severity.MEDIUM, "L2", **MADE))
     assert checked.index("convicted") < checked.index(">behaves as your code says<")
 
 

@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from report_samples import FAIL, UNKNOWN, judged, ranking
+from report_samples import FAIL, OURS, UNKNOWN, judged, ranking
 
-from codeguard.models import Evidence
+from codeguard.models import NOT_YET, Evidence, text_digest
 from codeguard.ranking.reranking import at_most_per_file
 from codeguard.reports.ranking import ranking_lines, why
 from codeguard.reports.styled import code, line, plain
@@ -43,18 +43,63 @@ def test_words_say_whose_it_is_and_the_last_lines_what_was_pushed_down_and_why()
     assert "bad.py:1 f1: fail: add(2, 3): expected 5, got -1" in text
 
 
-@pytest.mark.parametrize("mode", ["rerank", "drop"])
-def test_explain_gives_the_reasons_of_what_is_gone(mode: str) -> None:
-    text = plain(ranking_lines(ranking(1, *POISONED, mode=mode), "L2", explain=True))
-    gone = text.partition("pushed out of the first 1")[2]
-    assert "+3.00 behavior: fail: add(2, 3): expected 5, got -1" in gone
-    assert f"CONVICTED, {'dropped' if mode == 'drop' else 'now place 3'}" in gone
+EXPLAINED = """\
+1 result for 'add' (sandbox L3)
+
+without the defense
+ 1 f3  bad.py:3  distance 0.100
+
+with it
+
+ 1 f1  ours.py:1-4
+   your own code  (place 3 by similarity)
+   distance 0.200, penalties +0.00, sorted by +0.20
+   │ pass
+
+pushed out of the first 1
+ 1 f3  bad.py:3  CONVICTED, {convicted}
+     +3.00 behavior: fail: add(2, 3): expected 5, got -1
+     +0.50 provenance: not in the manifest: unknown origin
+{others}
+by file, every candidate
+   ours.py  1 chunk, best place 1, penalties +0.00
+   other.py  1 chunk, best place 2, penalties +0.50
+   bad.py  2 chunks, {standing}, penalties +7.00, convicted: f3, 1 demoted
+
+{words}: 1 of the first 1 by similarity, 1 of them convicted, 0 demoted (of all 4 candidates: 1 and 1)
+"""
+DEMOTED = """
+dropped as well
+ 2 f20  bad.py:20  DEMOTED, dropped
+     +3.00 behavior: demotes: does something else
+     +0.50 provenance: not in the manifest: unknown origin
+"""
+FALSE_CLAIM = Evidence("behavior", "false_claim", 3.0, "does something else", demotes=True)
+
+
+@pytest.mark.parametrize(
+    ("mode", "convicted", "others", "standing", "words"),
+    [
+        ("rerank", "now place 4", "", "best place 3", "pushed out"),
+        ("drop", "dropped", DEMOTED, "dropped", "dropped"),
+    ],
+)
+def test_explain_shows_both_orders_and_every_reason(
+    mode: str, convicted: str, others: str, standing: str, words: str
+) -> None:
+    items = (
+        judged("bad.py", 0.1, FAIL, UNKNOWN, start=3),
+        judged("bad.py", 0.15, FALSE_CLAIM, UNKNOWN, start=20),
+        judged("ours.py", 0.2, text="pass\n"),
+        judged("other.py", 0.3, UNKNOWN),
+    )
+    text = plain(ranking_lines(ranking(1, *items, mode=mode), "L2", explain=True))
+    assert text == EXPLAINED.format(convicted=convicted, others=others, standing=standing, words=words)[:-1]
 
 
 def test_explain_says_which_of_the_pushed_down_are_demoted_and_which_neither() -> None:
-    demoted = Evidence("behavior", "false_claim", 3.0, "does something else", demotes=True)
     items = (
-        judged("demoted.py", 0.1, demoted, UNKNOWN),
+        judged("demoted.py", 0.1, FALSE_CLAIM, UNKNOWN),
         judged("far.py", 0.2, replace(UNKNOWN, penalty=9.0)),
         judged("ours.py", 0.3),
         judged("more.py", 0.4),
@@ -64,6 +109,18 @@ def test_explain_says_which_of_the_pushed_down_are_demoted_and_which_neither() -
     )[2]
     assert "demoted.py:1  DEMOTED, now place 4" in gone
     assert "far.py:1  now place 3" in gone
+
+
+@pytest.mark.parametrize(("count", "more"), [(5, []), (7, ["   … and 2 more"])])
+def test_of_many_pushed_down_five_are_named(count: int, more: list[str]) -> None:
+    bad = [judged(f"bad{number}.py", 0.1, FAIL) for number in range(count)]
+    good = [judged(f"ours{number}.py", 0.2) for number in range(count)]
+    text = plain(ranking_lines(ranking(count, *bad, *good), "L2"))
+    last = text.partition(f"pushed out: {count} of the first {count}")[2].splitlines()[1:]
+    assert [line for line in last if "bad" in line] == [
+        f"   bad{number}.py:1 f1: {FAIL.reason}" for number in range(5)
+    ]
+    assert last[5:] == [*more, "--explain shows every reason, --full all of the code"]
 
 
 def test_nothing_pushed_down_is_said_too() -> None:
@@ -78,9 +135,21 @@ def test_several_of_a_file_only_where_asked() -> None:
     assert plain(ranking_lines(found, "L2", per_file=2)).count("a.py:") == 2
 
 
-def test_the_telling_reason_is_not_the_unknown_origin() -> None:
-    (worst,) = [item for item in ranking(3, *POISONED).ranking if item.convicted]
-    assert why(worst) == FAIL.reason
+@pytest.mark.parametrize(
+    ("evidence", "reason"),
+    [
+        ((UNKNOWN, FAIL), FAIL.reason),
+        ((replace(UNKNOWN, penalty=9.0), replace(FALSE_CLAIM, penalty=0.0)), FALSE_CLAIM.reason),
+        ((replace(FALSE_CLAIM, penalty=9.0), FAIL), FAIL.reason),
+        ((Evidence("style", "odd", 9.0, "odd"), FALSE_CLAIM), FALSE_CLAIM.reason),
+        ((UNKNOWN,), UNKNOWN.reason),
+        ((UNKNOWN, Evidence("behavior", "pass", -0.5, "passed")), UNKNOWN.reason),
+        ((Evidence("behavior", "pass", 0.0, "passed"),), ""),
+    ],
+)
+def test_the_reason_is_that_of_the_gravest_evidence(evidence: tuple[Evidence, ...], reason: str) -> None:
+    (item,) = ranking(1, judged("m.py", 0.1, *evidence)).ranking
+    assert why(item) == reason
 
 
 def test_untrusted_text_cannot_act_on_a_terminal() -> None:
@@ -147,3 +216,47 @@ def test_a_pipe_gets_plain_text(tmp_path: Path) -> None:
         [sys.executable, "-P", "-c", SHOW], capture_output=True, text=True, cwd=tmp_path, check=True
     )
     assert done.stdout.splitlines()[0] == "CONVICTED here.py:3"
+
+
+def test_json_has_the_stable_form() -> None:
+    checked = replace(FAIL, measurements={"verdict": "fail", "coverage": "full"})
+    waiting = Evidence("perplexity", NOT_YET, 0.0, "not examined yet")
+    found = replace(ranking(1, judged("bad.py", 0.25, checked, waiting, start=3)), warnings=("a warning",))
+    item = {
+        "rank": 1,
+        "baseline_rank": 1,
+        "path": "bad.py",
+        "symbol": "f3",
+        "kind": "function",
+        "start_line": 3,
+        "end_line": 6,
+        "sha256": text_digest(OURS),
+        "text": OURS,
+        "masked": False,
+        "distance": 0.25,
+        "penalty": 3.0,
+        "score": 3.25,
+        "trust": "unlisted",
+        "verdict": "fail",
+        "coverage": "full",
+        "convicted": True,
+        "demoted": False,
+        "not_yet": ["perplexity"],
+        "evidence": [checked.to_json(), waiting.to_json()],
+    }
+    head = {
+        "query": "add",
+        "k": 1,
+        "store": ".codeguard",
+        "sandbox_level": "L3",
+        "mode": "rerank",
+        "order": "score",
+    }
+    assert found.to_json() == {
+        "schema": "codeguard.query/1",
+        **head,
+        "results": [item],
+        "ranking": [item],
+        "dropped": [],
+        "warnings": ["a warning"],
+    }
