@@ -71,7 +71,7 @@ def index_text(report: IndexReport, required_level: str) -> str:
 
 
 def _behavior(report: IndexReport) -> str:
-    """Return how many functions have which kind of verdict; most code of strangers has nothing to be compared with."""
+    """Return how many functions have which kind of verdict; most code of unknown origin has nothing to be compared with."""
     total = sum(report.verdicts.values())
     if not total:
         return "behavior: no function of unknown origin" if report.sandbox_level else "behavior: not checked"
