@@ -14,7 +14,7 @@ from codeguard.index.cluster import Cluster
 from codeguard.index.evidence_tasks import Checks
 from codeguard.index.executor import workers_of
 from codeguard.index.observation_tasks import Observed, Request, observed
-from codeguard.index.report import Convicted, Progress, SpecCounts
+from codeguard.index.report import FALSE_CLAIM, Convicted, Progress, SpecCounts
 from codeguard.index.worker_facts import own_level
 from codeguard.index.workspace import Workspace
 from codeguard.models import CONVICTING, Chunk, SourceFile, Trust, Verdict, parts_digest
@@ -146,7 +146,7 @@ class Judge:
             for chunk in filter(self._checked, file.chunks):
                 report = reports(chunk, file)
                 if report.verdict is not Verdict.NO_SIGNAL or _can_be_run(chunk):
-                    verdicts[report.verdict.value] += 1
+                    verdicts[FALSE_CLAIM if report.false_claim else report.verdict.value] += 1
                 if report.verdict in CONVICTING:
                     row = Convicted(
                         chunk.path,

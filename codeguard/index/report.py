@@ -8,6 +8,7 @@ from typing import Any
 
 from codeguard.models import Skipped
 
+FALSE_CLAIM = "false_claim"  # counted beside the verdicts: calls showed that a function is not what it claims
 Progress = Callable[[str, int, int], None]  # stage, done, total
 
 
@@ -62,7 +63,7 @@ class IndexReport:
     signed_by: tuple[str, ...]
     coverage: SpecCounts
     checked: int  # functions that this run checked
-    verdicts: Mapping[str, int]  # how many functions of the index have each verdict
+    verdicts: Mapping[str, int]  # how many functions of the index have each verdict, or a false claim
     convicted: tuple[Convicted, ...]
     quarantined: int
     sandbox_level: str

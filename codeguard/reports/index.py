@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from codeguard.escaping import escaped
-from codeguard.index.report import IndexReport
+from codeguard.index.report import FALSE_CLAIM, IndexReport
 from codeguard.models import Verdict
 from codeguard.reports.level import level_line
 from codeguard.reports.styled import counted
@@ -71,12 +71,13 @@ def index_text(report: IndexReport, required_level: str) -> str:
 
 
 def _behavior(report: IndexReport) -> str:
-    """Return how many functions have which kind of verdict; most code of unknown origin has nothing to be compared with."""
+    """Return how many functions have which kind of verdict; most have nothing to be compared with."""
     total = sum(report.verdicts.values())
     if not total:
         return "behavior: no function of unknown origin" if report.sandbox_level else "behavior: not checked"
     convicted = len(report.convicted)
     named = {
+        "demoted for a false claim": report.verdicts.get(FALSE_CLAIM, 0),
         "passed": report.verdicts.get(Verdict.PASS, 0),
         "differ by convention": report.verdicts.get(Verdict.DIFFERS, 0),
     }

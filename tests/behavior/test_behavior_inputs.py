@@ -276,3 +276,44 @@ def in_halves(items, count):
     return [list(items[:middle]), list(items[middle:])]
 """
     assert check(code, HALVES).verdict is Verdict.PASS
+
+
+SLUG = '''
+import re
+
+
+def slug_of(title):
+    """Return a title as a part of an address.
+
+    >>> slug_of("Donald E. Knuth")
+    'donald-e-knuth'
+    """
+    return re.sub("-+", "-", re.sub("[^a-z0-9]", "-", title.lower())).strip("-")
+'''
+
+
+def test_one_sentence_is_no_template_of_all_texts(check: Check) -> None:
+    report = check(SLUG.replace('.strip("-")', ""), SLUG)
+    assert report.verdict is Verdict.DIVERGES, report
+    assert check(SLUG.replace("title", "text"), SLUG).verdict is Verdict.PASS
+
+
+CLOSE = '''
+def any_closer(numbers, limit):
+    """Return whether two numbers that follow each other are closer than a limit.
+
+    >>> any_closer([1.17, 2.53, 3.91], 0.5)
+    False
+    >>> any_closer([1.13, 2.83, 3.01], 0.3)
+    True
+    """
+    return any(abs(a - b) < limit for a, b in zip(numbers, numbers[1:]))
+'''
+
+
+def test_a_limit_is_met_exactly(check: Check) -> None:
+    report = check(CLOSE.replace("< limit", "<= limit"), CLOSE)
+    assert report.verdict is Verdict.DIVERGES, report
+    calls = [(([1.17, 2.53], 0.5), {})]
+    made = [args for args, _ in generate(calls, learn_domain(calls), Random(1), 60)]
+    assert ([1.17, 2.53], 2.53 - 1.17) in made

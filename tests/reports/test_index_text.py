@@ -10,7 +10,7 @@ from codeguard.reports.index import SHOWN, _by_reason, index_json, index_text
 REPORT = IndexReport(
     files=1, chunks=2, added=2, removed=0, unchanged=0, skipped=(), secrets=(), by_lines=(), notes=(),
     trusted_files=1, manifest_unsigned=True, signed_by=(), coverage=SpecCounts(2, 1, 0), checked=3,
-    verdicts={"fail": 1, "pass": 2, "no_signal": 4}, convicted=(), quarantined=0, sandbox_level="L3",
+    verdicts={"fail": 1, "false_claim": 3, "pass": 2, "no_signal": 4}, convicted=(), quarantined=0, sandbox_level="L3",
     embedding="lexical", seconds=0.5, warnings=(),
 )  # fmt: skip
 
@@ -18,7 +18,10 @@ REPORT = IndexReport(
 def test_convicted_functions_are_listed_with_place_and_reason_and_beyond_ten_counted() -> None:
     convicted = Convicted("new.py", "add", 4, "0" * 64, "fail", "add(2, 3): expected 5, got -1")
     text = index_text(replace(REPORT, convicted=(convicted,)), "L2")
-    assert "behavior: 1 of 7 functions convicted, 2 passed, 4 without a verdict\n" in text
+    assert (
+        "behavior: 1 of 10 functions convicted, 3 demoted for a false claim, 2 passed, 4 without a verdict\n"
+        in text
+    )
     assert "  new.py:4 add  fail: add(2, 3): expected 5, got -1\n" in text + "\n"
     assert "more (--format json" not in text
     many = index_text(replace(REPORT, convicted=(convicted,) * (SHOWN + 2)), "L2")

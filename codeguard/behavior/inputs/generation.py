@@ -18,6 +18,7 @@ from codeguard.behavior.inputs.shapes import Shape
 
 MAX_TRIES = 12
 MAX_ORDERS = 6  # orders of one call's arguments
+MAX_BOUNDS = 8  # numbers of one call that a row beside them meets exactly
 
 
 def generate(
@@ -72,6 +73,9 @@ def _small_calls(
                 yield tuple(placed), base_kwargs
             return
     for args, kwargs in examples:
+        for position, value in itertools.islice(_met_bounds(args), MAX_BOUNDS):
+            yield (*args[:position], value, *args[position + 1 :]), kwargs
+    for args, kwargs in examples:
         for position, text in enumerate(args):
             if isinstance(text, str) and STRUCTURED.search(text):
                 for changed in numbers_inside(text, literals):
@@ -83,6 +87,20 @@ def _small_calls(
         for position, values in enumerate(choices[: len(args)]):
             for value in values:
                 yield (*args[:position], value, *args[position + 1 :]), kwargs
+
+
+def _met_bounds(args: tuple[object, ...]) -> Iterator[tuple[int, object]]:
+    """Yield the places of numbers with what a row beside them may be compared to: a step between items, an item, a sum.
+
+    A number that is met exactly is what tells `<` from `<=`.
+    """
+    places = [place for place, value in enumerate(args) if type(value) in (int, float)]
+    for row in args:
+        if not isinstance(row, list | tuple) or len(row) < 2 or not all(type(x) in (int, float) for x in row):
+            continue
+        steps = [abs(first - second) for first, second in itertools.pairwise(row)]
+        for value in dict.fromkeys((*steps, *row, sum(row), len(row))):
+            yield from ((place, value) for place in places if type(args[place]) is type(value))
 
 
 def _small_values(shape: Shape, arity: int) -> list[object]:

@@ -24,6 +24,8 @@ from codeguard.behavior.inputs.shapes import (
 from codeguard.behavior.inputs.texts import BRACKETS, CHANCE, alphabet, is_balanced, template_of
 
 REACH = 10  # factor by which numbers may exceed the largest one in the examples
+LEAST_OF_PROSE = 3  # texts of words and punctuation from which a template can be learned
+_PROSE = frozenset("a .,;!?'\"-\n")  # of a template, in which letters are `a` and digits `0`
 
 
 def learn(values: Sequence[object], bounds: Bounds | None = None, depth: int = 0) -> Shape:
@@ -80,6 +82,8 @@ def _learn_texts(values: Sequence[str]) -> Texts:
     common = next(iter(templates)) if len(templates) == 1 else None
     if common is not None and (common.strip("a0") == "" or not {"a", "0"}.intersection(common)):
         common = None  # a word or only punctuation makes no useful template
+    if common is not None and set(common) <= _PROSE and len(set(values)) < LEAST_OF_PROSE:
+        common = None  # that a text has three words and a full stop is no rule
     balanced = frozenset(
         opening
         for opening, closing in BRACKETS.items()
