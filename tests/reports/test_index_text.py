@@ -36,7 +36,7 @@ def test_counts_and_specs_come_first_after_the_sandbox_level() -> None:
         "1 file, 2 chunks (2 written, 0 removed, 0 files unchanged) in 0.5 s",
         "trusted: 1 file, signed by ada",
         "specs: 1 of 2 trusted functions have examples, 0 hand-written specs",
-        "behavior: 0 of 7 functions convicted, 2 passed, 5 without a verdict",
+        "behavior: 0 of 10 functions convicted, 3 demoted for a false claim, 2 passed, 5 without a verdict",
     ]
 
 
