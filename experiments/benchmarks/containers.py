@@ -59,7 +59,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], int, str]] = {
     "index": (
         (*CODEGUARD, "index", "theirs", "--trust", "mine", "--store", "kept", "--embedding", "lexical"),
         0,
-        ", 1 convicted",
+        "1 of 2 functions convicted",
     ),
     "query": ((*CODEGUARD, "query", "add all numbers", "--store", "kept"), 0, "CONVICTED"),
     "mcp": ((*CODEGUARD, "mcp", "--store", "kept"), 0, ""),
