@@ -68,5 +68,5 @@ def check(
     if below or any(item.report.verdict is Verdict.ERROR for item in checked):
         sys.exit(EXIT_ERROR)
     if untested(checked):
-        warn("no function was tested")
+        warn("no function was tested; --against PATH names the code to compare with")
         sys.exit(EXIT_NOTHING)

@@ -174,7 +174,7 @@ def guarded(command: Callable[P, R]) -> Callable[P, R]:
         except Exception as error:
             _fail_inside(error)
         except KeyboardInterrupt:
-            warn("interrupted; what was written is consistent, the same command goes on from here")
+            warn("interrupted; what was written is consistent, and the same command can be run again")
             sys.exit(130)
 
     return run

@@ -162,7 +162,7 @@ class Catalog:
         self._verified_at: tuple[int, int] | None = None
         self._added = Totals()
         self._lock = threading.RLock()
-        self._verified: dict[str, tuple[object, object]] = {}  # settings as last read, with their code
+        self._verified_settings: dict[str, tuple[object, object]] = {}  # as last read, with their code
         self._db = self._connect()
         self._inode = inode_of(path)
 
@@ -292,10 +292,10 @@ class Catalog:
         if not rows:
             return None
         value, mac = rows[0]
-        if not self.foreign and self._verified.get(key) != rows[0]:
+        if not self.foreign and self._verified_settings.get(key) != rows[0]:
             if not self._authentic(mac, "meta", key, value):
                 raise self.damaged(f"its setting {key!r} was changed by another hand")
-            self._verified[key] = rows[0]
+            self._verified_settings[key] = rows[0]
         return str(value)
 
     def set_meta(self, key: str, value: str) -> None:

@@ -40,11 +40,10 @@ def calls_beyond(calls: Sequence[Arguments], domain: Domain, function: Function)
             made.append(((*args[:place], other, *args[place + 1 :]), kwargs) for other in others)
     in_turn = (call for turn in itertools.zip_longest(*made) for call in turn if call is not None)
     kept = [call for call in in_turn if all(relation.holds(call[0]) for relation in domain.relations)]
-    # at the end: one that does not finish takes none of the others along
-    long = [call for call in kept if _is_long(call)]
-    return list(
-        {repr(call): call for call in [*[call for call in kept if call not in long][:MOST], *long]}.values()
-    )
+    short = [call for call in kept if not _is_long(call)][:MOST]
+    long = [call for call in kept if _is_long(call)][:MOST]
+    # The long ones at the end: one that does not finish takes none of the others along.
+    return list({repr(call): call for call in (*short, *long)}.values())
 
 
 def _is_long(call: Arguments) -> bool:
