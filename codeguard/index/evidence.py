@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from codeguard.behavior import POLICY_VERSION
 from codeguard.index.behavior_reports import checkable
 from codeguard.index.cluster import Cluster
-from codeguard.index.evidence_tasks import Checks
 from codeguard.index.executor import workers_of
 from codeguard.index.observation_tasks import Observed, Request, observed
 from codeguard.index.report import FALSE_CLAIM, Convicted, Progress, SpecCounts
@@ -76,7 +75,7 @@ class Judge:
         checked = reports.prepare(
             subjects,
             lambda done, total: self._progress("checks", done, total),
-            Checks(self._executor, self._shared, self._required),
+            self._workspace.checks_by(self._executor, self._shared),
         )
         self.unfinished += [f"{chunk.path}: {report.reason}" for chunk, report in reports.failed]
         return checked

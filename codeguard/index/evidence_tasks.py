@@ -11,7 +11,7 @@ import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,15 @@ from codeguard.behavior import BehaviorChecker, SpecLibrary
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
 from codeguard.behavior.verdict.running import worlds_for
 from codeguard.corpus.serialization import described, rebuilt
-from codeguard.index.behavior_reports import KeyedReport, Subject, is_test, judged
+from codeguard.index.behavior_reports import (
+    TRUSTED_ANSWERS,
+    Answered,
+    KeyedReport,
+    ProbeAnswers,
+    Subject,
+    is_test,
+    judged,
+)
 from codeguard.index.cluster import Cluster
 from codeguard.index.executor import spread
 from codeguard.index.observation_tasks import Compared
@@ -47,8 +55,9 @@ class Material:
     """Everything the checks depend on besides the checked files.
 
     `trusted` is None if there is no manifest. `spec_folders` hold the user's own specs. `given` are the
-    modules that the sandbox provides. `known` are the keys of the checks whose result is cached. `signals`
-    are the static ones. `zygotes` is the number of checks that a worker's sandbox may run at once.
+    modules that the sandbox provides. `known` are the keys of the checks whose result is cached, `answered`
+    the trusted functions' answers to probes. `signals` are the static ones. `zygotes` is the number of checks
+    that a worker's sandbox may run at once.
     """
 
     trusted: Sequence[SourceFile] | None
@@ -57,6 +66,7 @@ class Material:
     required_level: Level
     signals: Sequence[str]
     known: Iterable[str] = ()
+    answered: Answered = field(default_factory=dict)
     zygotes: int = 1
     given: Texts = ()
 
@@ -68,6 +78,7 @@ class Material:
             "seed": self.seed.hex(),
             "required_level": self.required_level.name,
             "known": sorted({key[:KNOWN_PREFIX] for key in self.known}),
+            "answered": self.answered,
             "zygotes": self.zygotes,
             "given": self.given,
         }
@@ -84,6 +95,14 @@ class _Bench:
     def __init__(self, value: Mapping[str, Any]) -> None:
         self._value = value
         self.known = frozenset(value["known"])
+        self._answered: Answered = value["answered"]
+        self._sent = set(self._answered)
+
+    def fresh_answers(self) -> Answered:
+        """Return the trusted functions' answers if some were not sent to this worker nor returned by it."""
+        fresh = dict(self._answered) if self._answered.keys() - self._sent else {}
+        self._sent |= self._answered.keys()
+        return fresh
 
     @functools.cached_property
     def _trusted(self) -> tuple[SourceFile, ...]:
@@ -100,6 +119,7 @@ class _Bench:
             self.sandbox,
             seed=bytes.fromhex(value["seed"]),
             required_level=level,
+            answered=self._answered,
         )
 
     @functools.cached_property
@@ -156,9 +176,11 @@ def check_task(shared: Shared) -> Run:
         def known(key: str) -> bool:
             return not asked["again"] and key[:KNOWN_PREFIX] in bench.known
 
-        found = judged(checker, subjects, known)
+        answered = asked["answered"]
+        found = judged(checker, subjects, known, answered)
         rows = [(far, None if report is None else report.to_json()) for far, report in found]
-        yield json.dumps({"level": level, "reports": rows}).encode("ascii")
+        answer = {"level": level, "reports": rows, "answered": answered, "trusted": bench.fresh_answers()}
+        yield json.dumps(answer).encode("ascii")
 
     return run
 
@@ -179,9 +201,16 @@ def start_workers(executor: Executor, files: int) -> None:
 class Checks:
     """Behavior checks by workers; see `codeguard.index.behavior_reports.BehaviorReports.prepare`."""
 
-    def __init__(self, executor: Executor, shared: Callable[[], Shared], required: Level) -> None:
+    def __init__(
+        self,
+        executor: Executor,
+        shared: Callable[[], Shared],
+        required: Level,
+        answers: ProbeAnswers = ProbeAnswers(),  # noqa: B008 - it keeps nothing
+    ) -> None:
         self._executor = executor.at_level(required) if isinstance(executor, Cluster) else executor
         self._shared = shared
+        self._answers = answers
 
     def __call__(self, subjects: Sequence[Subject], again: bool) -> Iterator[tuple[Subject, KeyedReport]]:
         """Yield each function with its answer, in order; `again` also runs known ones."""
@@ -189,17 +218,51 @@ class Checks:
             return
         parts = list(_parts(subjects))
         texts: dict[int, str] = {}
-        batches = ([_asked(part, again, texts)] for part in parts)
+        batches = ([self._asked(part, again, texts)] for part in parts)
         bounds = CHECKING if len(subjects) == 1 else CHECKING_TOGETHER
         answers = spread(self._executor, check_task, batches, self._shared(), bounds)
         for part, answer in zip(parts, answers, strict=True):
             if answer.ended and len(part) > 1:  # retry one by one, so that one cannot end the others
-                singles = ([_asked([subject], again, texts)] for subject in part)
+                singles = ([self._asked([subject], again, texts)] for subject in part)
                 alone = spread(self._executor, check_task, singles, self._shared(), CHECKING)
                 for subject, single in zip(part, alone, strict=True):
-                    yield subject, _keyed_reports(single)[0]
+                    yield subject, self._keyed_reports([subject], single)[0]
             else:
-                yield from zip(part, _keyed_reports(answer), strict=True)
+                yield from zip(part, self._keyed_reports(part, answer), strict=True)
+
+    def _keyed_reports(self, subjects: Sequence[Subject], answer: Answer) -> list[KeyedReport]:
+        """Return a worker's result; for a function ended by a limit a verdict that is no pass."""
+        if answer.ended:
+            verdict = CHECKED_SO_FAR.get(answer.ended, Verdict.ERROR)
+            return [(None, CheckReport(verdict, f"codeguard could not examine it: {answer.why}", level=""))]
+        found = json.loads(answer.last)
+        rows = zip(subjects, found["answered"], strict=True)
+        kept = {ProbeAnswers.key(chunk): answered for (chunk, _), answered in rows if answered}
+        self._answers.keep({**kept, TRUSTED_ANSWERS: found["trusted"]} if found["trusted"] else kept)
+        return [
+            (far, None if report is None else CheckReport.from_json(report))
+            for far, report in found["reports"]
+        ]
+
+    def _asked(self, subjects: Sequence[Subject], again: bool, texts: dict[int, str]) -> bytes:
+        """Return the payload for a worker; `texts` caches those of the last files, by identity."""
+        files: dict[int, int] = {}
+        places: dict[tuple[int, Span], int] = {}
+        for _, file in subjects:
+            if id(file) not in files:
+                files[id(file)] = len(files)
+                places.update(((id(file), chunk.span), place) for place, chunk in enumerate(file.chunks))
+                if id(file) not in texts:
+                    texts[id(file)] = json.dumps(described(file))
+        for old in texts.keys() - files.keys():
+            del texts[old]
+        value = {
+            "files": [texts[file] for file in files],
+            "subjects": [(files[id(file)], places[id(file), chunk.span]) for chunk, file in subjects],
+            "again": again,
+            "answered": [self._answers.of(chunk) for chunk, _ in subjects],
+        }
+        return json.dumps(value).encode("ascii")
 
 
 def _parts(subjects: Sequence[Subject]) -> Iterator[Sequence[Subject]]:
@@ -210,32 +273,3 @@ def _parts(subjects: Sequence[Subject]) -> Iterator[Sequence[Subject]]:
         size = min(next(sizes), CHECKS_A_TASK)
         yield subjects[start : start + size]
         start += size
-
-
-def _keyed_reports(answer: Answer) -> list[KeyedReport]:
-    """Return a worker's result; for a function ended by a limit a verdict that is no pass."""
-    if answer.ended:
-        verdict = CHECKED_SO_FAR.get(answer.ended, Verdict.ERROR)
-        return [(None, CheckReport(verdict, f"codeguard could not examine it: {answer.why}", level=""))]
-    rows = json.loads(answer.last)["reports"]
-    return [(far, None if report is None else CheckReport.from_json(report)) for far, report in rows]
-
-
-def _asked(subjects: Sequence[Subject], again: bool, texts: dict[int, str]) -> bytes:
-    """Return the payload for a worker; `texts` caches those of the last files, by identity."""
-    files: dict[int, int] = {}
-    places: dict[tuple[int, Span], int] = {}
-    for _, file in subjects:
-        if id(file) not in files:
-            files[id(file)] = len(files)
-            places.update(((id(file), chunk.span), place) for place, chunk in enumerate(file.chunks))
-            if id(file) not in texts:
-                texts[id(file)] = json.dumps(described(file))
-    for old in texts.keys() - files.keys():
-        del texts[old]
-    value = {
-        "files": [texts[file] for file in files],
-        "subjects": [(files[id(file)], places[id(file), chunk.span]) for chunk, file in subjects],
-        "again": again,
-    }
-    return json.dumps(value).encode("ascii")

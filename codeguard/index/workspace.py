@@ -21,7 +21,7 @@ from codeguard.config import CATALOG, DefenseConfig, Settings, below_level
 from codeguard.corpus.chunking import CHUNKER_ID
 from codeguard.errors import REBUILD, CodeguardError, EmbeddingError, ManifestError, NoIndexError, StoreError
 from codeguard.index import trusted_paths
-from codeguard.index.behavior_reports import FAR, BehaviorReports, CheckWorkers, is_test
+from codeguard.index.behavior_reports import FAR, BehaviorReports, CheckWorkers, ProbeAnswers, is_test
 from codeguard.index.catalog import Catalog
 from codeguard.index.swapping import READY, ROWS, VECTORS, WRITING, finish_swap
 from codeguard.index.trusted_paths import TrustedPath, trusted_by_name
@@ -537,6 +537,7 @@ class Workspace:
                 given=self.given,
                 signals=static.names,
                 known=[key.removeprefix(FAR) for key in self.catalog.analysis_keys(FAR)],
+                answered=ProbeAnswers(self.catalog).trusted(),
                 zygotes=max(1, (self.settings.jobs or os.cpu_count() or 1) // workers),
             )
             self._material = key, made.shared()
@@ -544,12 +545,16 @@ class Workspace:
 
     def checks(self, executor: Executor | None = None) -> CheckWorkers:
         """Return the runner of behavior checks: an executor's workers, or this process's shared worker."""
+        static = self.static_evidence(self.settings.defense)
+        return self.checks_by(executor or default_workers(), lambda: self.material(static))
+
+    def checks_by(self, executor: Executor, material: Callable[[], Shared]) -> CheckWorkers:
+        """Return the runner of behavior checks by an executor's workers, with this material."""
         from codeguard.index.evidence_tasks import Checks
         from codeguard.sandbox import Level
 
-        static = self.static_evidence(self.settings.defense)
         required = Level[self.settings.defense.required_level]
-        return Checks(executor or default_workers(), lambda: self.material(static), required)
+        return Checks(executor, material, required, ProbeAnswers(self.catalog))
 
     @property
     def specs_digest(self) -> str:

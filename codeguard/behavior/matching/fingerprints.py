@@ -56,6 +56,7 @@ class _Group:
 
     calls: Calls
     answers: list[dict[str, set[int]]] = field(default_factory=list)
+    sharpest: dict[int, list[int]] = field(default_factory=dict)  # by number; see `most_distinguishing`
 
     @property
     def functions(self) -> set[int]:
@@ -65,6 +66,7 @@ class _Group:
     def add(self, place: int, answers: Sequence[str | None]) -> None:
         if not self.answers:
             self.answers = [{} for _ in self.calls]
+        self.sharpest.clear()
         for known, answer in zip(self.answers, answers, strict=True):
             if answer is not None:
                 known.setdefault(answer, set()).add(place)
@@ -76,19 +78,15 @@ class FingerprintIndex:
     def __init__(self, references: Sequence[Reference]) -> None:
         shown: dict[Kinds, dict[str, tuple[object, ...]]] = {}
         self.kinds: dict[int, list[Kinds]] = {}  # by trusted function, if its examples show them
-        digest = hashlib.sha256()
         for place, reference in enumerate(references):
-            digest.update(reference.definition.text.encode("utf-8", "surrogatepass"))
             for args in _example_calls(reference):
                 kinds = tuple(map(kind_of, args))
                 key = result_text(args)
                 shown.setdefault(kinds, {}).setdefault(key, args)
                 if kinds not in self.kinds.setdefault(place, []):
                     self.kinds[place].append(kinds)
-                digest.update(key.encode("utf-8", "surrogatepass"))
         for args in _plain_calls():
             shown.setdefault(tuple(map(kind_of, args)), {}).setdefault(result_text(args), args)
-        self.digest = digest.hexdigest()
         self._run: dict[int, list[Kinds]] = {}
         self._groups = {kinds: _Group(_calls(rows)) for kinds, rows in sorted(shown.items())}
         ordered = sorted(range(len(references)), key=lambda place: (place not in self.kinds, place))
@@ -163,6 +161,8 @@ class FingerprintIndex:
     def most_distinguishing(self, kinds: Kinds, count: int) -> list[int]:
         """Return the indices of a few calls of a kind whose results together distinguish most functions."""
         group = self._groups[kinds]
+        if count in group.sharpest:
+            return group.sharpest[count]
         rest, classes, chosen = list(range(len(group.answers))), [group.functions], list[int]()
         while rest and len(chosen) < count:
             parted = {place: _refined(classes, group.answers[place]) for place in rest}
@@ -170,6 +170,7 @@ class FingerprintIndex:
             rest.remove(best)
             chosen.append(best)
             classes = parted[best]
+        group.sharpest[count] = chosen
         return chosen
 
     def functions_by_result(self, kinds: Kinds, place: int) -> Mapping[str, set[int]]:

@@ -18,7 +18,7 @@ from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
 from codeguard.behavior.specs.recorded import recorded_examples
 from codeguard.behavior.specs.references import Reference, references_of
 from codeguard.behavior.specs.toml import parse_specs
-from codeguard.models import SourceFile
+from codeguard.models import SourceFile, parts_digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,7 @@ class SpecLibrary:
     specs: tuple[Spec, ...] = ()
     references: tuple[Reference, ...] = ()
     modules: TrustedModules = field(default=NO_MODULES, repr=False)
+    trusted_digest: str = ""  # of the files that the references are from
 
     @classmethod
     def load(cls, folders: Sequence[Path] = (), *, shipped: bool = True) -> SpecLibrary:
@@ -78,15 +79,18 @@ class SpecLibrary:
         Raises:
             SpecError: a file of recorded specs is malformed.
         """
-        read = list(files)
-        tested = merged_examples(test_examples(file) for file in tests)
+        read = sorted(files, key=lambda file: file.path)  # the order decides between equal matches
+        asserting = sorted(tests, key=lambda file: file.path)
+        tested = merged_examples(test_examples(file) for file in asserting)
         modules = {file.path: read_module(file.text) for file in read if file.language == "python"}
         trusted = TrustedModules({**self.modules.modules, **modules}, package)
         recorded = recorded_examples(read)
         references = [
             reference for file in read for reference in references_of(file, trusted, tested, recorded)
         ]
-        return SpecLibrary(self.specs, (*self.references, *references), trusted)
+        texts = (part for file in (*read, *asserting) for part in (file.path, file.sha256))
+        digest = parts_digest(self.trusted_digest, *texts)
+        return SpecLibrary(self.specs, (*self.references, *references), trusted, digest)
 
     def coverage(self) -> SpecCoverage:
         """Count the trusted functions and those with examples."""

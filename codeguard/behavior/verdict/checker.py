@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.matching.candidate import TOO_LARGE, Candidate, read_candidate
 from codeguard.behavior.matching.claims import Similarity
-from codeguard.behavior.matching.fingerprints import (
-    MOST_KINDS,
-    Calls,
-    FingerprintIndex,
-    Kinds,
-    answer_of,
-    worth_probing,
-)
+from codeguard.behavior.matching.fingerprints import worth_probing
 from codeguard.behavior.matching.stubs import describes_result, does_nothing
 from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.library import SpecLibrary
@@ -25,13 +19,14 @@ from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.effects import capabilities
 from codeguard.behavior.verdict.examination import Examination
 from codeguard.behavior.verdict.own_examples import against_own_examples, shown_examples
+from codeguard.behavior.verdict.probing import Answered, Fingerprint, Probes, fingerprint
 from codeguard.behavior.verdict.profiles import Profile, observe
 from codeguard.behavior.verdict.repaired import may_be_repaired, repaired
 from codeguard.behavior.verdict.running import SUBJECT, Runner, Runs, Steps, drive, worlds_for
 from codeguard.behavior.version import POLICY_VERSION
 from codeguard.errors import SandboxError
 from codeguard.models import CheckReport, Chunk, SourceFile, Verdict, parts_digest
-from codeguard.sandbox.model import CallResult, JobResult, Level
+from codeguard.sandbox.model import JobResult, Level
 from codeguard.workers.deadline import CPU, LEAST_S, Deadline, DeadlineError
 
 WINDOW = 64  # concurrent checks
@@ -49,7 +44,8 @@ class BehaviorChecker:
     """Checks untrusted functions against a library of specs and trusted functions, inside a sandbox.
 
     `seed` is the installation's secret; it determines the generated inputs and the order of the
-    calls. Below the sandbox level `required_level` nothing is run.
+    calls. Below the sandbox level `required_level` nothing is run. `answered` are the trusted functions'
+    answers to probes in earlier runs; they are replaced by those that this run needs.
     """
 
     def __init__(
@@ -60,6 +56,7 @@ class BehaviorChecker:
         seed: bytes,
         budget: Budget | None = None,
         required_level: Level = Level.L0,
+        answered: Answered | None = None,
     ) -> None:
         self._library = library
         self._sandbox = sandbox
@@ -67,6 +64,13 @@ class BehaviorChecker:
         self._budget = replace(budget or Budget(), worlds=worlds_for(seed))
         self._required_level = required_level
         self._profiles: dict[str, Profile] = {}
+        self._basis = parts_digest(
+            POLICY_VERSION,
+            self._budget.fingerprint(),
+            sandbox.level.name,
+            hashlib.sha256(b"codeguard seed id\0" + seed).hexdigest(),
+        )
+        self._answered = {} if answered is None else answered
         self._fingerprints_made = False
         self._last: tuple[Candidate, Plan | CheckReport] | None = None
         self._plans: dict[tuple[object, ...], Plan | CheckReport] = {}
@@ -75,10 +79,17 @@ class BehaviorChecker:
         """Return the report of one function."""
         return next(self.check_many([(chunk, file)]))
 
-    def check_many(self, subjects: Sequence[Subject]) -> Iterator[CheckReport]:
-        """Yield the reports of many functions, in order; the sandbox runs them in parallel."""
+    def check_many(
+        self, subjects: Sequence[Subject], answered: Sequence[Answered] = ()
+    ) -> Iterator[CheckReport]:
+        """Yield the reports of many functions, in order; the sandbox runs them in parallel.
+
+        `answered` are each function's answers to probes in earlier runs, if there are any; they are replaced
+        by those that its check needs.
+        """
         for start in range(0, len(subjects), WINDOW):
             prepared = [self._prepare(chunk, file) for chunk, file in subjects[start : start + WINDOW]]
+            kept = answered[start : start + WINDOW] or [{} for _ in prepared]
             wanted = {
                 item.digest: item
                 for plan in prepared
@@ -90,7 +101,8 @@ class BehaviorChecker:
             self._observe([item for digest, item in wanted.items() if digest not in self._profiles])
             if any(not isinstance(plan, CheckReport) and self._wants_probes(plan) for plan in prepared):
                 self._run_fingerprints()
-            yield from drive(self._sandbox, [self._checked_safely(plan) for plan in prepared])
+            checks = [self._checked_safely(*pair) for pair in zip(prepared, kept, strict=True)]
+            yield from drive(self._sandbox, checks)
 
     def cache_key(self, chunk: Chunk, file: SourceFile) -> str | None:
         """Return a digest of everything that the verdict depends on; None if the function would not be run."""
@@ -99,16 +111,13 @@ class BehaviorChecker:
             return None
         candidate, references = plan
         parts = [
-            POLICY_VERSION,
-            self._budget.fingerprint(),
-            self._sandbox.level.name,
-            hashlib.sha256(b"codeguard seed id\0" + self._seed).hexdigest(),
+            self._basis,
             candidate.runnable.source,
             candidate.runnable.target,
             candidate.definition.docstring,
             *(spec.digest for spec in self._library.specs_for(candidate.features)),
             *(reference.digest for reference, _ in references),
-            self._library.fingerprints.digest if self._wants_probes(plan) else "",
+            self._library.trusted_digest if self._wants_probes(plan) else "",
         ]
         return parts_digest(*parts)
 
@@ -227,9 +236,10 @@ class BehaviorChecker:
             able = capabilities(reference.runnable.source)
             return Profile(reference, (), (), None, able, problem=_internal(error))
 
-    def _checked_safely(self, plan: Plan | CheckReport) -> Steps[CheckReport]:
+    def _checked_safely(self, plan: Plan | CheckReport, answered: Answered) -> Steps[CheckReport]:
+        probes = self._probes(answered)
         try:
-            report = yield from _with_cpu_limit(EXAMINING_S, self._check(plan))
+            report = yield from _with_cpu_limit(EXAMINING_S, self._check(plan, probes))
         except SandboxError:
             raise
         except DeadlineError as error:
@@ -243,10 +253,16 @@ class BehaviorChecker:
             return report
         return replace(report, claims=self._lookalike_name(plan[0]))
 
-    def _check(self, plan: Plan | CheckReport) -> Steps[CheckReport]:
+    def _probes(self, answered: Answered) -> Probes:
+        """Return probes that know these answers, and replace them by the answers that are used."""
+        known = dict(answered)
+        answered.clear()
+        return Probes(self._basis, known, answered)
+
+    def _check(self, plan: Plan | CheckReport, probes: Probes) -> Steps[CheckReport]:
         if isinstance(plan, CheckReport):
             return plan
-        examination = Examination(plan[0], self._sandbox.level, self._budget, self._seed)
+        examination = Examination(plan[0], self._sandbox.level, self._budget, self._seed, probes)
         report = yield from self._compared(plan, examination)
         undecided = report.verdict is Verdict.NO_SIGNAL and not report.refuted
         if undecided or report.verdict is Verdict.DIFFERS:
@@ -330,7 +346,7 @@ class BehaviorChecker:
     def _one_edit_away(self, examination: Examination) -> Steps[CheckReport | None]:
         """Report a candidate that behaves like a trusted function after a single edit."""
         index, features = self._library.fingerprints, examination.candidate.features
-        answers = yield from _fingerprint(examination.run_probes, index, index.trials(features))
+        answers = yield from fingerprint(examination.run_probes, index, index.trials(features))
         found = yield from repaired(examination, index, answers, self._profile_at)
         if found is None or self._library.similarity(features, found.reference).opposed:
             return None
@@ -359,7 +375,7 @@ class BehaviorChecker:
         index = self._library.fingerprints
         if not worth_probing(candidate.features) or not self._budget.probing:
             return []
-        answers = yield from _fingerprint(examination.run_probes, index, index.trials(candidate.features))
+        answers = yield from fingerprint(examination.run_probes, index, index.trials(candidate.features))
         found = [self._library.references[place] for place in index.matches(answers)]
         return [
             (
@@ -375,16 +391,17 @@ class BehaviorChecker:
         if self._fingerprints_made:
             return
         self._fingerprints_made = True
+        probes = self._probes(self._answered)
         index, references = self._library.fingerprints, self._library.references
         usable = [place for place in index.places if references[place].usable is not None]
         for start in range(0, len(usable), WINDOW):
             places = usable[start : start + WINDOW]
-            steps = [self._fingerprint_of(place) for place in places]
+            steps = [self._fingerprint_of(place, probes) for place in places]
             for place, answers in zip(places, drive(self._sandbox, steps), strict=True):
                 for kinds, row in answers.items():
                     index.add(place, kinds, row)
 
-    def _fingerprint_of(self, place: int) -> Steps[Fingerprint]:
+    def _fingerprint_of(self, place: int, probes: Probes) -> Steps[Fingerprint]:
         index, reference = self._library.fingerprints, self._library.references[place]
         runner = Runner(reference.runnable, self._sandbox.level, self._budget)
         known = index.kinds.get(place)
@@ -392,43 +409,17 @@ class BehaviorChecker:
             {kinds: index.calls(kinds)[:1] for kinds in known} if known else index.trials(reference.features)
         )
         try:
-            return (yield from _fingerprint(runner.answers, index, trials, sure=bool(known)))
+            return (yield from fingerprint(partial(probes.answers, runner), index, trials, sure=bool(known)))
         except SandboxError:
             raise
         except Exception:  # after an error, a function is still matched by name, docstring and body
             return {}
 
 
-Fingerprint = dict[Kinds, list[str | None]]
-
-
 def _with_real_name(report: CheckReport, name: str) -> CheckReport:
     """Return a report with the function's real name in its calls instead of the placeholder."""
     reason, shown = (text.replace(SUBJECT, name) for text in (report.reason, report.counterexample))
     return replace(report, reason=reason, counterexample=shown)
-
-
-def _fingerprint(
-    run: Callable[[Calls], Steps[tuple[CallResult, ...]]],
-    index: FingerprintIndex,
-    trials: Mapping[Kinds, Calls],
-    sure: bool = False,
-) -> Steps[Fingerprint]:
-    """Return a function's results for the calls of the kinds that it accepts.
-
-    With `sure`, `trials` has the function's own kinds of arguments, so all of them are used.
-    """
-    taken = list(trials)
-    if not sure:
-        tried = yield from run(tuple(call for calls in trials.values() for call in calls))
-        answers = iter(tried)
-        good = {kinds: [answer_of(next(answers), call) for call in calls] for kinds, calls in trials.items()}
-        taken = index.informative_kinds(good)
-    taken = taken[:MOST_KINDS]
-    if not taken:
-        return {}
-    given = iter((yield from run(tuple(call for kinds in taken for call in index.calls(kinds)))))
-    return {kinds: [answer_of(next(given), call) for call in index.calls(kinds)] for kinds in taken}
 
 
 def _check_specs(

@@ -14,6 +14,7 @@ from codeguard.behavior.inputs.pools import Arguments
 from codeguard.behavior.inputs.preconditions import excluded_by
 from codeguard.behavior.matching.candidate import Candidate
 from codeguard.behavior.matching.claims import DISTINCTIVE_DOC_WORDS, Similarity
+from codeguard.behavior.matching.fingerprints import Calls
 from codeguard.behavior.verdict.comparison import (
     NOT_TAKEN,
     Case,
@@ -24,6 +25,7 @@ from codeguard.behavior.verdict.comparison import (
     rejects_arguments,
     wrong_results,
 )
+from codeguard.behavior.verdict.probing import Answers, Probes
 from codeguard.behavior.verdict.profiles import Observed, Profile, reference_results
 from codeguard.behavior.verdict.running import SUBJECT, Batch, Runner, Steps
 from codeguard.behavior.verdict.values import Comparison, compare_with_reference
@@ -236,6 +238,7 @@ class CandidateSession:
     level: Level
     budget: Budget
     seed: bytes
+    probes: Probes
     runner: Runner = field(init=False)
     calls: int = 0
     agreed: list[Case] = field(default_factory=list)  # in addition to the cases that every candidate gets
@@ -255,13 +258,10 @@ class CandidateSession:
         call = case.call
         return call.args is None or self.candidate.features.accepts(len(call.args), list(call.kwargs))
 
-    def run_probes(self, calls: Sequence[tuple[object, ...]]) -> Steps[tuple[CallResult, ...]]:
-        """Return the candidate's results for probes."""
-        runner = Runner(self.candidate.runnable, self.level, self.budget, self.runner.tier)
-        answers = yield from runner.answers(calls)
-        self.runner.tier = runner.tier
+    def run_probes(self, calls: Calls) -> Steps[Answers]:
+        """Return the candidate's answers to probes."""
         self.calls += len(calls)
-        return answers
+        return (yield from self.probes.answers(self.runner, calls))
 
     def both(
         self, profile: Profile, inputs: Sequence[Arguments]

@@ -9,16 +9,14 @@ is run on all probes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from codeguard.behavior.matching.candidate import Candidate
 from codeguard.behavior.matching.claims import LEAST_DOC_WORDS
 from codeguard.behavior.matching.fingerprints import (
-    Calls,
     FingerprintIndex,
     Kinds,
-    answer_of,
     returns_first_argument,
     weight_of,
     worth_probing,
@@ -34,10 +32,10 @@ from codeguard.behavior.verdict.comparison import (
     wrong_results,
 )
 from codeguard.behavior.verdict.differential import CandidateSession
+from codeguard.behavior.verdict.probing import Fingerprint, Probes
 from codeguard.behavior.verdict.profiles import Profile
 from codeguard.behavior.verdict.running import Batch, Runner, Steps, call_of
 from codeguard.behavior.verdict.values import Comparison
-from codeguard.sandbox.model import Call, CallResult, Outcome
 
 MOST_KINDS = 4
 SHARP = 5  # probes of each kind for the first run of a variant
@@ -48,7 +46,6 @@ LEAST_TOLD = 3  # answers
 LEAST_AGREED = 10
 LEAST_RARE = 4  # results other than the most common one
 LEAST_SIZE = 12  # nodes of a body; smaller ones are one edit away from many functions
-Fingerprint = Mapping[Kinds, Sequence[str | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +89,9 @@ def repaired(
         session.runner.tier,
     )
     calls = tuple(index.calls(own)[place] for own, place in probes)
-    rows = yield from _results_of(runner, [item.name for item in made], calls)
+    rows = yield from session.probes.rows(runner, [item.name for item in made], calls)
     for _, number, place in _agreeing_pairs(index, probes, rows)[:MOST_TRIED]:
-        if (yield from _agrees(runner, index, made[number], place)):
+        if (yield from _agrees(session.probes, runner, index, made[number], place)):
             profile = yield from observed(place)
             found = yield from _confirmed(runner, profile, made[number])
             if found is not None:
@@ -106,14 +103,6 @@ def _kinds(candidate: Candidate, index: FingerprintIndex, answered: Fingerprint)
     """Return the kinds of arguments to try: those that the candidate accepts, then the most common ones."""
     shown = index.common_kinds(candidate.features)
     return sorted(shown, key=lambda kinds: kinds not in answered)[:MOST_KINDS]
-
-
-def _results_of(runner: Runner, targets: Sequence[str], calls: Calls) -> Steps[list[list[str | None]]]:
-    """Return the results of several functions for the same calls."""
-    calls_made = tuple(Call(target, args) for target in targets for args in calls)
-    (result,) = yield from runner.run(Batch(calls_made))
-    given = iter((*result.calls, *[CallResult(Outcome.NOT_RUN)] * (len(calls_made) - len(result.calls))))
-    return [[answer_of(next(given), args) for args in calls] for _ in targets]
 
 
 def _agreeing_pairs(
@@ -141,10 +130,12 @@ def _agreeing_pairs(
     return sorted(found)
 
 
-def _agrees(runner: Runner, index: FingerprintIndex, repair: Repair, place: int) -> Steps[bool]:
+def _agrees(
+    probes: Probes, runner: Runner, index: FingerprintIndex, repair: Repair, place: int
+) -> Steps[bool]:
     """Return whether a variant agrees with a trusted function on nearly all probes, with enough evidence."""
     known = list(index.results_of(place))
-    (row,) = yield from _results_of(runner, [repair.name], tuple(call for call, _ in known))
+    (row,) = yield from probes.rows(runner, [repair.name], tuple(call for call, _ in known))
     same = [(call, theirs) for (call, theirs), answer in zip(known, row, strict=True) if answer == theirs]
     distinctive = [theirs for call, theirs in same if not returns_first_argument(call, theirs)]
     return len(same) >= max(LEAST_AGREED, LEAST_SHARE * len(known)) and _is_distinctive(distinctive)

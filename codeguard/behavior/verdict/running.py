@@ -170,12 +170,6 @@ class Runner:
             settled[index] = yield from _past_stuck_calls(job, settled[index])
         return tuple(settled)
 
-    def answers(self, calls: Sequence[tuple[object, ...]]) -> Steps[tuple[CallResult, ...]]:
-        """Return the function's results for plain arguments, one per call."""
-        made = tuple(Call(self.runnable.target, args) for args in calls)
-        (result,) = yield from self.run(Batch(made))
-        return (*result.calls, *[CallResult(Outcome.NOT_RUN)] * (len(made) - len(result.calls)))
-
     def _job(self, batch: Batch) -> Job:
         # Methods get a new instance per call; functions get a name that no example shadows.
         bound = "None" if "()" in self.runnable.target else self.runnable.target

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from codeguard.errors import StoreError
-from codeguard.index.behavior_reports import checkable
+from codeguard.index.behavior_reports import TRUSTED_ANSWERS, ProbeAnswers, checkable
 from codeguard.index.embedding.base import Vectors as Matrix
 from codeguard.index.maintenance.disk import folder_bytes
 from codeguard.index.maintenance.expected import expected
@@ -93,11 +93,12 @@ def _drop_analyses(workspace: Workspace) -> int:
     """Delete results about removed texts, because reasons may quote them."""
     reports = workspace.reports()
     catalog = workspace.catalog
-    keys: list[str] = []
+    keys = [TRUSTED_ANSWERS]
     for path in catalog.files():
         file = catalog.file(path)
         if file is not None:
-            keys += [reports.near_key(chunk, file) for chunk in file.chunks if checkable(chunk)]
+            for chunk in filter(checkable, file.chunks):
+                keys += [reports.near_key(chunk, file), ProbeAnswers.key(chunk)]
     return catalog.keep_analyses(keys)
 
 
