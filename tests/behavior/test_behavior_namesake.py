@@ -246,3 +246,32 @@ def test_a_method_of_a_trusted_class_is_no_method_of_another_one(check: Check) -
     older = FRENCH.format(told="Return a number as a word.", body=OLDER)
     report = check(older, NUMBERS.format(german="German") + newer)
     assert report.verdict is Verdict.PASS, report.reason
+
+
+UTC = '''
+class LocalTimezone:
+    """The zone of the machine."""
+
+    def utcoffset(self, hours):
+        """Return the distance from UTC."""
+        return hours * 0
+'''
+FIXED = '''
+class FixedTimezone:
+    """A fixed distance from UTC."""
+
+    def __init__(self, {arguments}):
+        self.offset = offset or 0
+
+    def utcoffset(self, hours):
+        return {result}
+'''
+
+
+def test_a_method_of_a_class_that_takes_other_arguments_is_not_compared(check: Check) -> None:
+    """What `FixedTimezone()` raises says nothing about the method that would be called on it."""
+    honest = check(FIXED.format(arguments="offset", result="self.offset"), UTC)
+    assert not honest.refuted
+    assert honest.verdict is Verdict.NO_SIGNAL
+    wrong = check(FIXED.format(arguments="offset=None", result="hours + 1"), UTC)
+    assert wrong.refuted or wrong.verdict in (Verdict.FAIL, Verdict.DIVERGES)

@@ -27,7 +27,7 @@ from codeguard.behavior.verdict.comparison import (
 )
 from codeguard.behavior.verdict.probing import Answers, Probes
 from codeguard.behavior.verdict.profiles import Observed, Profile, reference_results
-from codeguard.behavior.verdict.running import SUBJECT, Batch, Runner, Steps
+from codeguard.behavior.verdict.running import SUBJECT, Batch, Runner, Steps, makes_an_instance
 from codeguard.behavior.verdict.values import Comparison, compare_with_reference
 from codeguard.sandbox.model import Call, CallResult, JobResult, Level, Outcome, Tier
 
@@ -256,7 +256,11 @@ class CandidateSession:
     def accepts_call(self, case: Case) -> bool:
         """Return whether the candidate accepts the arguments of a plain call."""
         call = case.call
-        return call.args is None or self.candidate.features.accepts(len(call.args), list(call.kwargs))
+        if call.args is None:
+            return True
+        runnable = self.candidate.runnable
+        accepted = self.candidate.features.accepts(len(call.args), list(call.kwargs))
+        return accepted and makes_an_instance(runnable.target, runnable.source)
 
     def run_probes(self, calls: Calls) -> Steps[Answers]:
         """Return the candidate's answers to probes."""

@@ -365,6 +365,14 @@ def _calls_of(name: str, text: str) -> Iterator[ast.Call]:
             yield node
 
 
+@lru_cache(maxsize=1024)
+def makes_an_instance(target: str, source: str) -> bool:
+    """Return whether a call of the target binds its class, which methods like `Class().name` are called on."""
+    name, parenthesis, _ = target.partition("().")
+    own = _classes(source).get(name) if parenthesis else None
+    return own is None or _accepts_arguments(ast.Call(ast.Name(name), [], []), own)
+
+
 def _accepts_arguments(call: ast.Call, own: ast.ClassDef) -> bool:
     """Return whether a class accepts the arguments of a call; True if its source does not show that."""
     found = next((item for item in own.body if isinstance(item, Function) and item.name == "__init__"), None)
