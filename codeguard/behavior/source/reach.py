@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -93,6 +93,21 @@ def reachable(name: str, own: ast.stmt, others: Sequence[ast.stmt]) -> Reach:
     certain |= {able for able in begun if able.kind not in _SEEN}
     on_import += [statement.in_branches for statement in statements]
     return Reach(certain, resolved([*_run_on_import(on_import, parts), *(part.code.facts for part in far)]))
+
+
+def reached_by_method(name: str, own: ast.ClassDef, others: Sequence[ast.stmt]) -> frozenset[Capability]:
+    """Return the certain effects of a method's own text and of the functions that it calls by plain names.
+
+    Attributes are not followed, because those of its object are its class's.
+    """
+    statements = [_read(statement) for statement in (own, *others)]
+    first = [
+        replace(part, code=replace(part.code, uses=frozenset(use for use in part.code.uses if use[0] != ".")))
+        for part in statements[0].parts
+        if f".{name}" in part.names
+    ]
+    near = [*first, *_reachable_by_class(first, [part for item in statements for part in item.parts])]
+    return resolved([part.code.facts for part in near if not part.once])
 
 
 def _run_on_import(on_import: Sequence[_Code], parts: Sequence[_Part], sure: bool = False) -> list[Facts]:

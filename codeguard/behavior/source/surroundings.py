@@ -27,7 +27,8 @@ from codeguard.behavior.source.definitions import (
     unparse,
 )
 from codeguard.behavior.source.modules import TrustedModules
-from codeguard.behavior.source.reach import Reach, reachable
+from codeguard.behavior.source.reach import Reach, reachable, reached_by_method
+from codeguard.behavior.verdict.effects import Capability
 from codeguard.corpus import syntax
 
 Place = tuple[int, int]  # line (1-based) and column, in bytes
@@ -234,6 +235,13 @@ class Surroundings:
     def reach(self) -> Reach:
         """The effects that the function can have according to the syntax."""
         return reachable(self.definition.name, self.own, self.needed.statements)
+
+    @property
+    def reached_by_method(self) -> frozenset[Capability]:
+        """The certain effects of a method without those of its class; of a function, all certain ones."""
+        if not isinstance(self.own, ast.ClassDef):
+            return self.reach.certain
+        return reached_by_method(self.definition.name, self.own, self.needed.statements)
 
     def runnable(self) -> Runnable | None:
         """Return the assembled source; None if it is too large or cannot be unparsed."""

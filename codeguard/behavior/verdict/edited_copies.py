@@ -19,6 +19,7 @@ from codeguard.behavior.inputs.shapes import kinds_of, matches_kinds
 from codeguard.behavior.inputs.variations import NO_VALUE, value_of
 from codeguard.behavior.inputs.wide import wide_calls, written_call
 from codeguard.behavior.matching.candidate import Candidate
+from codeguard.behavior.matching.text_overlap import text_of
 from codeguard.behavior.source.constants import constants_of, literals_of
 from codeguard.behavior.source.definitions import PARSE_ERRORS, Function, Parameter, name_of, parse
 from codeguard.behavior.specs.examples import Example
@@ -171,6 +172,13 @@ def raised_exceptions(tree: ast.AST) -> Counter[str]:
         if isinstance(node, ast.Raise) and node.exc is not None:
             found[name_of(node.exc).rpartition(".")[2]] += 1
     return found
+
+
+def is_copied_class(own: ast.ClassDef, trusted: ast.ClassDef) -> bool:
+    """Return whether a class has at least half of a trusted class's methods, apart from the names of locals."""
+    texts = {text_of(item).renamed for item in own.body if isinstance(item, Function)}
+    known = [text_of(item).renamed for item in trusted.body if isinstance(item, Function)]
+    return 2 * sum(text in texts for text in known) >= len(known)
 
 
 def is_same_source(candidate: Candidate, reference: Reference) -> bool:

@@ -24,6 +24,7 @@ from codeguard.behavior.verdict.contracts import Contrast, contrast, refused_by_
 from codeguard.behavior.verdict.edited_copies import (
     added_refusals,
     compare_edited_copy,
+    is_copied_class,
     is_same_source,
     third_party_imports,
 )
@@ -79,7 +80,7 @@ class Examination(CandidateReports):
             return self.wrong(Verdict.FAIL, wrong, len(comparable_results(results)), spec.origin, result)
         if result.status is not Status.COMPLETED:
             return self.ended_report(result, spec.origin)
-        extra = capabilities_beyond(self._all_capabilities(result.effects), ())
+        extra = capabilities_beyond(self._all_capabilities(result.effects, self.candidate.reach.certain), ())
         worst = [capability for capability in extra if capability.kind in CONVICTING]
         if worst:
             # A function that a spec of plain values describes has no effects.
@@ -105,7 +106,8 @@ class Examination(CandidateReports):
         # repetition, and only then inputs made for this candidate.
         similarity = similarity if best else replace(similarity, closest=False)
         origin = profile.reference.origin
-        extra = capabilities_beyond(self.candidate.reach.certain, profile.capabilities)
+        certain = self._certain(profile.reference)
+        extra = capabilities_beyond(certain, profile.capabilities)
         cases = self._cases(profile)
         if not cases:
             untested = self.not_tested_report(profile, similarity, extra)
@@ -118,7 +120,7 @@ class Examination(CandidateReports):
         )
         ordinary, other = yield from self.ask(cases, twice=True)
         effects = (*ordinary.effects, *other.effects)
-        extra = capabilities_beyond(self._all_capabilities(effects), profile.capabilities)
+        extra = capabilities_beyond(self._all_capabilities(effects, certain), profile.capabilities)
         results = compare(cases, ordinary.calls)
         refused = bool(comparable_results(results)) and (yield from self.rejects_inputs(results, similarity))
         if not comparable_results(results) or (refused and not similarity.overlap.is_edited_copy):
@@ -172,7 +174,18 @@ class Examination(CandidateReports):
             return self._own_contract_report(profile, results, found, ordinary, extra)
         return (yield from self.pass_report(profile, results, tailored, ordinary, extra))
 
-    def _all_capabilities(self, effects: Sequence[str]) -> list[Capability]:
+    def _certain(self, reference: Reference) -> frozenset[Capability]:
+        """Return the certain capabilities to compare with those of a trusted function.
+
+        A method is compared by itself, unless its class is a copy of the trusted one: the object that it is
+        called on, which other classes make otherwise, is not what it claims to be.
+        """
+        own, other = self.candidate.definition.owner, reference.definition.owner
+        if own is None or (other is not None and is_copied_class(own, other)):
+            return self.candidate.reach.certain
+        return self.candidate.surroundings.reached_by_method
+
+    def _all_capabilities(self, effects: Sequence[str], sure: frozenset[Capability]) -> list[Capability]:
         """Return the capabilities that are certain from the source, and those that runs showed.
 
         Many modules read the environment once on import, and the function does not necessarily use
@@ -181,7 +194,7 @@ class Examination(CandidateReports):
         certain, possible = ({item.kind for item in found} for found in self.candidate.reach)
         once = ENVIRONMENT in possible - certain
         seen = observed(effect for effect in effects if not (once and effect.partition(":")[0] in LOOKING))
-        return [*self.candidate.reach.certain, *seen]
+        return [*sure, *seen]
 
     def identical(self, reference: Reference) -> CheckReport | None:
         """Report a candidate whose source and helpers are those of the trusted function; None if not.

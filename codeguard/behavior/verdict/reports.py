@@ -16,7 +16,7 @@ from codeguard.behavior.verdict.comparison import Case, CaseResult, case_of_obse
 from codeguard.behavior.verdict.coverage import merged, unreached
 from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.effect_tables import CONVICTING, OUTWARD
-from codeguard.behavior.verdict.effects import Capability, capabilities_beyond
+from codeguard.behavior.verdict.effects import Capability, capabilities_beyond, observed
 from codeguard.behavior.verdict.profiles import Profile
 from codeguard.behavior.verdict.running import Batch, Steps
 from codeguard.behavior.verdict.values import INCONCLUSIVE_EXCEPTIONS, Comparison
@@ -51,10 +51,14 @@ class CandidateReports(CandidateSession):
     ) -> CheckReport | None:
         """Report capabilities beyond the trusted function's; None if there are none or the match is uncertain.
 
-        Without `agreed` results, name and text have to leave no doubt that both are one function.
+        Without `agreed` results, name and text have to leave no doubt that both are one function. Functions that
+        hand their work to another repeat its description, and so do the methods of one interface: what was not
+        observed counts only where the text is nearly the trusted one.
         """
         worst = [capability for capability in extra if capability.kind in CONVICTING]
-        if not worst or not (similarity.is_same_function or agreed):
+        seen = {capability.kind for capability in observed(result.effects)}
+        shown = similarity.overlap.is_near_copy or any(capability.kind in seen for capability in worst)
+        if not worst or not (agreed or (similarity.is_same_function and shown)):
             return None
         return self._violation(worst, "the trusted function", result, origin)
 
