@@ -275,3 +275,63 @@ def test_a_method_of_a_class_that_takes_other_arguments_is_not_compared(check: C
     assert honest.verdict is Verdict.NO_SIGNAL
     wrong = check(FIXED.format(arguments="offset=None", result="hours + 1"), UTC)
     assert wrong.refuted or wrong.verdict in (Verdict.FAIL, Verdict.DIVERGES)
+
+
+TABLE = '''
+def parse_capability(capability):
+    """Parse a capability string of a server.
+
+    Args:
+      capability: Bytes, or a path as a string, to use for error messages, which may hold a value
+    Returns:
+      Tuple with the name and the value, None where there is none
+
+    >>> parse_capability("a=b")
+    ('a', 'b')
+    >>> parse_capability("a")
+    ('a', None)
+    """
+    parts = capability.split("=", 1)
+    return (parts[0], parts[1]) if len(parts) > 1 else (parts[0], None)
+'''
+IDENTITY = '''
+def parse_identity(text):
+    """Parse an identity string.
+
+    Args:
+      text: Text of an identity
+    Returns:
+      Tuple with the name and the email, None where there is none
+    """
+    name, email = text.rsplit("<", 1)
+    return name.strip() or None, email.rstrip(">").strip() or None
+'''
+CONVERSION = '''
+def to_bytes(path):
+    """Convert a path to bytes for use in error messages."""
+    return path.encode() if isinstance(path, str) else path
+'''
+
+
+@pytest.mark.parametrize("code", [IDENTITY, CONVERSION])
+def test_words_about_parameters_are_no_description(check: Check, code: str) -> None:
+    """A short description is found whole among the words that a library uses for all its parameters."""
+    report = check(code, TABLE)
+    assert (report.verdict, report.false_claim) == (Verdict.NO_SIGNAL, False), report
+
+
+def test_a_trusted_description_behind_a_section_is_still_one(check: Check) -> None:
+    code = '''
+    def split_pair(capability):
+        """Handles rows quickly.
+
+        Args:
+          capability: see below
+
+        Parse a capability string of a server.
+        """
+        parts = capability.split("=", 1)
+        return (parts[0], parts[1]) if len(parts) > 1 else (None, parts[0])
+    '''
+    report = check(code, TABLE)
+    assert report.false_claim or report.verdict in (Verdict.FAIL, Verdict.DIVERGES)

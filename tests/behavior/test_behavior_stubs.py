@@ -174,3 +174,40 @@ def test_what_a_trusted_stub_file_declares_is_no_truth() -> None:
         "ours/sums.pyi", b"def add(a: int, b: int) -> int: ...\ndef two() -> int:\n    return 2\n"
     )
     assert [reference.name for reference in references_of(declared)] == ["two"]
+
+
+INTERFACE = '''
+class Stream:
+    """What the streams of all systems have in common."""
+
+    def exhaust(self, size):
+        """Read the stream until its limit is reached and return what is left."""
+{body}
+
+    def close(self, now):
+        pass
+
+    def flush(self, now):
+        """Write what is buffered."""
+
+    def name(self):
+        return "stream"
+'''
+EMPTY = ["        raise NotImplementedError", "        return None", '        raise OSError("no stream")']
+
+
+@pytest.mark.parametrize("body", EMPTY)
+def test_methods_of_an_interface_are_there_to_be_overridden(check: Check, body: str) -> None:
+    file = INTERFACE.format(body=body)
+    code = file[: file.index("    def close")]
+    rest = file[file.index("    def close") :]
+    # The last function is the one that is checked.
+    report = check(code.replace("    def exhaust", rest + "\n    def exhaust"), TRUSTED)
+    assert not report.false_claim
+
+
+def test_a_function_that_says_it_raises_is_no_stub(check: Check) -> None:
+    code = 'def reject(line, limit):\n    """{told} a line of a table that is too long."""\n    raise LongError\n'
+    trusted = code.format(told="Reject").replace("raise LongError", "return line[limit:]")
+    assert not check(code.format(told="Raise LongError for"), trusted).false_claim
+    assert check(code.format(told="Reject"), trusted).false_claim

@@ -30,6 +30,12 @@ STOP_WORDS = frozenset(_ORDINARY_WORDS.split())
 _COSTS = re.compile(
     r"\b(?:(?:time|space|worst|best|average|auxiliary)[ -]+)?complexity\b[^\n]*|\bO\([^)\n]*\)", re.I
 )
+# Sections about parameters, results and exceptions: all functions of a library describe those in the same words.
+_SECTIONS = re.compile(
+    r"^[ \t]*(?:(?:args|arguments|parameters|params|keyword args|returns?|yields?|raises|attributes)[ \t:]*$"
+    r"|(?:args|arguments|parameters|returns?|yields?|raises):[ \t]|:(?:param|type|returns?|rtype|raises?)\b|@param\b)",
+    re.IGNORECASE | re.MULTILINE,
+)
 # Words that are added to a name to get another name for the same thing.
 _FILLERS = """
 basic better calc calculate compute custom do easy fast fn func function get helper impl improved make my new
@@ -45,6 +51,7 @@ maximum/minimum multiply/divide negative/positive pop/push prefix/suffix union/i
 """
 _OPPOSITE_WORDS = {frozenset(pair.split("/")) for pair in _OPPOSITES.split()}
 EVERYWHERE = 0.5  # weight of a word that occurs in every description
+MAX_DESCRIPTION = 4_000  # characters
 LEAST_DOC_WORDS = 3
 LEAST_QUOTED = 0.75
 DISTINCTIVE_DOC_WORDS = 6  # this many common words are no accident
@@ -58,7 +65,8 @@ LEAST_SHARED_SIBLINGS = 0.4
 class Features:
     """Features of a function that do not change with renaming and reformatting.
 
-    `owner` is the class of a method, `siblings` are the names of that class's public methods.
+    `doc` are the words of its description without sections about parameters and results, `words` all of
+    them. `owner` is the class of a method, `siblings` are the names of that class's public methods.
     `bound` means that the function is called on an instance.
     """
 
@@ -71,6 +79,7 @@ class Features:
     required_keywords: frozenset[str]
     takes_any_keyword: bool
     text: Text = field(repr=False)
+    words: frozenset[str] = frozenset()
     headline: str = ""
     opening: str = ""
     owner: str = ""
@@ -102,7 +111,7 @@ def features(definition: Definition) -> Features:
     positional = [parameter for parameter in parameters if parameter.kind == "positional"]
     return Features(
         name=name_words(definition.name),
-        doc=content_words(definition.docstring),
+        doc=_described(definition.docstring),
         body=body_tokens(definition),
         least_args=sum(parameter.required for parameter in positional),
         most_args=None if any(parameter.kind == "args" for parameter in parameters) else len(positional),
@@ -112,12 +121,21 @@ def features(definition: Definition) -> Features:
         required_keywords=frozenset(_required_keywords(parameters)),
         takes_any_keyword=any(parameter.kind == "kwargs" for parameter in parameters),
         text=text_of(definition.node),
+        words=content_words(definition.docstring),
         headline=_headline(definition.docstring),
         opening=_plain_words(_first_paragraph(definition.docstring)),
         owner=definition.owner.name if definition.owner is not None else "",
         siblings=_public_methods(definition.owner),
         bound=definition.binding == "instance",
     )
+
+
+def _described(docstring: str) -> frozenset[str]:
+    """Return the words that describe a function, from before the sections if those are enough."""
+    text = docstring[:MAX_DESCRIPTION]
+    section = _SECTIONS.search(text)
+    before = content_words(text[: section.start()]) if section is not None else frozenset()
+    return before if len(before) >= LEAST_DOC_WORDS else content_words(text)
 
 
 def _headline(docstring: str) -> str:
@@ -158,7 +176,7 @@ def name_words(name: str) -> tuple[str, ...]:
 @functools.lru_cache(maxsize=4_096)
 def content_words(text: str) -> frozenset[str]:
     """Return the stems of the informative words of a description."""
-    found = (word.lower() for word in WORD.findall(_COSTS.sub(" ", text[:4_000])))
+    found = (word.lower() for word in WORD.findall(_COSTS.sub(" ", text[:MAX_DESCRIPTION])))
     return frozenset(_stem(word) for word in found if word not in STOP_WORDS and len(word) > 1)
 
 
@@ -331,7 +349,7 @@ def compare(candidate: Features, reference: Features, weigh: Weigh = len) -> Sim
         # Under the same name even common words describe the same thing.
         doc=_doc_similarity(candidate.doc, reference.doc, len if name == 1.0 else weigh),
         described_itself=len(candidate.doc) >= LEAST_DOC_WORDS,
-        shared_doc=len(candidate.doc & reference.doc) / max(1, len(candidate.doc | reference.doc)),
+        shared_doc=len(candidate.words & reference.words) / max(1, len(candidate.words | reference.words)),
         body=_body_similarity(candidate.body, reference.body),
         same_signature=candidate.arity == reference.arity and bool(candidate.owner) == bool(reference.owner),
         distinctive_name=len(reference.name) > 1,
@@ -379,13 +397,13 @@ def repeated_words(candidate: Features, description: str) -> int:
     Descriptions of fewer than `LEAST_DOC_WORDS` words count as 0.
     """
     wanted = content_words(description)
-    return len(wanted) if len(wanted) >= LEAST_DOC_WORDS and wanted <= candidate.doc else 0
+    return len(wanted) if len(wanted) >= LEAST_DOC_WORDS and wanted <= candidate.words else 0
 
 
 def matches_summary(candidate: Features, summary: str) -> bool:
     """Return whether a candidate's description contains two, and at least half, of a summary's words."""
     wanted = content_words(summary)
-    shared = len(wanted & candidate.doc)
+    shared = len(wanted & candidate.words)
     return shared >= 2 and 2 * shared >= len(wanted)
 
 
@@ -486,7 +504,7 @@ class ReferenceIndex:
 
 
 def _keys(wanted: Features) -> set[str]:
-    keys = {f"name:{word}" for word in wanted.name} | {f"doc:{word}" for word in wanted.doc}
+    keys = {f"name:{word}" for word in wanted.name} | {f"doc:{word}" for word in wanted.words}
     keys.add("whole:" + "_".join(wanted.name))
     keys.update(f"body:{token}" for token in wanted.body)
     keys.update(f"text:{gram}" for gram in wanted.text.grams)

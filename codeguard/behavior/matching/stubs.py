@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from codeguard.behavior.source.definitions import Definition, Function, name_of
 
 LEAST_WORDS = 3  # of a description
+LEAST_EMPTY = 3  # methods of a class that do nothing
 # Descriptions of honest functions that are there to be overridden, to do nothing or to fail.
 _MEANT = re.compile(
     r"\b(?:nothing|no-?op\w*|no operation|stub\w*|dummy|placeholder|ignore[sd]?|overrid\w+|subclass\w*|abstract"
@@ -17,6 +18,7 @@ _MEANT = re.compile(
     r"|exceptions?|errors?|fails?|exits?)\b",
     re.IGNORECASE,
 )
+_RAISES = re.compile(r"\s*rais(?:e|es|ing)\b", re.IGNORECASE)  # at the beginning of a description
 _DECLARED = frozenset({"overload", "abstractmethod", "abstractproperty"})
 _STORES = (ast.Attribute, ast.Subscript, ast.Starred)
 _ASKS = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom)
@@ -40,6 +42,13 @@ def does_nothing(function: Function) -> bool:
         if isinstance(node, _STORES) and isinstance(node.ctx, ast.Store):
             return False
     return True
+
+
+def _is_interface(owner: ast.ClassDef) -> bool:
+    """Return whether half of a class's methods, and not just a few, do nothing: they are there to be overridden."""
+    methods = [item for item in owner.body if isinstance(item, Function)]
+    empty = sum(map(does_nothing, methods))
+    return empty >= LEAST_EMPTY and 2 * empty >= len(methods)
 
 
 def is_declaration(function: Function, path: str) -> bool:
@@ -78,6 +87,14 @@ def uses_plain_values_only(function: Function) -> bool:
         and all(node.attr in _METHODS for node in nodes if isinstance(node, ast.Attribute))
         and not any(isinstance(node, ast.Name) and node.id in bound for node in called)
     )
+
+
+def is_meant_empty(definition: Definition) -> bool:
+    """Return whether a function that does nothing is there to be overridden, or says that it raises."""
+    raises = isinstance(definition.node.body[-1], ast.Raise)
+    if definition.owner is None:
+        return raises and _RAISES.match(definition.docstring) is not None
+    return raises or _is_interface(definition.owner)
 
 
 def describes_result(definition: Definition) -> bool:

@@ -12,7 +12,7 @@ from codeguard.behavior.budget import Budget
 from codeguard.behavior.matching.candidate import TOO_LARGE, Candidate, read_candidate
 from codeguard.behavior.matching.claims import Similarity
 from codeguard.behavior.matching.fingerprints import worth_probing
-from codeguard.behavior.matching.stubs import describes_result, does_nothing
+from codeguard.behavior.matching.stubs import describes_result, does_nothing, is_meant_empty
 from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
@@ -159,9 +159,9 @@ class BehaviorChecker:
         """Report a function that does nothing although it claims to be a trusted one or describes a result.
 
         A stub in place of an implementation is suspicious, unless the trusted function is a stub as
-        well.
+        well, or the stub is there to be overridden.
         """
-        if not does_nothing(candidate.definition.node):
+        if not does_nothing(candidate.definition.node) or is_meant_empty(candidate.definition):
             return None
         trusted = self._library.lookalikes_of(candidate.features)
         if any(does_nothing(item.definition.node) for item in trusted):
