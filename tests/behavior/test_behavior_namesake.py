@@ -1,7 +1,11 @@
 """Functions that share a name, a text or a bit of both with a trusted one and are another function all the same."""
 
+import textwrap
+
 import pytest
 
+from codeguard.behavior.matching.claims import compare, features
+from codeguard.behavior.source.definitions import definitions, read_module
 from codeguard.models import Verdict
 from tests.behavior.conftest import Check
 
@@ -316,6 +320,10 @@ def to_bytes(path):
 @pytest.mark.parametrize("code", [IDENTITY, CONVERSION])
 def test_words_about_parameters_are_no_description(check: Check, code: str) -> None:
     """A short description is found whole among the words that a library uses for all its parameters."""
+    own, trusted = (
+        features(next(definitions(read_module(text).statements))) for text in (textwrap.dedent(code), TABLE)
+    )
+    assert (compare(own, trusted).doc or 0.0) <= 0.5
     report = check(code, TABLE)
     assert (report.verdict, report.false_claim) == (Verdict.NO_SIGNAL, False), report
 
