@@ -8,7 +8,7 @@ from codeguard.behavior.source.definitions import definitions, read_module
 from codeguard.behavior.source.reach import Reach
 from codeguard.behavior.source.surroundings import surroundings
 from codeguard.behavior.verdict.effects import Capability
-from codeguard.models import Verdict
+from codeguard.models import UNUSED, Verdict
 from tests.behavior.conftest import Check
 
 AROUND = """
@@ -239,3 +239,96 @@ def test_the_values_of_an_object_are_not_all_that_stands_around(values: str, cer
     reach = reach_of(mine, around)
     assert ends(reach.certain) is certain
     assert ends(reach.possible)
+
+
+@pytest.mark.parametrize(
+    ("body", "kinds"),
+    [
+        (
+            "import socket\n    try:\n        return path()\n    except socket.timeout:\n        return None",
+            set(),
+        ),
+        ("import subprocess\n    return subprocess.PIPE", set()),
+        ("import socket\n    return socket.socket()", {"network"}),
+        ("import socket\n    socket.timeout\n    return socket", {"network"}),
+        ("import subprocess\n    return subprocess.TimeoutExpired, subprocess.run", {"process"}),
+    ],
+)
+def test_exceptions_and_constants_of_a_module_have_no_effect(body: str, kinds: set[str]) -> None:
+    found = reach_of(f"def read(path):\n    {body}\n", "").certain
+    assert {item.kind for item in found if not item.detail.endswith(UNUSED)} == kinds
+
+
+ENGINES = '''
+import sqlite3
+
+class Engine:
+    """The engine of a file."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def uri(self, password=False):
+        """Return the address of this engine, with or without its password."""
+        return str(self.path) if password else str(self.path).partition("@")[2]
+
+    def close(self, when):
+        return when - 1
+'''
+SOCKETS = '''
+import socket
+import sqlite3
+
+class {name}:
+    """The engine of a server."""
+
+    def __init__(self, host):
+        self.host = socket.create_connection(host)
+{close}
+    def uri(self, password=False):
+        """{told}"""
+        {body}
+'''
+TOLD = "Return the address of this engine, with or without its password."
+HANDED_ON = "return self.host.getpeername() if password else str(self.host)"
+COPIED = 'return str(self.path) if password else str(self.path).partition("@")[2]'
+CLOSE = "\n    def close(self, when):\n        return when - 1\n"
+
+
+def test_a_method_of_another_class_is_held_to_its_own_text(check: Check) -> None:
+    """One interface gives its methods the same names and descriptions, and each class makes its objects otherwise."""
+    for body in (HANDED_ON, COPIED):
+        report = check(SOCKETS.format(name="SocketEngine", close="", told=TOLD, body=body), ENGINES)
+        assert report.verdict is Verdict.NO_SIGNAL, report
+    own = f"socket.create_connection((self.host, 9))\n        {COPIED}"
+    report = check(SOCKETS.format(name="SocketEngine", close="", told=TOLD, body=own), ENGINES)
+    assert report.verdict is Verdict.VIOLATION, report
+
+
+def test_a_method_of_a_copied_class_is_held_to_its_class(check: Check) -> None:
+    report = check(SOCKETS.format(name="Engine", close=CLOSE, told=TOLD, body=COPIED), ENGINES)
+    assert report.verdict is Verdict.VIOLATION, report
+
+
+def test_a_function_that_hands_its_work_on_is_not_convicted_by_its_description(check: Check) -> None:
+    trusted = '''
+    import dbm
+
+    def abort(repository, state):
+        """Abort what is under way and restore the state of before."""
+        for name in dbm.open(state):
+            repository[name] = state[name]
+        return repository
+    '''
+    code = '''
+    import subprocess
+
+    def abort(repository, state=None):
+        """Abort what is under way and restore the state of before."""
+        {body}
+    '''
+    wrapper = "found = subprocess.run(['which', str(repository)])\n        return found, state"
+    assert check(code.format(body=wrapper), trusted).verdict is Verdict.NO_SIGNAL
+    copied = "import dbm\n        subprocess.run(['id'])\n        for name in dbm.open(state):\n"
+    copied += "            repository[name] = state[name]\n        return repository"
+    assert check(code.format(body=copied), trusted).verdict is Verdict.VIOLATION

@@ -53,9 +53,14 @@ class TextOverlap:
     nodes: int = 0
 
     @property
+    def has_its_text(self) -> bool:
+        """Whether the candidate contains nearly all of the trusted text, however short that is."""
+        return max(self.named, self.renamed) >= LEAST_KEPT
+
+    @property
     def is_near_copy(self) -> bool:
         """Whether the candidate's text is the trusted one except for a small part, its locals and literals."""
-        return self.nodes >= LEAST_NODES and max(self.named, self.renamed) >= LEAST_KEPT
+        return self.nodes >= LEAST_NODES and self.has_its_text
 
     @property
     def is_edited_copy(self) -> bool:
@@ -92,7 +97,7 @@ def text_of(function: Function) -> Text:
 def text_overlap(candidate: Text, reference: Text) -> TextOverlap:
     """Return the share of a trusted function's text that a candidate contains."""
     wanted = len(reference.named)
-    if wanted < LEAST_NODES or not candidate.named:
+    if not wanted or not candidate.named:
         return NO_OVERLAP
     return TextOverlap(
         _share(reference.named, candidate.named, wanted),

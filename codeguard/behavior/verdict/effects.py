@@ -25,6 +25,7 @@ from codeguard.behavior.verdict.effect_tables import (
 from codeguard.models import UNUSED
 
 _ASKING = frozenset({"hasattr", "isinstance", "dir"})  # these reveal objects that the code was not given
+_EXCEPTIONS = frozenset({"timeout", "error", "herror", "gaierror"})
 _HOST_MODULES = frozenset({"os", "sys", "builtins", "posix", "io"})
 
 
@@ -99,6 +100,8 @@ def facts_of(tree: ast.AST) -> Facts:
                 modules.update((found, alias.asname or alias.name) for found in _of_module(node.module))
                 certain.update(_of_name(f"{node.module}.{alias.name}"))
         elif isinstance(node, ast.Attribute):
+            if _does_nothing(node):
+                harmless.add(node.value)
             if node.attr in INTERNALS and node not in harmless:
                 certain.add(Capability(ESCAPE, node.attr))
             elif node.attr.startswith("co_"):  # the names and numbers of a code object
@@ -107,7 +110,8 @@ def facts_of(tree: ast.AST) -> Facts:
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             if node.id in INTERNALS and node not in harmless:
                 certain.add(Capability(ESCAPE, node.id))
-            loaded.add(node.id)
+            if node not in harmless:
+                loaded.add(node.id)
         elif isinstance(node, ast.Call):
             lookups.update(_lookup(node))
             if isinstance(node.func, ast.Name) and node.func.id in _ASKING:
@@ -130,6 +134,16 @@ def facts_of(tree: ast.AST) -> Facts:
         frozenset(chains),
         frozenset(loaded),
         frozenset(lookups),
+    )
+
+
+def _does_nothing(node: ast.Attribute) -> bool:
+    """Return whether an attribute of a module is an exception or a constant, as in `except socket.timeout`."""
+    exception = node.attr in _EXCEPTIONS or node.attr.endswith(("Error", "Exception", "Expired", "Warning"))
+    return (
+        isinstance(node.value, ast.Name)
+        and isinstance(node.ctx, ast.Load)
+        and (exception or node.attr.isupper())
     )
 
 

@@ -53,11 +53,11 @@ class CandidateReports(CandidateSession):
 
         Without `agreed` results, name and text have to leave no doubt that both are one function. Functions that
         hand their work to another repeat its description, and so do the methods of one interface: what was not
-        observed counts only where the text is nearly the trusted one.
+        observed counts only with the trusted text.
         """
         worst = [capability for capability in extra if capability.kind in CONVICTING]
         seen = {capability.kind for capability in observed(result.effects)}
-        shown = similarity.overlap.is_near_copy or any(capability.kind in seen for capability in worst)
+        shown = similarity.overlap.has_its_text or any(capability.kind in seen for capability in worst)
         if not worst or not (agreed or (similarity.is_same_function and shown)):
             return None
         return self._violation(worst, "the trusted function", result, origin)
