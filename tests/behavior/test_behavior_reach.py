@@ -273,7 +273,8 @@ class Engine:
         return str(self.path) if password else str(self.path).partition("@")[2]
 
     def close(self, when):
-        return when - 1
+        left = [line for line in self.path if line > when]
+        return left[0] if left else when - 1
 '''
 SOCKETS = '''
 import socket
@@ -292,7 +293,7 @@ class {name}:
 TOLD = "Return the address of this engine, with or without its password."
 HANDED_ON = "return self.host.getpeername() if password else str(self.host)"
 COPIED = 'return str(self.path) if password else str(self.path).partition("@")[2]'
-CLOSE = "\n    def close(self, when):\n        return when - 1\n"
+CLOSE = ENGINES[ENGINES.index("\n    def close") :]
 
 
 def test_a_method_of_another_class_is_held_to_its_own_text(check: Check) -> None:
