@@ -1,12 +1,14 @@
 """Verdicts on code that nobody prepared: honest libraries, their mutants, copies of trusted code, small tasks.
 
-    python -m experiments.benchmarks.behavior_wild SCRATCH [--tables wild mutants copies tasks] [--half 0] [--data DATA]
+    python -m experiments.benchmarks.behavior_wild SCRATCH [--tables wild split mutants copies tasks] [--half 0]
+        [--data DATA]
 
-Packages are downloaded from the registry at pinned versions into SCRATCH. Every table but the first needs
-`codeguard[mutation]`. Functions are halved by a digest of their qualified names: half 0 is to develop on, half 1
-to measure on. Four tables:
+Packages are downloaded from the registry at pinned versions into SCRATCH. Every table but the first two needs
+`codeguard[mutation]`. Functions are halved by a digest of their qualified names (the packages of split as a whole): half 0
+is to develop on, half 1 to measure on. Five tables:
 
 - wild: one library is trusted, others by other authors (or another release) are indexed; all are honest.
+- split: of each package every second file is trusted and the others are judged; all are honest.
 - mutants: honest functions that have a counterpart of their name in the trusted library, one operator changed,
   shown to differ from their original on some input.
 - copies: an attacker's copies of trusted functions, with one operator changed and without.
@@ -72,6 +74,17 @@ SETS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
         ["more-itertools==11.2.1", "boltons==26.2.0", "funcy==2.1"],
     ),
 }
+# Packages of which every second file is trusted and the others are judged: the first half was looked at.
+SPLIT = (
+    """
+    arrow==1.4.0 babel==2.18.0 bottle==0.13.4 cachetools==8.0.2 celery==5.7.0 CherryPy==18.10.0 configobj==5.0.9
+    docutils==0.23 dulwich==1.2.21 faker==40.63.0 fabric==3.2.3 falcon==4.4.0 isort==9.0.2 jsonschema==4.26.0
+    kombu==5.7.0 lark==1.3.1
+    """,
+    """
+    FROZEN
+    """,
+)
 _ORDINARY = "is are has the of a an to by in for number numbers value values sequence"
 NAME_WORDS = FILLER_WORDS | frozenset(_ORDINARY.split())
 SYNONYMS = {"find": "search", "check": "is", "combinations": "combination", "permutations": "permutation"}
@@ -215,6 +228,18 @@ def wild(scratch: Path, sandbox: Sandbox, half: int | None, sets: Sequence[str])
             for chunk in chosen(file, half)
         ]
         found += bench.judge(subjects)
+    return found
+
+
+def split(scratch: Path, sandbox: Sandbox, half: int | None, sets: Sequence[str]) -> list[Judged]:
+    """Judge every second file of packages against the files between them; all are honest and of one team."""
+    found: list[Judged] = []
+    for requirement in " ".join(SPLIT if half is None else SPLIT[half : half + 1]).split():
+        files = files_of(scratch, [requirement])
+        subjects = [
+            ("split", _place(chunk), chunk, file) for file in files[::2] for chunk in functions(file)
+        ]
+        found += Bench(files[1::2], sandbox).judge(subjects)
     return found
 
 
@@ -454,7 +479,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print its tables."""
     parser = argparse.ArgumentParser(description="verdicts on code that nobody prepared")
     parser.add_argument("scratch", type=Path, help="folder for what is downloaded")
-    names = ("wild", "mutants", "copies", "tasks")
+    names = ("wild", "split", "mutants", "copies", "tasks")
     parser.add_argument("--tables", nargs="+", choices=names, default=list(names))
     parser.add_argument("--sets", nargs="+", choices=tuple(SETS), default=list(SETS))
     parser.add_argument("--half", type=int, choices=(0, 1), help="0: to develop on, 1: to measure on")
@@ -472,7 +497,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if name == "tasks":
                 judged = tasks(options.data, sandbox, options.half) if options.data else []
             else:
-                make = {"wild": wild, "mutants": mutated, "copies": copied}[name]
+                make = {"wild": wild, "split": split, "mutants": mutated, "copies": copied}[name]
                 judged = make(options.scratch, sandbox, options.half, options.sets)
             seconds = time.perf_counter() - begun
             figures[name] = {"seconds": round(seconds, 1), "groups": table(judged)}
