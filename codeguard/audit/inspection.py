@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
+from typing import Any
 
 from codeguard.analysis import Reading
 from codeguard.analysis.engine import Engine, Step
@@ -204,63 +205,60 @@ def told_once(findings: Sequence[Finding]) -> list[Finding]:
 
     That is a copy of a section, as a package's metadata hold its readme, the same line with a secret in other files,
     one of several private keys that lie in a folder, and a further place of one rule in a function, which a ranking
-    counts once as well. The one that stays says where the others are.
+    counts once as well. The most severe one stays and says where the others are.
     """
-    return _told_once_in_tree(_told_once_in_functions(findings))
+    result = list(findings)
+    for first, *others in _alike(result, _function_of, lambda item: (item.place.start_line,)):
+        lines = sorted({result[index].place.start_line for index in others})
+        _tell_once(result, first, others, "line ", list(map(str, lines)), str(result[first].place.start_line))
+    for first, *rest in _alike(result, _text_of, lambda item: (item.path.count("/"), item.path)):
+        here = result[first].path
+        others = [index for index in rest if result[index].path != here]  # within one file each place counts
+        paths = list(dict.fromkeys(result[index].path for index in others))
+        _tell_once(result, first, others, "", paths, here)
+    return result
 
 
-def _told_once_in_functions(findings: Sequence[Finding]) -> list[Finding]:
+def _alike(
+    findings: Sequence[Finding],
+    key_of: Callable[[Finding], tuple[str, ...]],
+    order: Callable[[Finding], tuple[Any, ...]],
+) -> list[list[int]]:
+    """Return the indices of open findings that say the same, the most severe first, then in this order."""
     groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for index, item in enumerate(findings):
-        if item.open and item.severity >= Severity.MEDIUM and item.symbol and item.digest:
-            groups[item.rule, item.path, item.symbol, item.digest].append(index)
-    result = list(findings)
-    for group in groups.values():
-        first, *others = sorted(
-            group, key=lambda index: (-findings[index].severity, findings[index].place.start_line)
-        )
-        lines = sorted({findings[index].place.start_line for index in others})
-        if lines:
-            shown = ", ".join(map(str, lines[:SHOWN_COPIES]))
-            more = f" and {len(lines) - SHOWN_COPIES} more" if len(lines) > SHOWN_COPIES else ""
-            said = f"(also in line {shown}{more})"
-            result[first] = replace(findings[first], reason=f"{findings[first].reason} {said}")
-        for index in others:
-            said = f"(as in line {findings[first].place.start_line})"
-            result[index] = replace(
-                findings[index], severity=Severity.LOW, reason=f"{findings[index].reason} {said}"
-            )
-    return result
+        if item.open and item.severity >= Severity.MEDIUM and (key := key_of(item)):
+            groups[key].append(index)
+    return [
+        sorted(group, key=lambda index: (-findings[index].severity, *order(findings[index])))
+        for group in groups.values()
+    ]
 
 
-def _told_once_in_tree(findings: Sequence[Finding]) -> list[Finding]:
-    groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    ordered = sorted(
-        range(len(findings)), key=lambda index: (findings[index].path.count("/"), findings[index].path)
-    )
-    for index in ordered:
-        item = findings[index]
-        if not item.open or item.severity < Severity.MEDIUM:
-            continue
-        if item.rule == PRIVATE_KEY and item.path.endswith(_KEY_FILES):
-            groups[item.rule, str(PurePosixPath(item.path).parent)].append(index)
-        elif item.rule in _OF_SECRETS and item.text_digest:
-            groups[item.rule, item.text_digest].append(index)
-        elif item.digest and item.text_digest:
-            groups[item.rule, item.digest, item.text_digest].append(index)
-    result = list(findings)
-    for first, *others in groups.values():
-        paths = list(dict.fromkeys(findings[index].path for index in others))
-        if not set(paths) - {findings[first].path}:
-            continue  # within one file each place counts
-        shown = ", ".join(paths[:SHOWN_COPIES])
-        more = f" and {len(paths) - SHOWN_COPIES} more" if len(paths) > SHOWN_COPIES else ""
-        result[first] = replace(findings[first], reason=f"{findings[first].reason} (also in {shown}{more})")
-        for index in others:
-            if findings[index].path != findings[first].path:
-                said = f"{findings[index].reason} (as in {findings[first].path})"
-                result[index] = replace(findings[index], severity=Severity.LOW, reason=said)
-    return result
+def _tell_once(
+    findings: list[Finding], first: int, others: Sequence[int], kind: str, places: Sequence[str], here: str
+) -> None:
+    """Make the others low; each says where the first is, and the first where they are."""
+    if not others:
+        return
+    more = f" and {len(places) - SHOWN_COPIES} more" if len(places) > SHOWN_COPIES else ""
+    said = f"(also in {kind}{', '.join(places[:SHOWN_COPIES])}{more})"
+    findings[first] = replace(findings[first], reason=f"{findings[first].reason} {said}")
+    for index in others:
+        said = f"{findings[index].reason} (as in {kind}{here})"
+        findings[index] = replace(findings[index], severity=Severity.LOW, reason=said)
+
+
+def _function_of(item: Finding) -> tuple[str, ...]:
+    return (item.rule, item.path, item.symbol, item.digest) if item.symbol and item.digest else ()
+
+
+def _text_of(item: Finding) -> tuple[str, ...]:
+    if item.rule == PRIVATE_KEY and item.path.endswith(_KEY_FILES):
+        return item.rule, str(PurePosixPath(item.path).parent)
+    if not item.text_digest or not (item.digest or item.rule in _OF_SECRETS):
+        return ()
+    return (item.rule, *([] if item.rule in _OF_SECRETS else [item.digest]), item.text_digest)
 
 
 def own_finding(rule: str, path: str, reason: str, digest: str = "") -> Finding:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from codeguard.analysis.observations import AUDIT, DISCOVERY, ENGINE_RULES
 from codeguard.analysis.rules import Rule
 from codeguard.analysis.rules.base import rules_of
+from codeguard.audit.precision import measured_confidence
 from codeguard.errors import ConfigError
 from codeguard.ranking.signals import AnySignal, load_all
 
@@ -58,12 +59,20 @@ OWN_RULES: dict[str, Rule] = {
 
 
 def all_rules(signals: Sequence[AnySignal] | None = None) -> tuple[NamedRule, ...]:
-    """Return the audit's own rules and those of the signals (default: the registered ones), sorted by id."""
+    """Return the audit's own rules and those of the signals (default: the registered ones), sorted by id.
+
+    Their confidence is the measured one, as in findings.
+    """
     named = [NamedRule(AUDIT, rule) for rule in AUDIT_RULES]
     named += [NamedRule(DISCOVERY, rule) for rule in DISCOVERY_RULES]
     for signal in load_all() if signals is None else signals:
         named += [NamedRule(signal.name, rule) for rule in signal.rules]
-    return tuple(sorted(named, key=lambda item: item.id))
+    return tuple(sorted(map(_with_confidence, named), key=lambda item: item.id))
+
+
+def _with_confidence(named: NamedRule) -> NamedRule:
+    confidence = measured_confidence(named.id, named.rule.severity)
+    return named if confidence is None else replace(named, rule=replace(named.rule, confidence=confidence))
 
 
 def page_of(id_: str) -> str:

@@ -19,6 +19,7 @@ from codeguard.audit.evidence import Checked, behavior_findings, provenance_find
 from codeguard.audit.findings import AuditReport, Finding, Standing, with_fingerprints
 from codeguard.audit.ignores import Ignore, suppressed, uncounted
 from codeguard.audit.inspection import Inspected, Source, own_modules, told_once
+from codeguard.audit.precision import with_confidence
 from codeguard.audit.rules import Selection, all_rules
 from codeguard.audit.skipped_files import secret_file_findings, skipped_findings
 from codeguard.audit.trust import TrustedBase, of_paths
@@ -180,7 +181,7 @@ class _Audit:
         names = [item.name for item in self._corpus]
         findings += corpus_findings(self._executor, self._shared, inspected, names)
         findings = own_modules(findings, [item.name for item in inspected])
-        findings = self._with_ignores(findings, inspected)
+        findings = self._with_ignores(with_confidence(findings), inspected)
         findings = self._accepted(findings)
         kept = with_fingerprints(told_once(self._baselined(findings, inspected)))
         chosen = [item for item in kept if self._takes(item)]

@@ -89,7 +89,7 @@ class _Command(click.Command):
     type=click.Choice(SEVERITIES),
     help="Do not show what is less severe.  [default: medium in text, else everything]",
 )
-@click.option("--all", "show_all", is_flag=True, help="Show everything: --min-severity info.")
+@click.option("--all", "show_all", is_flag=True, help="Show everything, and each finding in full.")
 @click.option(
     "--min-confidence",
     type=click.Choice(CONFIDENCES),
@@ -185,7 +185,8 @@ def audit(
     report = run_audit(paths, options, settings, progress=Progress())
     narrowed = report.at_least(shown) if format_ == "text" or min_severity is not None else report
     first_run = options.baseline is None and not staged
-    _say(format_, AuditView(narrowed, least, settings.defense.required_level, first_run, **origin()))
+    level = settings.defense.required_level
+    _say(format_, AuditView(narrowed, least, level, first_run, show_all, **origin()))
     if report.failing(least):
         sys.exit(EXIT_FINDINGS)
     if report.all_on_your_word and not staged and not options.update_baseline:

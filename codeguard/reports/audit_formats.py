@@ -21,7 +21,8 @@ FIRST = ("text", "json")  # in the list that `--help` shows
 class AuditView:
     """The input of a format: the report, the severity that fails the audit, the required sandbox level.
 
-    `first_run` says that a baseline could be created from this audit. `command` and `made` are the command
+    `first_run` says that a baseline could be created from this audit, `in_full` that the user asked for
+    everything. `command` and `made` are the command
     line and the time, to be shown on a page.
     """
 
@@ -29,6 +30,7 @@ class AuditView:
     fail_on: Severity
     required_level: str
     first_run: bool = False
+    in_full: bool = False
     command: str = ""
     made: str = ""
 

@@ -9,32 +9,53 @@ from collections.abc import Iterable, Iterator, Sequence
 from codeguard.audit.findings import AuditReport, Finding
 from codeguard.audit.rules import all_rules
 from codeguard.escaping import escaped
-from codeguard.models import Severity, Skipped
+from codeguard.models import Confidence, Severity, Skipped
 from codeguard.reports.audit_formats import AuditView
 from codeguard.reports.level import level_line
 from codeguard.reports.styled import counted
 
 WIDTH = 120  # columns of a source line; longer ones are cut to the part around the finding
-SHOWN = 10  # skipped files, and findings overruled for the same reason
+SHOWN = (
+    10  # skipped files, findings overruled for the same reason, findings before less sure ones are summed up
+)
+FIRST = 3  # places of a rule that is less sure
 
 
 def render(view: AuditView) -> str:
     """Return the report as text."""
-    return audit_text(view.report, view.fail_on, view.required_level, first_run=view.first_run)
+    return audit_text(
+        view.report, view.fail_on, view.required_level, first_run=view.first_run, in_full=view.in_full
+    )
 
 
 def audit_text(
-    report: AuditReport, fail_on: Severity, required_level: str, *, first_run: bool = False
+    report: AuditReport,
+    fail_on: Severity,
+    required_level: str,
+    *,
+    first_run: bool = False,
+    in_full: bool = False,
 ) -> str:
     """Return the report: sandbox level first, the most severe rule last, then next steps and counts.
 
-    `first_run` says that a baseline could be created.
+    `first_run` says that a baseline could be created, `in_full` that findings of low confidence are shown like the
+    others, however many there are.
     """
     lines = [f"{level_line(report.sandbox_level, required_level)}; {escaped(report.trust)}"]
     if report.open:
         advice = {item.id: (item.rule.summary, item.rule.advice) for item in all_rules()}
-        for rule, group in _by_rule(report.open):
+        sure = [item for item in report.open if item.confidence > Confidence.LOW]
+        less_sure = [item for item in report.open if item.confidence == Confidence.LOW]
+        for rule, group in _by_rule(sure):
             lines += _group(rule, group, *advice.get(rule, ("", "")))
+        if less_sure:
+            in_full = in_full or len(report.open) <= SHOWN
+            said = "" if in_full else "; --all shows each, --select those of one rule"
+            lines += ["", f"less sure: {counted(len(less_sure), 'finding')} of low confidence{said}"]
+            for rule, group in _by_rule(less_sure):
+                lines += (
+                    _group(rule, group, *advice.get(rule, ("", ""))) if in_full else [_places(rule, group)]
+                )
     lines += _overruled([item for item in report.findings if not item.open])
     lines += _summary(report)
     failing = len(report.failing(fail_on))
@@ -63,6 +84,15 @@ def _group(rule: str, group: Sequence[Finding], summary: str, remediation: str) 
     for item in sorted(group, key=lambda item: item.severity):
         lines += _finding(item)
     return lines
+
+
+def _places(rule: str, group: Sequence[Finding]) -> str:
+    """Return the findings of a rule in one line: how many of each severity, and the first places."""
+    counts = Counter(item.severity for item in group)
+    graded = ", ".join(f"{count} {severity.name.lower()}" for severity, count in sorted(counts.items()))
+    worst = sorted(group, key=lambda item: -item.severity)[:FIRST]
+    more = f" and {len(group) - FIRST} more" if len(group) > FIRST else ""
+    return f"  {escaped(rule)} ({graded}): {', '.join(map(_place, worst))}{more}"
 
 
 def _finding(item: Finding) -> list[str]:

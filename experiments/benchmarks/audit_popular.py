@@ -1,13 +1,13 @@
 """A first run of the audit over popular packages: what somebody sees who switches the hook on.
 
-    python -m experiments.benchmarks.audit_popular [--half …] [--cache FOLDER] [--read N]
+    python -m experiments.benchmarks.audit_popular [--half …] [--cache FOLDER] [--read N] [--less-sure]
 
 The wheels in `audit_popular.toml` are pinned by sha256, fetched through pip, and audited as they unpack, licences,
-RECORD and compiled parts with them; those of `twelfth` and `thirteenth` are source distributions with their tests.
+RECORD and compiled parts with them; those from `twelfth` on are source distributions with their tests.
 Rules were fixed on `development`, then on what was false in `frozen` to `fifth`, each once it was measured. `sixth` and
 those after it were named before they were measured, once.
-`--read` prints so many findings of medium severity and above with their surroundings, chosen by the digest of their
-fingerprints, for a person to judge.
+`--read` prints so many findings of medium severity and above and at least medium confidence with their surroundings,
+chosen by the digest of their fingerprints, for a person to judge; with `--less-sure` of low confidence.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 from codeguard.audit.findings import AuditReport, Finding
 from codeguard.audit.run import AuditOptions, audit
 from codeguard.escaping import escaped
-from codeguard.models import Severity
+from codeguard.models import Confidence, Severity
 from experiments.benchmark.packages import Package, cache_folder, fetch
 from experiments.benchmarks.audit_common import finish, parser_of
 
@@ -40,6 +40,7 @@ def main() -> None:
     parser.add_argument(
         "--read", type=int, default=0, metavar="N", help="print N findings to be judged by a person"
     )
+    parser.add_argument("--less-sure", action="store_true", help="of low confidence instead")
     arguments = parser.parse_args()
     folder = cache_folder(arguments.cache)
     reports: dict[str, AuditReport] = {}
@@ -50,7 +51,8 @@ def main() -> None:
         report = audit([home], AuditOptions(behavior=False))
         reports[package.label] = report
         found += [(item, home) for item in report.open if item.severity >= Severity.MEDIUM]
-    for item, home in sorted(found, key=lambda pair: _order(pair[0]))[: arguments.read]:
+    listed = [pair for pair in found if _less_sure(pair[0]) == arguments.less_sure]
+    for item, home in sorted(listed, key=lambda pair: _order(pair[0]))[: arguments.read]:
         print(_shown(item, home))
     finish(_figures(reports, [item for item, _ in found]), arguments.json)
 
@@ -67,6 +69,10 @@ def unpacked(package: Package, folder: Path) -> Path:
             with tarfile.open(found) as source:
                 source.extractall(home, filter="data")
     return home
+
+
+def _less_sure(item: Finding) -> bool:
+    return item.confidence == Confidence.LOW
 
 
 def _order(item: Finding) -> str:
@@ -92,6 +98,7 @@ def _figures(reports: dict[str, AuditReport], found: list[Finding]) -> dict[str,
         "lines": sum(report.lines for report in reports.values()),
         "seconds": round(sum(report.seconds for report in reports.values()), 1),
         "findings": len(found),
+        "less_sure": sum(map(_less_sure, found)),
         "by_package": {
             name: sum(item.severity >= Severity.MEDIUM for item in report.open)
             for name, report in reports.items()

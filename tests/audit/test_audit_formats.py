@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -225,6 +226,26 @@ def test_text_groups_by_rule_with_the_most_severe_last_and_says_once_how_to_fix(
     assert heads[1].endswith("(1 medium, 1 high)")
     fixes = [line for line in text.splitlines() if line.startswith("  fix: ")]
     assert fixes == [f"  fix: {find_rule(item).rule.advice}" for item in ("audit.baseline", bad)]
+
+
+def test_text_sums_up_what_is_less_sure_where_there_is_much() -> None:
+    unsure = [
+        finding(rule="insecure.weak-hash", path=f"{n}.py", confidence=Confidence.LOW, reason="perhaps")
+        for n in range(5)
+    ]
+    unsure[4] = replace(unsure[4], severity=Severity.HIGH)
+    many = AuditReport((*[finding() for _ in range(6)], *unsure))
+    lines = audit_text(many, Severity.MEDIUM, "L2").splitlines()
+    head = "less sure: 5 findings of low confidence; --all shows each, --select those of one rule"
+    assert lines[lines.index(head) + 1] == (
+        "  insecure.weak-hash (4 medium, 1 high): 4.py:3:5, 0.py:3:5, 1.py:3:5 and 2 more"
+    )
+    assert not any("perhaps" in line for line in lines)
+    assert lines[-1].startswith("11 findings, 11 of them fail the audit")
+    everything = audit_text(many, Severity.MEDIUM, "L2", in_full=True)
+    few = audit_text(AuditReport((*many.findings[1:],)), Severity.MEDIUM, "L2")
+    assert everything.count("perhaps") == few.count("perhaps") == 5
+    assert "less sure: 5 findings of low confidence\n\ninsecure.weak-hash: " in few
 
 
 def test_text_counts_what_it_does_not_show_and_says_what_can_be_done() -> None:

@@ -269,6 +269,21 @@ def test_a_rule_is_told_once_in_a_function_until_that_place_is_overruled(tmp_pat
     assert [item.severity for item in worse] == [Severity.LOW, Severity.HIGH]
 
 
+def test_the_most_severe_of_equal_lines_is_told_wherever_its_file_lies(tmp_path: Path) -> None:
+    write(tmp_path, {"a.py": "SECRET_KEY = 'thisIsMy5ecretKey'\n"})
+    (finding,) = look(tmp_path, only=("insecure",)).failing(Severity.MEDIUM)
+    near = replace(finding, path="a.py", severity=Severity.MEDIUM)
+    deep = replace(finding, path="x/y/b.py", severity=Severity.HIGH)
+    left = {item.path: item for item in told_once([near, deep, replace(near, path="c.py")])}
+    assert {path: item.severity for path, item in left.items()} == {
+        "a.py": Severity.LOW,
+        "c.py": Severity.LOW,
+        "x/y/b.py": Severity.HIGH,
+    }
+    assert left["x/y/b.py"].reason.endswith("(also in a.py, c.py)")
+    assert left["a.py"].reason.endswith("(as in x/y/b.py)")
+
+
 def test_a_copy_of_what_was_overruled_is_no_copy(tmp_path: Path) -> None:
     write(tmp_path, {"a.py": "import os\n\ndef ping(host):\n    os.system('ping ' + host)\n"})
     (finding,) = look(tmp_path, only=("insecure",)).failing(Severity.MEDIUM)

@@ -122,7 +122,8 @@ def test_a_signed_manifest_from_the_command_line(project: Path) -> None:
         (("audit", "broken.py", "--trust", "broken.py", "--no-behavior"), 1),
         (("audit", "broken.py", "--no-behavior"), 1),
         (("audit", "broken.py", "--no-behavior", "--fail-on", "high"), 0),
-        (("audit", "broken.py", "--no-behavior", "--min-confidence", "high"), 0),
+        (("audit", "script.py", "--no-behavior"), 1),
+        (("audit", "script.py", "--no-behavior", "--min-confidence", "medium"), 0),
         (("audit", "broken.py", "--no-behavior", "--ignore", "discovery"), 0),
         (("audit", "broken.py", "--no-behavior", "--ignore", "discovery", "--select", "discovery.syntax"), 1),
         (("explain", "audit.baseline"), 0),
@@ -132,7 +133,8 @@ def test_a_signed_manifest_from_the_command_line(project: Path) -> None:
     ],
 )
 def test_exit_codes(project: Path, words: tuple[str, ...], code: int) -> None:
-    write(project, {"m.py": CLEAN, "broken.py": "def f(:\n"})
+    script = "import os\nos.system('make clean')\n"
+    write(project, {"m.py": CLEAN, "broken.py": "def f(:\n", "script.py": script})
     (project / "empty").mkdir()
     done = codeguard(*words, cwd=project)
     assert done.returncode == code, done.stdout + done.stderr

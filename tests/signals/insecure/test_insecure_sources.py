@@ -107,3 +107,8 @@ def test_a_numbered_part_is_not_divided_again() -> None:
     assert rows.part(0).what == "rows[0]"
     assert rows.part(0).part(1) == rows.part(0)
     assert rows.part("name").part(1).what == "rows['name'][1]"
+
+
+def test_a_check_of_a_type_without_the_type_stops_nothing() -> None:
+    code = "import os\ndef f(name):\n    if isinstance(name):\n        os.system('ls ' + name)\n"
+    assert serious(code)

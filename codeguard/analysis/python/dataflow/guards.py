@@ -265,7 +265,7 @@ def _known_test(
 ) -> Iterator[Fact]:
     """Yield the facts of a call of a library's test, or of a method of a value."""
     names = engine.names
-    if name == "isinstance" and holds and arguments:
+    if name == "isinstance" and holds and arguments and len(test.args) == 2:
         if names.resolve(test.args[1]).rpartition(".")[2] in (
             "int",
             "float",
