@@ -18,9 +18,8 @@ from codeguard.models import Confidence, Severity
 
 TABLE = Path(__file__).with_suffix(".toml")
 
-Counts = Mapping[
-    str, tuple[float, float]
-]  # of each rule how many findings were judged, and how many were false
+Counts = Mapping[str, tuple[float, float]]
+"""Of each rule how many findings were judged, and how many of them were false."""
 
 
 @dataclass(frozen=True, slots=True)

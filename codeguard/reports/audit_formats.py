@@ -22,8 +22,7 @@ class AuditView:
     """The input of a format: the report, the severity that fails the audit, the required sandbox level.
 
     `first_run` says that a baseline could be created from this audit, `in_full` that the user asked for
-    everything. `command` and `made` are the command
-    line and the time, to be shown on a page.
+    everything. `command` and `made` are the command line and the time, to be shown on a page.
     """
 
     report: AuditReport

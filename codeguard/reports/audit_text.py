@@ -16,7 +16,7 @@ from codeguard.reports.styled import counted
 
 WIDTH = 120  # columns of a source line; longer ones are cut to the part around the finding
 SHOWN = (
-    10  # skipped files, findings overruled for the same reason, findings before less sure ones are summed up
+    10  # skipped files, findings overruled for one reason; with more findings less sure ones are summed up
 )
 FIRST = 3  # places of a rule that is less sure
 

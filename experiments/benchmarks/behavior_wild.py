@@ -4,8 +4,8 @@
         [--data DATA]
 
 Packages are downloaded from the registry at pinned versions into SCRATCH. Every table but the first two needs
-`codeguard[mutation]`. Functions are halved by a digest of their qualified names (the packages of split as a whole): half 0
-is to develop on, half 1 to measure on. Five tables:
+`codeguard[mutation]`. Functions are halved by a digest of their qualified names, in `split` by package: half 0 is to
+develop on, half 1 to measure on. Five tables:
 
 - wild: one library is trusted, others by other authors (or another release) are indexed; all are honest.
 - split: of each package every second file is trusted and the others are judged; all are honest.
@@ -236,9 +236,7 @@ def split(scratch: Path, sandbox: Sandbox, half: int | None, sets: Sequence[str]
     found: list[Judged] = []
     for requirement in " ".join(SPLIT if half is None else SPLIT[half : half + 1]).split():
         files = files_of(scratch, [requirement])
-        subjects = [
-            ("split", _place(chunk), chunk, file) for file in files[::2] for chunk in functions(file)
-        ]
+        subjects = [("split", _place(chunk), chunk, file) for file in files[::2] for chunk in functions(file)]
         found += Bench(files[1::2], sandbox).judge(subjects)
     return found
 
