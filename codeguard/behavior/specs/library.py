@@ -98,8 +98,9 @@ class SpecLibrary:
         return SpecCoverage(len(self.references), with_examples, len(self.specs))
 
     def specs_for(self, wanted: Features) -> tuple[Spec, ...]:
-        """Return the hand-written specs for a function's name."""
-        return self._by_name.get(wanted.name, ())
+        """Return the hand-written specs for a function's name; the shipped ones describe no methods."""
+        found = self._by_name.get(wanted.name, ())
+        return tuple(spec for spec in found if not spec.shipped) if wanted.owner else found
 
     def references_for(self, wanted: Features) -> list[tuple[Reference, Similarity]]:
         """Return the references that a function may be meant to be, best match first.

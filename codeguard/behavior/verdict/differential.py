@@ -254,13 +254,12 @@ class CandidateSession:
         return (yield from self.runner.run(*batches))
 
     def accepts_call(self, case: Case) -> bool:
-        """Return whether the candidate accepts the arguments of a plain call."""
-        call = case.call
-        if call.args is None:
-            return True
-        runnable = self.candidate.runnable
-        accepted = self.candidate.features.accepts(len(call.args), list(call.kwargs))
-        return accepted and makes_an_instance(runnable.target, runnable.source)
+        """Return whether the candidate's class can be made as the call does, and a plain call's arguments bind."""
+        call, runnable = case.call, self.candidate.runnable
+        made = runnable.target.partition(".")[0]
+        if made in call.target and not makes_an_instance(runnable.target, runnable.source):
+            return False
+        return call.args is None or self.candidate.features.accepts(len(call.args), list(call.kwargs))
 
     def run_probes(self, calls: Calls) -> Steps[Answers]:
         """Return the candidate's answers to probes."""
