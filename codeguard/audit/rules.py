@@ -108,7 +108,7 @@ def _meant(wrong: str, rules: Sequence[NamedRule]) -> str:
     ids = [item.id for item in rules]
     near = [id_ for id_ in ids if wrong in id_] or difflib.get_close_matches(wrong, ids, n=3)
     by_name = {id_.rpartition(".")[2]: id_ for id_ in ids}
-    near = near or [by_name[name] for name in difflib.get_close_matches(wrong, by_name, n=3)]
+    near = near or [by_name[name] for name in difflib.get_close_matches(wrong, by_name, n=3, cutoff=0.7)]
     near = near or [id_ for id_ in ids if id_.partition(".")[0] == wrong.partition(".")[0]]
     return " or ".join(near[:5]) or "signal.rule"
 

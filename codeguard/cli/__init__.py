@@ -18,8 +18,7 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from codeguard import __version__
-from codeguard.cli.output import fail, fail_for_import, warn
-from codeguard.errors import CodeguardError
+from codeguard.cli.output import fail, fail_for_import, refused, warn
 from codeguard.escaping import escaped
 
 # Command name -> one line for `--help`, so that help imports no command. Each command is an attribute of the
@@ -70,7 +69,7 @@ def _in_one_line() -> Iterator[None]:
     except OSError as error:  # of click's own output: the help, the version
         if isinstance(error, BrokenPipeError):
             raise
-        fail(CodeguardError(f"the system refuses ({error.strerror})"))
+        fail(refused(error))
 
 
 def _next_step(error: click.UsageError) -> str:

@@ -13,7 +13,7 @@ from codeguard.errors import ConfigError
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @guarded
 def completion(shell: str) -> None:
-    r"""Print the completion script of a shell.
+    """Print the completion script of a shell.
 
     \b
     bash: eval "$(codeguard completion bash)"

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import click
 
 from codeguard import __version__
 from codeguard.cli.options import FORMAT, STORE
-from codeguard.cli.output import guarded, read_settings, say, say_json
+from codeguard.cli.output import EXIT_ERROR, guarded, read_settings, say, say_json
 from codeguard.extras import installation, missing_extra, requirement
 
 PACKAGES = (
@@ -33,7 +36,10 @@ PACKAGES = (
 @click.pass_context
 @guarded
 def doctor(context: click.Context, store: str | None, cluster: str | None, format_: str) -> None:
-    """Show what works on this machine: sandbox layers, embedding, store, cluster, versions."""
+    """Show what works on this machine: sandbox layers, embedding, store, cluster, versions.
+
+    Exit code 2: there is an index, and it cannot be read.
+    """
     from codeguard.sandbox import Level, Sandbox, advice
 
     settings = read_settings(context, store=store, cluster=cluster)
@@ -65,6 +71,8 @@ def doctor(context: click.Context, store: str | None, cluster: str | None, forma
         say_json(facts)
     else:
         _show(facts)
+    if facts["store"].get("damaged"):
+        sys.exit(EXIT_ERROR)
 
 
 def _modules(paths: Sequence[str]) -> list[dict[str, Any]]:
@@ -98,13 +106,15 @@ def _embeddings() -> list[dict[str, Any]]:
 
 
 def _store(settings: Any) -> dict[str, Any]:
-    from codeguard.errors import CodeguardError
+    from codeguard.errors import CodeguardError, NoIndexError
     from codeguard.index.workspace import Workspace
 
     try:
         workspace = Workspace(settings)
-    except CodeguardError as error:
+    except NoIndexError as error:
         return {"place": settings.store, "state": str(error)}
+    except CodeguardError as error:
+        return {"place": settings.store, "state": str(error), "damaged": True}
     try:
         catalog = workspace.catalog
         return {
@@ -117,7 +127,7 @@ def _store(settings: Any) -> dict[str, Any]:
             "unfinished_writes": bool(catalog.intents()),
         }
     except CodeguardError as error:
-        return {"place": settings.store, "state": str(error)}
+        return {"place": settings.store, "state": str(error), "damaged": True}
     finally:
         workspace.close()
 
@@ -138,23 +148,28 @@ def _version(name: str) -> str | None:
         return None
 
 
+def _say_item(state: str, item: Mapping[str, str]) -> None:
+    """Say one line about a part, wrapped to the terminal."""
+    head = f"  {state:<11}  {item['name']:<18} "
+    width = shutil.get_terminal_size().columns
+    for line in wrap(head + item["detail"], width, subsequent_indent=" " * len(head), break_on_hyphens=False):
+        say(line)
+
+
 def _show(facts: dict[str, Any]) -> None:
     sandbox = facts["sandbox"]
     state = "tests run" if sandbox["tests_run"] else "BELOW THE REQUIRED LEVEL: nothing is tested"
     say(f"sandbox    {sandbox['level']} (required {sandbox['required']}): {state}")
     for layer in sandbox["layers"]:
-        say(
-            f"  {'engaged    ' if layer['engaged'] else 'NOT ENGAGED'}  {layer['name']:<18} {layer['detail']}"
-        )
+        _say_item("engaged" if layer["engaged"] else "NOT ENGAGED", layer)
     for line in sandbox["advice"]:
         say(f"  to reach {line}")
     for part, title in (("modules", "modules"), ("embeddings", "embedding")):
         if facts[part]:
             say(title)
         for item in facts[part]:
-            state = "available  " if item["available"] else "missing    "
-            say(f"  {state}  {item['name']:<18} {item['detail']}".rstrip())
-    store = dict(facts["store"])
+            _say_item("available" if item["available"] else "missing", item)
+    store = {key: value for key, value in facts["store"].items() if key != "damaged"}
     say(f"store      {store.pop('place')}: {store.pop('state')}")
     for key, value in store.items():
         say(f"  {key}: {value}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import json
 import os
@@ -144,6 +145,20 @@ def fail_for_import(command: str, error: ImportError) -> NoReturn:
     fail(MissingExtraError(f"`codeguard {command}` needs {error.name}, which is not installed", extra))
 
 
+_HINTS = {
+    errno.EAGAIN: "let this user start more processes (ulimit -u)",
+    errno.ENOSPC: "free some space where the index and temporary files are kept, and run the same command again",
+    errno.EDQUOT: "free some of this user's quota, and run the same command again",
+}
+
+
+def refused(error: OSError) -> CodeguardError:
+    """Return the error of the system as one of ours, with what to do where that is known."""
+    place = f" {error.filename}" if error.filename else ""
+    said = f"the system refuses{place} ({error.strerror or error})"
+    return CodeguardError(said, hint=_HINTS.get(error.errno or 0))
+
+
 def guarded(command: Callable[P, R]) -> Callable[P, R]:
     """Turn errors into one line and an exit code; no traceback reaches a user."""
 
@@ -162,13 +177,7 @@ def guarded(command: Callable[P, R]) -> Callable[P, R]:
                 _fail_inside(error)
             fail_for_import(_command_path(), error)
         except OSError as error:
-            place = f" {error.filename}" if error.filename else ""
-            hint = (
-                "let this user start more processes (ulimit -u)"
-                if isinstance(error, BlockingIOError)
-                else None
-            )
-            fail(CodeguardError(f"the system refuses{place} ({error.strerror or error})", hint=hint))
+            fail(refused(error))
         except (click.exceptions.Exit, click.ClickException, click.Abort):
             raise
         except Exception as error:

@@ -35,9 +35,15 @@ EXAMPLE = "for example: codeguard query 'reverse a string'"
 )
 @click.option("--full", is_flag=True, help="All of the code instead of its first lines.")
 @STORE
-@click.option("--mode", type=click.Choice(["rerank", "drop"]), help="What happens to the convicted.")
 @click.option(
-    "--order", type=click.Choice(["score", "penalty"]), help="Distance and penalty, or penalty alone."
+    "--mode",
+    type=click.Choice(["rerank", "drop"]),
+    help="Convicted results: last (rerank) or left out (drop).",
+)
+@click.option(
+    "--order",
+    type=click.Choice(["score", "penalty"]),
+    help="Sort by nearness and penalties, or by penalties alone.",
 )
 @click.option("--no-defense", is_flag=True, help="Rank by retrieval alone, for comparison.")
 @click.option(

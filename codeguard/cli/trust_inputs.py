@@ -153,14 +153,15 @@ def build_from(root: Path, *, scope: tuple[str, ...], **fields: Any) -> Manifest
 
 def _discovered(root: Path, scope: Sequence[str]) -> list[FoundFile]:
     from codeguard.corpus.discovery import discover
+    from codeguard.reports.styled import by_reason
     from codeguard.trust import BUNDLE_NAME, MANIFEST_NAME
 
     places = [root / part for part in scope if (root / part).exists()]
     if not places:
         return []
     result = discover(places, root=root)
-    for skipped in result.skipped:
-        warn(f"not part of the corpus: {skipped.path}: {skipped.reason}")
+    for line in by_reason((item.reason, item.path) for item in result.skipped):
+        warn(f"not part of the corpus: {line.strip()}")
     return [item for item in result.files if item.name not in (MANIFEST_NAME, BUNDLE_NAME)]
 
 

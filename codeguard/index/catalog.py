@@ -236,7 +236,10 @@ class Catalog:
 
     def damaged(self, what: str) -> StoreError:
         """Return the error about a part of the catalog that codeguard did not write."""
-        return StoreError(f"the catalog {self.path} is damaged ({what})", hint=REBUILD)
+        # What cannot be read does not say either which paths the index was made from.
+        return StoreError(
+            f"the catalog {self.path} is damaged ({what})", hint=f"{REBUILD} PATH… --trust PATH"
+        )
 
     def _authentic(self, mac: object, *parts: object) -> bool:
         return isinstance(mac, bytes) and hmac.compare_digest(mac, self._mac(*parts))

@@ -31,6 +31,7 @@ from codeguard.trust.installation import (
     installation_key,
     is_shared,
     set_aside,
+    set_aside_warning,
 )
 from codeguard.trust.kept_secrets import SECRET_BYTES
 from codeguard.trust.signed_trees import from_text
@@ -87,7 +88,7 @@ def rebuild(
         if key == passing_key():
             raise
         place = set_aside(state)
-        warnings.append(f"{error.what} ({error.got}): it is set aside as {place}")
+        warnings.append(set_aside_warning(error, place))
         claim(state, key)
     with held(state / WRITING, lambda: progress("waiting for another index of this store", 0, 1)):
         old = _remembered(state, key)

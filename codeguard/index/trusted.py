@@ -157,8 +157,9 @@ class TrustUpdate:
         )
         if lost:
             more = ", …" if len(lost) > SHOWN else ""
+            counted = "1 file" if len(lost) == 1 else f"{len(lost)} files"
             raise ConfigError(
-                f"this run would take trust from {len(lost)} files: {', '.join(lost[:SHOWN])}{more}",
+                f"this run would take trust from {counted}: {', '.join(lost[:SHOWN])}{more}",
                 hint="keep it with --trust PATH, or give it up with --untrust PATH",
             )
 

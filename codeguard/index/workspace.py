@@ -35,7 +35,14 @@ from codeguard.trust import (
     verify_unsigned,
     write_atomically,
 )
-from codeguard.trust.installation import ForeignStateError, claim, ensure_ours, key_and_note, set_aside
+from codeguard.trust.installation import (
+    ForeignStateError,
+    claim,
+    ensure_ours,
+    key_and_note,
+    set_aside,
+    set_aside_warning,
+)
 from codeguard.trust.kept_secrets import SECRET_BYTES, kept_secret
 from codeguard.trust.local import UNSIGNED_NAME
 from codeguard.trust.signed_trees import SignedTree, from_text, to_text, together, verified_trees
@@ -125,7 +132,7 @@ class Workspace:
                 if not renew or self._passing_key:
                     raise
                 place = set_aside(self.state)
-                self.warnings.append(f"{error.what} ({error.got}): it is set aside as {place}")
+                self.warnings.append(set_aside_warning(error, place))
                 ours = claim(self.state, self._key, shared)
         except OSError as error:
             raise StoreError(

@@ -115,7 +115,7 @@ def _overruled(findings: Sequence[Finding]) -> Iterator[str]:
     for item in findings:
         groups.setdefault((item.standing.value, item.note), []).append(item)
     for (standing, note), group in groups.items():
-        said = f"{standing}: {escaped(note)}"
+        said = escaped(note) if note.startswith(standing) else f"{standing}: {escaped(note)}"
         if len(group) > SHOWN:
             yield f"  {len(group)} findings  {said} (--format json lists them)"
         else:
@@ -164,7 +164,7 @@ def _summary(report: AuditReport) -> list[str]:
         "",
         f"{counted(report.files, 'file')}, {counted(report.functions, 'function')}, "
         f"{counted(report.lines, 'line')}{rate}; "
-        f"behavior of {counted(report.checked, 'function')} looked at, {report.ran} run",
+        f"behavior of {counted(report.checked, 'function')} checked, {report.ran} of them anew",
     ]
     if report.trusted:
         lines.append(

@@ -8,10 +8,11 @@ from typing import Any
 from codeguard.audit.check import CheckedFunction
 from codeguard.config import below_level
 from codeguard.escaping import escaped
-from codeguard.models import CONVICTING, Verdict
+from codeguard.models import CONVICTING, CheckReport, Verdict
 from codeguard.ranking.signals.behavior import describe, verdict_word
 
 NOT_REACHED = "not reached: "
+PYTHONS = {"restricted": "restricted Python", "native": "full Python, confined by the system"}  # by tier
 MOST_BRANCHES = 2  # unreached branches shown per function
 _UNTESTED = frozenset({Verdict.UNSUPPORTED, Verdict.NO_SIGNAL, Verdict.ERROR})
 
@@ -66,12 +67,19 @@ def check_text(checked: Sequence[CheckedFunction], required_level: str) -> str:
         lines.append(f"{word:<11} {place} {escaped(item.chunk.symbol)} {mark}".rstrip())
         facts = [
             describe(report).removeprefix(f"{word}: "),
-            f"{report.calls} calls, {report.coverage.value} coverage, tier {report.tier or 'none'}",
+            _extent(report),
             *_tried(report.effects),
             *_noted(report.notes),
         ]
         lines += [f"            {escaped(fact)}" for fact in facts]
     return "\n".join(lines)
+
+
+def _extent(report: CheckReport) -> str:
+    """Return how much was run, and in which Python."""
+    if not report.calls:
+        return "not run"
+    return f"{report.calls} calls in {PYTHONS.get(report.tier, 'Python')}"
 
 
 def _tried(effects: Sequence[str]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
@@ -10,10 +9,11 @@ from codeguard.escaping import escaped
 from codeguard.index.report import FALSE_CLAIM, IndexReport
 from codeguard.models import Verdict
 from codeguard.reports.level import level_line
-from codeguard.reports.styled import counted
+from codeguard.reports.styled import by_reason, counted, some_of
 
 SHOWN = 10
-NAMED = 3  # paths of one reason
+LISTED = " (--format json lists all)"
+NOTHING_TRUSTED = "trusted: nothing, so no code is compared with yours; name your own with --trust PATH"
 
 
 def index_json(report: IndexReport) -> dict[str, Any]:
@@ -28,10 +28,11 @@ def index_text(report: IndexReport, required_level: str) -> str:
         signature += ", unsigned manifest in the state directory"
     lines = [
         f"{level_line(report.sandbox_level, required_level)}, embedding {report.embedding}",
-        f"{counted(report.files, 'file')}, {counted(report.chunks, 'chunk')} "
-        f"({report.added} written, {report.removed} removed, {counted(report.unchanged, 'file')} unchanged) "
-        f"in {report.seconds:.1f} s",
-        f"trusted: {counted(report.trusted_files, 'file')}{signature}",
+        f"{counted(report.files, 'file')} ({report.unchanged} unchanged), {counted(report.chunks, 'chunk')} "
+        f"({report.added} written, {report.removed} removed) in {report.seconds:.1f} s",
+        f"trusted: {counted(report.trusted_files, 'file')}{signature}"
+        if report.trusted_files
+        else NOTHING_TRUSTED,
         f"specs: {report.coverage.with_examples} of {report.coverage.functions} trusted functions have examples, "
         f"{report.coverage.hand_written} hand-written specs",
         _behavior(report),
@@ -46,9 +47,8 @@ def index_text(report: IndexReport, required_level: str) -> str:
     if len(report.convicted) > SHOWN:
         lines.append(f"  … and {len(report.convicted) - SHOWN} more (--format json lists all)")
     noted = {note.partition(": ")[0] for note in report.notes}
-    if by_lines := [escaped(path) for path in report.by_lines if path not in noted]:
-        lines.append(f"chunked by lines: {counted(len(by_lines), 'file')}")
-        lines += _some(by_lines)
+    if by_lines := [path for path in report.by_lines if path not in noted]:
+        lines.append(f"chunked by lines: {counted(len(by_lines), 'file')}: {some_of(by_lines, LISTED)}")
     if report.secrets:
         kept = sum(item.withheld for item in report.secrets)
         lines.append(f"secrets: {len(report.secrets)} chunks hold one, {kept} of them withheld, all masked")
@@ -61,12 +61,12 @@ def index_text(report: IndexReport, required_level: str) -> str:
         )
     if report.notes:
         lines.append(f"notes: {len(report.notes)}")
-        lines += _by_reason(
-            (reason, path) for path, _, reason in (note.partition(": ") for note in report.notes)
+        lines += by_reason(
+            ((reason, path) for path, _, reason in (note.partition(": ") for note in report.notes)), LISTED
         )
     if report.skipped:
         lines.append(f"skipped: {len(report.skipped)}")
-        lines += _by_reason((item.reason, item.path) for item in report.skipped)
+        lines += by_reason(((item.reason, item.path) for item in report.skipped), LISTED)
     return "\n".join(lines)
 
 
@@ -86,19 +86,6 @@ def _behavior(report: IndexReport) -> str:
     if report.quarantined:
         parts.append(f"{counted(report.quarantined, 'chunk')} in quarantine")
     return ", ".join([f"behavior: {convicted} of {counted(total, 'function')} convicted", *parts])
-
-
-def _by_reason(items: Iterable[tuple[str, str]]) -> list[str]:
-    """Return one line per reason, the most frequent first: its count and the first paths."""
-    paths: dict[str, list[str]] = {}
-    for reason, path in items:
-        paths.setdefault(reason, []).append(path)
-    lines = []
-    for reason, found in sorted(paths.items(), key=lambda item: -len(item[1])):
-        named = ", ".join(escaped(path) for path in found[:NAMED])
-        more = f" … and {len(found) - NAMED} more (--format json lists all)" if len(found) > NAMED else ""
-        lines.append(f"  {len(found)} × {escaped(reason)}: {named}{more}")
-    return lines
 
 
 def _some(lines: list[str]) -> list[str]:

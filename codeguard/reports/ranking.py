@@ -10,6 +10,7 @@ from codeguard.reports.level import level_line
 from codeguard.reports.styled import Line, Styled, code, line, place
 
 FIRST_LINES = 6  # of the code of a result; --full shows all
+MOST_COLUMNS = 200  # of such a line
 NAMED = 5  # results pushed down, named in the last lines
 INDENT = "   "
 
@@ -126,6 +127,8 @@ def _code(item: Ranked, *, full: bool) -> list[Line]:
     cut = shown if full else shown[:FIRST_LINES]
     while cut and not cut[-1].strip():
         cut = cut[:-1]
+    if not full:
+        cut = [text if len(text) <= MOST_COLUMNS else f"{text[:MOST_COLUMNS]}…" for text in cut]
     lines = code("\n".join(cut), margin=f"{INDENT}│ ")
     left = len(shown) - len(cut)
     if left:
@@ -181,6 +184,9 @@ def _closing(ranking: Ranking, gone: Sequence[Ranked], *, explain: bool) -> list
     guilty = sum(item.convicted for item in gone)
     lowered = sum(item.demoted and not item.convicted for item in gone)
     words = "dropped" if ranking.mode == "drop" else "pushed out"
+    if not gone:
+        told = f"of all {len(ranking.baseline)} candidates {convicted} convicted, {demoted} demoted"
+        return [line(f"nothing {words} of the first {ranking.k}; {told}")]
     lines = [
         line(
             Styled(f"{words}: {len(gone)} of the first {ranking.k} by similarity", "strong"),

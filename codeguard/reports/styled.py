@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from codeguard.escaping import escaped
 
+NAMED = 3  # paths of one reason
 HIGHLIGHTED = 8_000  # characters of a text that are colored; the rest is shown plain
 
 
@@ -46,6 +47,21 @@ def line(*parts: Styled | str) -> Line:
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun: `1 file`, `2 files`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def some_of(paths: Sequence[str], where: str = "") -> str:
+    """Return the first paths, escaped, and how many more there are, with a remark `where` they are listed."""
+    more = f" … and {len(paths) - NAMED} more{where}" if len(paths) > NAMED else ""
+    return ", ".join(map(escaped, paths[:NAMED])) + more
+
+
+def by_reason(items: Iterable[tuple[str, str]], where: str = "") -> list[str]:
+    """Return one line per reason of `(reason, path)`, the most frequent first: its count and the first paths."""
+    paths: dict[str, list[str]] = {}
+    for reason, path in items:
+        paths.setdefault(reason, []).append(path)
+    ordered = sorted(paths.items(), key=lambda item: -len(item[1]))
+    return [f"  {len(found)} × {escaped(reason)}: {some_of(found, where)}" for reason, found in ordered]
 
 
 def place(path: str, start: int, end: int = 0) -> Styled:

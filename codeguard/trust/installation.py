@@ -174,6 +174,14 @@ def set_aside(folder: Path) -> Path:
     return folder / aside
 
 
+def set_aside_warning(error: ForeignStateError, place: Path) -> str:
+    """Return what to tell about a state that was set aside."""
+    return (
+        f"{error.what} ({error.got}), as where a folder was copied or moved: it is set aside as {place}. "
+        "What it trusted is not trusted any more: name it again with --trust PATH"
+    )
+
+
 def is_shared(folder: Path, shared: Sequence[str]) -> bool:
     """Return whether the user's configuration names a state folder as shared."""
     place = os.path.realpath(folder)

@@ -75,4 +75,5 @@ def choose_policy(
         "no signing policy for this tree",
         got=f"the label {shown(label)}" if label is not None else f"{len(policies)} policies and no label",
         expected=" or ".join(shown(name) for name in policies) or "a [signing] table in the configuration",
+        hint=None if policies else "it names the keys whose signatures count (docs/provenance.md)",
     )

@@ -109,7 +109,9 @@ def test_an_accepted_conviction_is_shown_and_no_longer_one(project: Path) -> Non
     (convicted,) = report["convicted"]
     assert report["quarantined"] == 1
     audited = codeguard("audit", "theirs", "--select", "behavior", cwd=project)
-    assert (audited.returncode, "1 function looked at, 0 run" in audited.stdout) == (1, True), audited.stdout
+    assert (audited.returncode, "1 function checked, 0 of them anew" in audited.stdout) == (1, True), (
+        audited.stdout
+    )
     codeguard("accept", convicted["sha256"], "--reason", "subtracts on purpose", "--by", "Ada", cwd=project)
     again = json.loads(codeguard(*words, "--format", "json", cwd=project).stdout)
     assert again["quarantined"] == 0

@@ -49,11 +49,11 @@ def test_the_text_is_short_where_a_function_has_many_branches() -> None:
     report = CheckReport(Verdict.PASS, "3 calls agree", level="L3", calls=3, notes=notes, effects=effects)
     lines = check_text([CheckedFunction(CHUNK, report)], "L2").splitlines()
     assert [line.strip() for line in lines[3:]] == [
-        "3 calls, partial coverage, tier none",
+        "3 calls in Python",
         "tried: clock; threads: import threading",
         "note: its own imports",
         "not reached: line 0",
         "not reached: line 1",
         "… and 3 more (--format json lists them)",
     ]
-    assert lines[2].strip() == "3 calls agree; partial coverage, no bonus"
+    assert lines[2].strip() == "3 calls agree; not every part was shown to matter: no bonus"

@@ -323,6 +323,26 @@ def test_doctor_tells_each_layer(project: Path) -> None:
     assert any(item["available"] for item in facts["embeddings"])
 
 
+def test_doctor_fails_where_the_index_cannot_be_read_and_keeps_to_the_terminal(tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text("def f(a):\n    return a\n")
+    fine = run("doctor", cwd=tmp_path, COLUMNS="80")  # without an index
+    assert fine.returncode == 0
+    layers = fine.stdout.partition("store ")[0].splitlines()
+    assert max(map(len, layers)) <= 80
+    assert not [line for line in layers if "\\x0a" in line]
+    run("index", ".", "--embedding", "lexical", cwd=tmp_path)
+    (tmp_path / ".codeguard/catalog.sqlite3").write_bytes(b"no database" * 1_000)
+    damaged = run("doctor", cwd=tmp_path, COLUMNS="80")
+    assert damaged.returncode == 2
+    assert "codeguard index --rebuild PATH… --trust PATH" in damaged.stdout
+
+
+def test_the_lines_of_completions_stay_apart_in_their_help() -> None:
+    lines = run("completion", "--help", cwd=Path()).stdout.splitlines()
+    assert '  zsh:  eval "$(codeguard completion zsh)"' in lines
+    assert not [line for line in lines if "\\b" in line]
+
+
 def test_doctor_says_which_modules_the_sandbox_has(tmp_path: Path) -> None:
     for name, text in (("plain", "VALUE = 1\n"), ("reading", "open('/etc/hosts').read()\n")):
         (tmp_path / f"{name}.py").write_text(text)

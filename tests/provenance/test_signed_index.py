@@ -124,7 +124,10 @@ def test_a_manifest_that_is_gone_is_said_in_one_line(team: Team) -> None:
 
 def test_without_a_policy_nobodys_signature_counts(team: Team) -> None:
     team.config.write_text("")
-    assert "nothing says whose signature counts" in team.index(code=2)
+    said = team.index(code=2)
+    assert "nothing says whose signature counts" in said
+    assert "codeguard trust sign" in said
+    assert "by removing the manifest" in said
 
 
 def test_a_key_in_the_tree_is_refused(team: Team) -> None:

@@ -56,7 +56,7 @@ def test_effects_are_shown_without_imports_and_of_unreached_branches_two() -> No
     )
     text = check_text([item], "L2")
     assert "tried: open:x\n" in text
-    assert "7 calls, partial coverage, tier native" in text
+    assert "7 calls in full Python, confined by the system\n" in text
     assert "note: a remark" in text
     assert [line.strip() for line in text.splitlines() if "not reached" in line] == [
         "not reached: line 0", "not reached: line 1",

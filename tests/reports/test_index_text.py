@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codeguard.index.report import Convicted, IndexReport, SpecCounts
-from codeguard.reports.index import SHOWN, _by_reason, index_json, index_text
+from codeguard.reports.index import LISTED, SHOWN, index_json, index_text
+from codeguard.reports.styled import by_reason
 
 REPORT = IndexReport(
     files=1, chunks=2, added=2, removed=0, unchanged=0, skipped=(), secrets=(), by_lines=(), notes=(),
@@ -33,7 +34,7 @@ def test_counts_and_specs_come_first_after_the_sandbox_level() -> None:
     signed = replace(REPORT, manifest_unsigned=False, signed_by=("ada",))
     assert index_text(signed, "L2").splitlines() == [
         "sandbox L3, embedding lexical",
-        "1 file, 2 chunks (2 written, 0 removed, 0 files unchanged) in 0.5 s",
+        "1 file (0 unchanged), 2 chunks (2 written, 0 removed) in 0.5 s",
         "trusted: 1 file, signed by ada",
         "specs: 1 of 2 trusted functions have examples, 0 hand-written specs",
         "behavior: 0 of 10 functions convicted, 3 demoted for a false claim, 2 passed, 5 without a verdict",
@@ -77,7 +78,14 @@ def test_what_was_left_out_is_counted_by_reason() -> None:
         *(("binary", f"{number}.png") for number in range(5)),
         ("too large", "b\x1b.py"),
     ]
-    assert _by_reason(items) == [
+    assert by_reason(items, LISTED) == [
         "  5 × binary: 0.png, 1.png, 2.png … and 2 more (--format json lists all)",
         "  2 × too large: a.py, b\\x1b.py",
     ]
+
+
+def test_where_nothing_is_trusted_it_says_what_that_means_and_what_to_do() -> None:
+    (said,) = [
+        item for item in index_text(replace(REPORT, trusted_files=0), "L2").splitlines() if "trusted:" in item
+    ]
+    assert said == "trusted: nothing, so no code is compared with yours; name your own with --trust PATH"

@@ -14,7 +14,7 @@ from report_samples import FAIL, OURS, UNKNOWN, judged, ranking
 
 from codeguard.models import NOT_YET, Evidence, text_digest
 from codeguard.ranking.reranking import at_most_per_file
-from codeguard.reports.ranking import ranking_lines, why
+from codeguard.reports.ranking import MOST_COLUMNS, ranking_lines, why
 from codeguard.reports.styled import code, line, plain
 
 POISONED = (judged("bad.py", 0.1, FAIL, UNKNOWN), judged("ours.py", 0.2), judged("other.py", 0.3, UNKNOWN))
@@ -121,6 +121,24 @@ def test_of_many_pushed_down_five_are_named(count: int, more: list[str]) -> None
         f"   bad{number}.py:1 f1: {FAIL.reason}" for number in range(5)
     ]
     assert last[5:] == [*more, "--explain shows every reason, --full all of the code"]
+
+
+def test_where_only_later_ones_are_convicted_nothing_is_said_to_be_pushed_out() -> None:
+    behind = (judged("ours.py", 0.1), judged("bad.py", 0.2, FAIL, UNKNOWN))
+    text = plain(ranking_lines(ranking(1, *behind), "L2"))
+    assert (
+        text.splitlines()[-1]
+        == "nothing pushed out of the first 1; of all 2 candidates 1 convicted, 0 demoted"
+    )
+
+
+def test_a_minified_line_is_cut_unless_all_of_the_code_is_asked_for() -> None:
+    item = judged("min.py", 0.1)
+    item = replace(item, chunk=replace(item.chunk, text="x = 1; " * 100))
+    short, full = (plain(ranking_lines(ranking(1, item), "L2", full=full)) for full in (False, True))
+    assert max(map(len, short.splitlines())) < MOST_COLUMNS + 20
+    assert "…" in short
+    assert ("x = 1; " * 100).strip() in full
 
 
 def test_nothing_pushed_down_is_said_too() -> None:

@@ -186,7 +186,7 @@ def test_a_damaged_catalog_needs_the_paths_and_the_trust_again(indexed: Desk) ->
     assert "codeguard index --rebuild" in indexed.run("query", "add", code=2)[0]
     assert "codeguard index --rebuild" in indexed.run("index", ".", code=2)[0]
     assert "name it: codeguard index --rebuild PATH" in indexed.run("index", "--rebuild", code=2)[0]
-    assert "would take trust from 1 files: ours/m.py" in indexed.run("index", "--rebuild", ".", code=2)[0]
+    assert "would take trust from 1 file: ours/m.py" in indexed.run("index", "--rebuild", ".", code=2)[0]
     assert "was not believed" in indexed.run("index", "--rebuild", ".", "--trust", "ours")[0]
     indexed.whole()
 

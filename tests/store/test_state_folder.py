@@ -347,6 +347,8 @@ def test_a_planted_state_folder_gains_nothing_and_stops_nothing(
 
     (warning,) = index()
     assert "it is set aside as .codeguard/" in warning
+    assert "copied or moved" in warning
+    assert "name it again with --trust PATH" in warning
     assert "ours/m.py" in query()
     (aside,) = (project / ".codeguard").glob(f"{ASIDE}*")
     assert contents(aside) == before

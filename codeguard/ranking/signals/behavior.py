@@ -142,7 +142,7 @@ class BehaviorSignal:
             signal=self.name,
             id="reach",
             penalty=context.weights["behavior.reach"],
-            reason=f"untested, and can {'; '.join(used[:4])}",
+            reason=f"untested, and its text can use {'; '.join(used[:4])}",
             severity=Severity.MEDIUM,
             confidence=Confidence.LOW,
             span=subject.chunk.span,
@@ -212,7 +212,7 @@ def describe(report: CheckReport) -> str:
     if report.origin:
         parts.append(f"expectation from {report.origin}")
     if report.verdict is Verdict.PASS and report.coverage is Coverage.PARTIAL:
-        parts.append("partial coverage, no bonus")
+        parts.append("not every part was shown to matter: no bonus")
     return "; ".join(parts)
 
 
