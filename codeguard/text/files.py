@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -133,12 +134,14 @@ def _content(path: Path) -> str:
             f"{path} cannot be read", got=error.strerror or str(error), expected="a regular file"
         ) from None
     except UnicodeDecodeError as error:
-        raise CorpusError(f"{path} cannot be read ({error})") from None
+        raise CorpusError(f"{path} cannot be read ({error})", hint="save it as UTF-8") from None
 
 
 def _table(content: str, path: Path, names: Fields, separator: str) -> Iterator[Record]:
     csv.field_size_limit(LARGEST_FIELD)
-    lines = content.splitlines(keepends=True)
+    lines = io.StringIO(
+        content
+    )  # splits at newlines only: str.splitlines would cut a text at U+2028 or a form feed
     # Quotation marks in a TSV are text: SMS and reviews have many unpaired ones. An unclosed one in a CSV
     # would make one document of all that follows, so it is an error there (strict).
     reader = (
@@ -154,6 +157,12 @@ def _table(content: str, path: Path, names: Fields, separator: str) -> Iterator[
                 hint="name it with --text-field",
             )
         for record in reader:
+            # DictReader collects cells beyond the heading under None.
+            if any(record.get(None) or ()):
+                raise CorpusError(
+                    f"{path}, line {reader.line_num}: more cells than columns",
+                    hint="put a text that holds the separator in quotation marks",
+                )
             yield (
                 f"{path}, line {reader.line_num}",
                 {key: value for key, value in record.items() if key and value},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -24,7 +25,7 @@ from codeguard.text.forest import Floats, Forest, train_forest
 from codeguard.text.frequency import WordMatcher, conformal_quantile
 from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, reject_all
 from codeguard.text.reading import Reader, failures
-from codeguard.trust.local import open_regular
+from codeguard.trust.local import open_regular, write_atomically
 
 Kind = Literal["forest", "xgboost"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -74,7 +75,13 @@ class TrainedFilter:
         return np.where(beyond, 1.0, likely)
 
     def save(self, path: Path) -> None:
-        """Write the filter as a numpy archive of plain arrays, without pickle."""
+        """Write the filter as a numpy archive of plain arrays, without pickle.
+
+        A write that fails or is interrupted leaves a filter that was there as it is.
+
+        Raises:
+            TextDefenseError: the file cannot be written.
+        """
         meta = {
             "schema": SCHEMA,
             "kind": self.kind,
@@ -91,8 +98,12 @@ class TrainedFilter:
             "booster": np.frombuffer(self.booster, dtype=np.uint8),
             **(self.forest.arrays() if self.forest else {}),
         }
-        with path.open("wb") as file:
-            np.savez_compressed(file, allow_pickle=False, **arrays)
+        packed = io.BytesIO()
+        np.savez_compressed(packed, allow_pickle=False, **arrays)
+        try:
+            write_atomically(path, packed.getvalue())
+        except OSError as error:
+            raise TextDefenseError(f"{path} cannot be written: {error.strerror or error}") from None
 
     @classmethod
     def load(cls, path: Path) -> TrainedFilter:

@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from text_samples import clean_base, clean_batch, flipped
 
 from codeguard.cli import main
+from codeguard.errors import CorpusError
 from codeguard.text import Document, files
 from codeguard.text.llm_reader import SUMMARY
 from experiments.text.consensus_corpus import load_topics
@@ -438,3 +439,29 @@ def test_examples_that_the_model_could_not_read_train_nothing(tmp_path: Path) ->
         result = invoke(["filter", "--train", str(examples), "--model", str(tmp_path / "m.npz"), *where])
     assert (result.exit_code, (tmp_path / "m.npz").exists()) == (2, False)
     assert "out of credit" in result.stderr
+
+
+def test_a_table_with_more_cells_than_columns_is_refused_and_not_cut(tmp_path: Path) -> None:
+    path = tmp_path / "batch.csv"
+    path.write_text("text,label\ncall me,ham\nfree, now,spam\n", encoding="utf-8")
+    with pytest.raises(CorpusError, match=r"line 3: more cells than columns"):
+        files.read_documents(path)
+    path.write_text("text,label\ncall me,ham,,\n", encoding="utf-8")  # as spreadsheets pad their rows
+    assert [item.text for item in files.read_documents(path)] == ["call me"]
+
+
+@pytest.mark.parametrize("separator", ["\u2028", "\x0c", "\x85"])
+def test_only_a_newline_ends_a_row(tmp_path: Path, separator: str) -> None:
+    path = tmp_path / "batch.tsv"
+    path.write_text(f"text\tlabel\ncall{separator}me\tham\n", encoding="utf-8")
+    found = files.read_documents(path)
+    assert [(item.text, item.label) for item in found] == [(f"call{separator}me", "ham")]
+
+
+def test_another_encoding_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "batch.csv"
+    path.write_bytes("text,label\ncafé,ham\n".encode("latin-1"))
+    result = invoke(["filter", str(path), "--query", "x", "--embedding", "lexical"])
+    assert result.exit_code == 2
+    assert "cannot be read" in result.stderr
+    assert "save it as UTF-8" in result.stderr

@@ -312,6 +312,28 @@ def test_a_saved_filter_holds_no_pickle_and_a_damaged_one_is_refused(tmp_path: P
         TrainedFilter.load(path)
 
 
+def test_a_filter_that_cannot_be_written_leaves_the_one_that_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    background = Background.train(["the river rises"])
+    rows = np.array([[0.0], [1.0]] * 20)
+    forest = train_forest(rows, rows[:, 0] > 0.5, trees=1)
+    model = TrainedFilter("forest", ("echo",), 0.5, background, forest)
+    model.save(tmp_path / "filter.npz")
+    before = (tmp_path / "filter.npz").read_bytes()
+
+    def cut(file: object, **_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(np, "savez_compressed", cut)
+    with pytest.raises(KeyboardInterrupt):
+        model.save(tmp_path / "filter.npz")
+    assert (tmp_path / "filter.npz").read_bytes() == before
+    monkeypatch.undo()
+    with pytest.raises(TextDefenseError, match="cannot be written"):
+        model.save(tmp_path / "filter.npz" / "below.npz")
+
+
 def test_too_few_examples_are_refused() -> None:
     with pytest.raises(TextDefenseError, match="too few"):
         train_filter(examples()[:8], EMBEDDING, READER)
