@@ -45,7 +45,7 @@ class TrustInputs:
             label = options["label"] or default_label(context, root)
             policy = policy_of_keys(label, options["trusted_keys"], options["threshold"] or 1)
         else:
-            policy = _chosen_policy(context, options["label"], root)
+            policy = _chosen_policy(context, options["label"], root, manifest or root / MANIFEST_NAME)
         if options["allowed_signers"] is not None:
             refuse_inside(options["allowed_signers"], root, "allowed signers file")
         return cls(
@@ -95,14 +95,15 @@ class TrustInputs:
         return last.version if last else 0
 
 
-def _chosen_policy(context: click.Context, label: str | None, root: Path) -> SigningPolicy:
-    from codeguard.trust import choose_policy, refuse_inside
+def _chosen_policy(context: click.Context, label: str | None, root: Path, manifest: Path) -> SigningPolicy:
+    from codeguard.trust import choose_policy, refuse_inside, refuse_unsigned
 
     place = _config_path(context)
     refuse_inside(place, root, "configuration")
     try:
         return choose_policy(_policies(context), root, label)
     except ConfigError as error:
+        refuse_unsigned(manifest)
         error.hint = f"write one into {place}, or give a public key and its --label"
         raise
 

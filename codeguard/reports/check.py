@@ -67,7 +67,7 @@ def check_text(checked: Sequence[CheckedFunction], required_level: str) -> str:
         lines.append(f"{word:<11} {place} {escaped(item.chunk.symbol)} {mark}".rstrip())
         facts = [
             describe(report).removeprefix(f"{word}: "),
-            _extent(report),
+            extent(report),
             *_tried(report.effects),
             *_noted(report.notes),
         ]
@@ -75,7 +75,7 @@ def check_text(checked: Sequence[CheckedFunction], required_level: str) -> str:
     return "\n".join(lines)
 
 
-def _extent(report: CheckReport) -> str:
+def extent(report: CheckReport) -> str:
     """Return how much was run, and in which Python."""
     if not report.calls:
         return "not run"

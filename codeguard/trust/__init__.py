@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from codeguard.trust.keys import KeyRing, load_signer, policy_of_keys, refuse_inside
     from codeguard.trust.local import load_unsigned, read_limited, save_unsigned, sealed, write_atomically
     from codeguard.trust.manifest import FileEntry, Manifest, SignerRule, build_manifest
-    from codeguard.trust.opening import choose_policy, open_signed
+    from codeguard.trust.opening import choose_policy, open_signed, refuse_unsigned
     from codeguard.trust.paths import unlistable
     from codeguard.trust.policy import PathRule, SignerPolicy, SigningPolicy, policies_from_toml
     from codeguard.trust.seen import VersionsSeen
@@ -67,6 +67,7 @@ __all__ = [
     "read_limited",
     "rechunked",
     "refuse_inside",
+    "refuse_unsigned",
     "save_unsigned",
     "sealed",
     "sign_payload",
@@ -84,7 +85,7 @@ _NAMES = {
     "keys": "KeyRing load_signer policy_of_keys refuse_inside",
     "local": "load_unsigned read_limited save_unsigned sealed write_atomically",
     "manifest": "FileEntry Manifest SignerRule build_manifest",
-    "opening": "choose_policy open_signed",
+    "opening": "choose_policy open_signed refuse_unsigned",
     "paths": "unlistable",
     "policy": "PathRule SignerPolicy SigningPolicy policies_from_toml",
     "seen": "VersionsSeen",

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from codeguard.errors import ConfigError
+from codeguard.errors import ConfigError, ManifestError
+from codeguard.escaping import escaped
 from codeguard.trust.escape import shown
 from codeguard.trust.keys import KeyRing, refuse_inside
 from codeguard.trust.local import read_limited
 from codeguard.trust.policy import SigningPolicy
 from codeguard.trust.seen import VersionsSeen
+from codeguard.trust.statement import manifest_from_json
 from codeguard.trust.tree import MANIFEST_NAME
 from codeguard.trust.verified import VerifiedManifest
 from codeguard.trust.verify import KeylessProof, verify_envelope, verify_keyless
@@ -52,6 +55,22 @@ def open_signed(
         return verify_keyless(proofs, policy, state=state, now=now)
     return verify_envelope(
         read_limited(place), keys, policy, state=state, now=now, keyless=proofs, renewing=renewing
+    )
+
+
+def refuse_unsigned(place: Path) -> None:
+    """Raise ManifestError if a file is a manifest without signatures, as `trust build` writes it."""
+    try:
+        manifest_from_json(read_limited(place))
+    except ManifestError:  # a signed one, or none: for others to judge
+        return
+    name = escaped(shlex.quote(str(place)))
+    raise ManifestError(
+        f"{escaped(str(place))} is not signed",
+        got="no signature",
+        expected="a signed manifest",
+        hint=f"sign it with: codeguard trust sign {name} --key KEY, and say in the configuration whose "
+        f"signature counts (docs/provenance.md); or trust the folder unsigned after: rm {name}",
     )
 
 

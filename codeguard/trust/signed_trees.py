@@ -105,16 +105,16 @@ def policies(settings: Settings) -> dict[str, SigningPolicy]:
 
 
 def _verified(tree: SignedTree, settings: Settings) -> VerifiedManifest:
-    from codeguard.trust import VersionsSeen, choose_policy, open_signed, refuse_inside
+    from codeguard.trust import VersionsSeen, choose_policy, open_signed, refuse_inside, refuse_unsigned
 
     known = policies(settings)
+    refuse_unsigned(tree.folder / MANIFEST_NAME)
     if not known:
         raise ConfigError(
             f"{tree.folder / MANIFEST_NAME}: nothing says whose signature counts",
             got="no [signing] table",
             expected=f"a signing policy in {settings.config_file}",
-            hint=f"sign it (codeguard trust sign {tree.folder / MANIFEST_NAME} --key KEY) and write the policy "
-            "(docs/provenance.md), or trust the folder unsigned by removing the manifest",
+            hint="write one (docs/provenance.md), or trust the folder unsigned by removing its manifest",
         )
     refuse_inside(settings.config_file, tree.folder, "configuration")
     policy = choose_policy(known, tree.folder)

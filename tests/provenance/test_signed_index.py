@@ -126,8 +126,27 @@ def test_without_a_policy_nobodys_signature_counts(team: Team) -> None:
     team.config.write_text("")
     said = team.index(code=2)
     assert "nothing says whose signature counts" in said
-    assert "codeguard trust sign" in said
-    assert "by removing the manifest" in said
+    assert "by removing its manifest" in said
+
+
+def test_a_manifest_that_nobody_signed_is_named_as_the_cause(team: Team) -> None:
+    team.manifest.unlink()
+    team.run("trust", "build", team.tree)
+    for policy in (team.config.read_text(), ""):
+        team.config.write_text(policy)
+        said = team.index(code=2)
+        assert f"{team.manifest} is not signed" in said
+        assert f"codeguard trust sign {team.manifest} --key KEY" in said
+    assert "is not signed" in team.run("trust", "verify", team.tree, code=2)
+
+
+def test_files_that_a_manifest_cannot_hold_are_grouped_by_their_reason(team: Team) -> None:
+    for number in range(5):
+        (team.tree / f"{number}.bin").write_bytes(b"\0\1\2")
+    said = team.run("trust", "build", team.tree)
+    (line,) = [line for line in said.splitlines() if "0.bin" in line]
+    assert "5 × " in line
+    assert line.endswith("… and 2 more")
 
 
 def test_a_key_in_the_tree_is_refused(team: Team) -> None:

@@ -8,7 +8,7 @@ from codeguard.audit.check import CheckedFunction
 from codeguard.escaping import FinishedPage
 from codeguard.models import CONVICTING, Verdict
 from codeguard.ranking.signals.behavior import describe
-from codeguard.reports.check import checked_below
+from codeguard.reports.check import checked_below, extent
 from codeguard.reports.html.page import Page, code_block, folded, page_of, place, tag, text
 from codeguard.reports.ranking import MEANING
 
@@ -57,7 +57,7 @@ def _function(item: CheckedFunction) -> str:
     head = f"<h3>{text(chunk.symbol)} {place(chunk.path, chunk.start_line, chunk.end_line)} "
     head += f"{tag(words, kind if kind != 'other' else '')}</h3>"
     body = f"<p>{text(describe(report))}</p>"
-    facts = [f"{report.calls} calls", f"{report.coverage.value} coverage", f"tier {report.tier or 'none'}"]
+    facts = [extent(report)]
     facts += [f"tried: {effect}" for effect in report.effects] + [f"note: {note}" for note in report.notes]
     listed = "".join(f"<li>{text(fact)}</li>" for fact in facts)
     body += code_block(chunk.text) if kind == "bad" else folded("code", code_block(chunk.text))
