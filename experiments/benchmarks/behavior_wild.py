@@ -82,7 +82,11 @@ SPLIT = (
     kombu==5.7.0 lark==1.3.1
     """,
     """
-    FROZEN
+    loguru==0.7.3 mako==1.4.3 markdown==3.11.3 mistune==3.4.0 natsort==8.4.0 openpyxl==3.1.5 paramiko==5.1.0
+    parso==0.8.7 passlib==1.7.4 pendulum==3.3.0 pint==0.25.3 prettytable==3.18.0 prompt_toolkit==3.0.53
+    pyflakes==4.1.0 pylint==4.1.4 pymongo==4.20.1 pyparsing==3.3.3 python_docx==1.2.0 rdflib==7.6.0 redis==8.1.0
+    rope==1.15.2 scrapy==2.19.0 sphinx==9.0.4 tenacity==9.2.1 textual==8.2.8 tornado==6.6.1 traitlets==5.16.1
+    trio==0.35.0
     """,
 )
 _ORDINARY = "is are has the of a an to by in for number numbers value values sequence"
