@@ -68,7 +68,7 @@ def check_text(checked: Sequence[CheckedFunction], required_level: str) -> str:
         facts = [
             describe(report).removeprefix(f"{word}: "),
             extent(report),
-            *_tried(report.effects),
+            *_tried(report),
             *_noted(report.notes),
         ]
         lines += [f"            {escaped(fact)}" for fact in facts]
@@ -82,10 +82,10 @@ def extent(report: CheckReport) -> str:
     return f"{report.calls} calls in {PYTHONS.get(report.tier, 'Python')}"
 
 
-def _tried(effects: Sequence[str]) -> list[str]:
+def _tried(report: CheckReport) -> list[str]:
     """Return the effects in one line, without imports, which nearly every function has."""
-    listed = [effect for effect in effects if not effect.startswith("import:")]
-    return [f"tried: {'; '.join(listed)}"] if listed else []
+    listed = [effect for effect in report.effects if not effect.startswith("import:")]
+    return [f"{'tried' if report.calls else 'its text uses'}: {'; '.join(listed)}"] if listed else []
 
 
 def _noted(notes: Sequence[str]) -> list[str]:

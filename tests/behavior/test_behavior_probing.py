@@ -11,7 +11,7 @@ from lexical_settings import lexical_settings
 
 from codeguard.api import CodeGuard
 from codeguard.behavior import BehaviorChecker, SpecLibrary
-from codeguard.behavior.verdict.probing import Answered
+from codeguard.behavior.verdict.probing import MOST_KEPT, Answered
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index.behavior_reports import TRUSTED_ANSWERS, checkable
 from codeguard.index.maintenance import compact
@@ -132,6 +132,17 @@ def test_answers_of_another_source_or_shape_are_not_used(sandbox: Sandbox) -> No
     assert checked(sandbox, library_of(TRUSTED), EDITED, trusted, torn)[0] == expected
     _, ran = checked(sandbox, library_of(TRUSTED), RIGHT, {}, {})
     assert checked(sandbox, library_of(TRUSTED), RIGHT, {}, own)[1] == ran
+
+
+def test_long_answers_are_not_kept(sandbox: Sandbox) -> None:
+    """Whoever writes functions would else fill the catalog."""
+    own: Answered = {}
+    code = EDITED.replace("return v1", "return v1 * 900")
+    checked(sandbox, library_of(TRUSTED), code, {}, own)
+    assert sum(len(text or "") for rows in own.values() for row in rows for text in row) < 4 * MOST_KEPT
+    short: Answered = {}
+    checked(sandbox, library_of(TRUSTED), EDITED, {}, short)
+    assert len(own) < len(short)
 
 
 def cache_key(sandbox: Sandbox, library: SpecLibrary) -> str | None:

@@ -18,8 +18,9 @@ from codeguard.behavior.matching.fingerprints import (
 )
 from codeguard.behavior.verdict.running import Batch, Runner, Steps
 from codeguard.models import parts_digest
-from codeguard.sandbox.model import Call, CallResult, Outcome, Status
+from codeguard.sandbox.model import Call, CallResult, JobResult, Outcome, Status
 
+MOST_KEPT = 5_000  # characters of answers to some calls; what answers with more is run again
 Answers = list[str | None]
 Fingerprint = Mapping[Kinds, Answers]
 Answered = dict[str, list[Answers]]
@@ -49,9 +50,7 @@ class Probes:
         (result,) = yield from runner.run(Batch(made))
         given = iter((*result.calls, *[CallResult(Outcome.NOT_RUN)] * (len(made) - len(result.calls))))
         rows = [[answer_of(next(given), args) for args in calls] for _ in targets]
-        late = result.status is Status.TIMEOUT and result.wall_s >= runner.budget.wall_s
-        # A busy machine or an interruption may have ended it: tried again in the next run.
-        if not late and result.status not in (Status.NO_SIGNAL, Status.UNSUPPORTED):
+        if _lasting(result, runner) and sum(len(text or "") for row in rows for text in row) <= MOST_KEPT:
             self.used[key] = rows
         return rows
 
@@ -59,6 +58,12 @@ class Probes:
         """Return the answers of the function itself."""
         (row,) = yield from self.rows(runner, [runner.runnable.target], calls)
         return row
+
+
+def _lasting(result: JobResult, runner: Runner) -> bool:
+    """Return whether a run would end the same way again; a busy machine or an interruption may have ended it."""
+    late = result.status is Status.TIMEOUT and result.wall_s >= runner.budget.wall_s
+    return not late and result.status not in (Status.NO_SIGNAL, Status.UNSUPPORTED)
 
 
 def fingerprint(
