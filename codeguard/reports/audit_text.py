@@ -160,11 +160,11 @@ def _columns(text: str) -> int:
 
 def _summary(report: AuditReport) -> list[str]:
     rate = f" in {report.seconds:.1f} s"
+    checked = f"; behavior of {counted(report.checked, 'function')} checked, {report.ran} of them anew"
     lines = [
         "",
         f"{counted(report.files, 'file')}, {counted(report.functions, 'function')}, "
-        f"{counted(report.lines, 'line')}{rate}; "
-        f"behavior of {counted(report.checked, 'function')} checked, {report.ran} of them anew",
+        f"{counted(report.lines, 'line')}{rate}{checked if report.checked else ''}",
     ]
     if report.trusted:
         lines.append(

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -335,6 +336,26 @@ def test_doctor_fails_where_the_index_cannot_be_read_and_keeps_to_the_terminal(t
     damaged = run("doctor", cwd=tmp_path, COLUMNS="80")
     assert damaged.returncode == 2
     assert "codeguard index --rebuild PATH… --trust PATH" in damaged.stdout
+
+
+def test_an_audit_says_of_behavior_only_what_it_checked_and_names_functions_as_they_are(
+    tmp_path: Path,
+) -> None:
+    code = """
+    import getpass, socket
+
+    class Host:
+        def find(self, name):
+            return socket.gethostbyname(name)
+
+        def go(self):
+            return self.find(f"{socket.gethostname()}.{getpass.getuser()}")
+    """
+    (tmp_path / "m.py").write_text(textwrap.dedent(code))
+    plain = run("audit", "m.py", "--no-behavior", cwd=tmp_path).stdout
+    assert "behavior of" not in plain
+    assert "\n    Host.find looks up a name made of what this machine is called" in plain
+    assert "behavior of 2 functions checked, 2 of them anew" in run("audit", "m.py", cwd=tmp_path).stdout
 
 
 def test_the_lines_of_completions_stay_apart_in_their_help() -> None:

@@ -295,7 +295,7 @@ def _judged(arrival: Arrival | TreeArrival) -> tuple[str, str, Severity | None]:
             continue
         labels = labels_of_kind(arrival.labels, meaning.label)
         if len(labels) >= meaning.least if meaning.least else meaning.label in arrival.labels:
-            reason = f"{arrival.name} {meaning.reason.format(' and '.join(labels[:3]))}"
+            reason = f"{arrival.name.removeprefix(':')} {meaning.reason.format(' and '.join(labels[:3]))}"
             return meaning.rule, reason, meaning.severity
     return "", "", None
 
