@@ -55,7 +55,7 @@ class ProbeAnswers:
 
     def keep(self, rows: Mapping[str, Answered]) -> None:
         """Keep answers under the keys of functions, or `TRUSTED_ANSWERS`."""
-        if self._catalog is not None:
+        if rows and self._catalog is not None:
             self._catalog.put_analyses({key: {"answers": answered} for key, answered in rows.items()})
 
     @staticmethod

@@ -15,9 +15,7 @@ from codeguard.reports.level import level_line
 from codeguard.reports.styled import counted
 
 WIDTH = 120  # columns of a source line; longer ones are cut to the part around the finding
-SHOWN = (
-    10  # skipped files, findings overruled for one reason; with more findings less sure ones are summed up
-)
+SHOWN = 10  # skipped files, findings overruled for one reason; of more findings the less sure are summed up
 FIRST = 3  # places of a rule that is less sure
 
 

@@ -141,7 +141,7 @@ def _table(content: str, path: Path, names: Fields, separator: str) -> Iterator[
     csv.field_size_limit(LARGEST_FIELD)
     lines = io.StringIO(
         content
-    )  # splits at newlines only: str.splitlines would cut a text at U+2028 or a form feed
+    )  # newlines alone end a line; for str.splitlines U+2028 and form feeds do, too
     # Quotation marks in a TSV are text: SMS and reviews have many unpaired ones. An unclosed one in a CSV
     # would make one document of all that follows, so it is an error there (strict).
     reader = (

@@ -108,8 +108,8 @@ def _verified(tree: SignedTree, settings: Settings) -> VerifiedManifest:
     from codeguard.trust import VersionsSeen, choose_policy, open_signed, refuse_inside, refuse_unsigned
 
     known = policies(settings)
-    refuse_unsigned(tree.folder / MANIFEST_NAME)
     if not known:
+        refuse_unsigned(tree.folder / MANIFEST_NAME)
         raise ConfigError(
             f"{tree.folder / MANIFEST_NAME}: nothing says whose signature counts",
             got="no [signing] table",
@@ -120,13 +120,17 @@ def _verified(tree: SignedTree, settings: Settings) -> VerifiedManifest:
     policy = choose_policy(known, tree.folder)
     bundle = tree.folder / BUNDLE_NAME
     keyless = any(signer.issuer for signer in policy.signers) and bundle.exists()
-    verified = open_signed(
-        tree.folder,
-        policy,
-        state=VersionsSeen(Path(platformdirs.user_state_dir("codeguard"))),
-        now=datetime.now(UTC),
-        bundles=[bundle] if keyless else [],
-    )
+    try:
+        verified = open_signed(
+            tree.folder,
+            policy,
+            state=VersionsSeen(Path(platformdirs.user_state_dir("codeguard"))),
+            now=datetime.now(UTC),
+            bundles=[bundle] if keyless else [],
+        )
+    except ManifestError:
+        refuse_unsigned(tree.folder / MANIFEST_NAME)
+        raise
     inside = [
         part if tree.prefix == "." else part.removeprefix(tree.prefix).lstrip("/") for part in tree.parts
     ]

@@ -19,39 +19,11 @@ from codeguard.index.workspace import Workspace
 from codeguard.models import CheckReport
 from codeguard.sandbox import Level, Sandbox
 from codeguard.sandbox.model import Job, JobResult
+from tests.behavior.test_behavior_repaired import ROLLING, TRUSTED
 
 SEED = b"test"
-TRUSTED = '''
-def rolling_max(numbers):
-    """Return the largest number so far at each place.
-
-    >>> rolling_max([1, 2, 3, 2, 3, 4, 2])
-    [1, 2, 3, 3, 3, 4, 4]
-    >>> rolling_max([4, 1])
-    [4, 4]
-    """
-    return [max(numbers[:place + 1]) for place in range(len(numbers))]
-
-def digit_sum(number):
-    """Add the digits of a number.
-
-    >>> digit_sum(123)
-    6
-    >>> digit_sum(40)
-    4
-    """
-    return sum(int(digit) for digit in str(number))
-'''
-RIGHT = """
-def handle_a1(v0):
-    v1, v2 = [], None
-    for v3 in v0:
-        if v2 is None or v3 > v2:
-            v2 = v3
-        v1.append(v2)
-    return v1
-"""
-EDITED = RIGHT.replace("v3 > v2", "v3 < v2")  # one edit away from rolling_max
+RIGHT = ROLLING.format(compared=">")
+EDITED = ROLLING.format(compared="<")  # one edit away from rolling_max
 HELPER = '''
 STEP = 1
 
