@@ -254,11 +254,11 @@ def filter_command(
         if not (given and query) and not (clean_file and model_file and not given):
             raise click.UsageError("give DOCUMENTS or --collection and --query, or --train and --model")
         notes: tuple[str, ...] = ()
-        pairs = read_pairs(clean_file, fields) if clean_file is not None else []
+        pairs = read_pairs(clean_file, fields) if clean_file is not None else None
         defense: TextDefense
         if model_file is not None:
             trained = TrainedFilter.load(model_file)
-            if pairs:
+            if pairs is not None:
                 fitted = recalibrate(trained, pairs, opened, reader, matcher=matcher, keep=keep_clean)
                 trained, notes = fitted.model, fitted.notes
             if not given:
@@ -269,7 +269,7 @@ def filter_command(
             defense = MLFilterRAG(trained, opened, reader, matcher, top, keep)
         else:
             config = FilterConfig(top, keep, threshold, reading)  # type: ignore[arg-type]
-            if pairs:
+            if pairs is not None:
                 learned = calibrate(pairs, reader, matcher, reading=config.reading, keep=keep_clean)
                 config, notes = replace(config, threshold=learned.threshold), learned.notes
             defense = FilterRAG(reader, matcher, config)

@@ -27,6 +27,9 @@ DensityReading = Literal["count", "share", "distinct"]
 READINGS: tuple[DensityReading, ...] = get_args(DensityReading)
 SIMILAR = 0.6  # minimum cosine of two matching words, from the paper
 MAX_WORDS = 1_000_000
+MORE_PASSAGES = (
+    "give more passages or promise a smaller share; a passage of one sentence counts only with its question"
+)
 LEAST = 1e-4  # replaces a density of 0 before taking the logarithm
 
 
@@ -111,8 +114,9 @@ class LengthThreshold:
 def fit_threshold(densities: Sequence[float], lengths: Sequence[int], keep: float = 0.95) -> LengthThreshold:
     """Fit the threshold that keeps the share `keep` of clean texts, given their densities and word counts.
 
-    The level is the conformal quantile of the residuals (Vovk et al., 2005): another clean text of
-    the same kind passes with at least that probability, for any number of texts.
+    The level is the conformal quantile of the residuals (Vovk et al., 2005), each taken from the
+    slope that is fitted without its text (jackknife+, Barber et al., 2021): another clean text of
+    the same kind passes with about that probability, for any number of texts.
 
     Raises:
         TextDefenseError: there are fewer than 20 texts, or too few for the share `keep`.
@@ -122,13 +126,23 @@ def fit_threshold(densities: Sequence[float], lengths: Sequence[int], keep: floa
     least = max(20, math.ceil(keep / (1 - keep)))
     if len(densities) < least:
         raise TextDefenseError(
-            "too few clean texts to calibrate on", got=len(densities), expected=f"{least} or more"
+            "too few clean texts to calibrate on",
+            got=len(densities),
+            expected=f"{least} or more",
+            hint=MORE_PASSAGES,
         )
     y = np.log(np.maximum(np.asarray(densities, dtype=np.float64), LEAST))
     x = np.log(np.maximum(np.asarray(lengths, dtype=np.float64), 1.0))
-    spread = float(np.var(x))
-    slope = float(np.mean((x - x.mean()) * (y - y.mean())) / spread) if spread > 1e-9 else 0.0
-    level = conformal_quantile(y - slope * x, keep)
+    middle = float(x.mean())
+    x -= middle
+    products, squares = x * y, x * x
+    slope = float(products.sum() / squares.sum()) if squares.sum() > 1e-9 else 0.0
+    # Without a text of the distance x from the middle, the others' sums lose its part and move their own middle.
+    rest = len(x) - 1
+    spread = squares.sum() - squares - squares / rest
+    joint = products.sum() - products + x * (y.sum() - y) / rest
+    slopes = np.divide(joint, spread, out=np.zeros_like(x), where=spread > 1e-9)
+    level = conformal_quantile(y - slopes * x, keep) - slope * middle
     return LengthThreshold(level, slope, len(densities), keep, min(lengths), max(lengths))
 
 

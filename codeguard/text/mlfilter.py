@@ -22,7 +22,7 @@ from codeguard.index.embedding import Embedding
 from codeguard.text.features import FEATURES, Background, FeatureExtractor
 from codeguard.text.filterrag import CleanPair, finish, imitations
 from codeguard.text.forest import Floats, Forest, train_forest
-from codeguard.text.frequency import WordMatcher, conformal_quantile
+from codeguard.text.frequency import MORE_PASSAGES, WordMatcher, conformal_quantile
 from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, reject_all
 from codeguard.text.reading import Reader, failures
 from codeguard.trust.local import open_regular, write_atomically
@@ -205,7 +205,9 @@ def recalibrate(
     least = max(FEWEST_CLEAN, math.ceil(keep / (1 - keep)))
     examples = [Example(pair.query, pair.text, False) for pair in dict.fromkeys(pairs)]
     if len(examples) < least:
-        raise TextDefenseError("too few clean passages", got=len(examples), expected=f"{least} or more")
+        raise TextDefenseError(
+            "too few clean passages", got=len(examples), expected=f"{least} or more", hint=MORE_PASSAGES
+        )
     extractor = FeatureExtractor(embedding, reader, matcher or WordMatcher(), model.background)
     rows = _complete_rows(example_rows(extractor, examples))
     limits = {name: float(rows[:, FEATURES.index(name)].max()) for name in LIMITED}

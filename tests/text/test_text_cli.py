@@ -350,6 +350,12 @@ def test_an_uncalibrated_threshold_says_so_and_a_calibrated_one_what_it_promises
     assert "at least 95% of further ones like them pass" in result.stdout
     few = invoke([*arguments, "--calibrate", clean, "--keep-clean", "0.999"])
     assert (few.exit_code, "too few clean texts" in few.stderr) == (2, True)
+    single = tmp_path / "single.jsonl"
+    single.write_text('{"text": "One sentence alone has no question."}\n' * 30, "utf-8")
+    none = invoke([*arguments, "--calibrate", str(single)])
+    assert none.exit_code == 2
+    assert "got 0" in none.stderr
+    assert "a passage of one sentence counts only with its question" in none.stderr
 
 
 COMMANDS = {
