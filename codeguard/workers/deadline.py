@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
 from types import FrameType, TracebackType
@@ -46,6 +47,8 @@ class Deadline:
         )
         self._armed = True
         self._before = [signal.signal(number, self._ring) for number, _, _, _ in self._timers]
+        self._unraisable = sys.unraisablehook
+        sys.unraisablehook = self._drop
         for _, timer, limit, _ in self._timers:
             signal.setitimer(timer, limit, AGAIN_S)
 
@@ -59,6 +62,12 @@ class Deadline:
             signal.setitimer(timer, 0)
         for (number, _, _, _), handler in zip(self._timers, self._before, strict=True):
             signal.signal(number, handler)
+        sys.unraisablehook = self._unraisable
+
+    def _drop(self, what: sys.UnraisableHookArgs) -> None:
+        # A finalizer or a weak reference's callback was interrupted, which cannot raise: it rings again soon.
+        if not isinstance(what.exc_value, DeadlineError):
+            self._unraisable(what)
 
     def _ring(self, number: int, frame: FrameType | None) -> None:
         # An interrupted import would leave half-initialized modules for everything read later: interrupt
