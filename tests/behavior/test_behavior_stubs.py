@@ -48,6 +48,8 @@ TOLD = '"""Return the distance of two places."""'
 HONEST = [
     f"def distance_of(a, b):\n    {TOLD}\n    return a - b\n",  # reads them
     'def distance_of(a, b):\n    """A hook that does nothing by default."""\n    pass\n',  # and says so
+    'def distance_of(a, b):\n    """Of two points; leaves both of them unchanged."""\n    return None\n',
+    'def distance_between(a, b):\n    """Use Point.distance(a, b) instead."""\n    raise NameError("use Point")\n',
     'def stop(code, text):\n    """Abort with an error of HTTP."""\n    raise HTTPError(code, text)\n',
     "def distance_of(a, b):\n    pass\n",  # promises nothing
     f"def distance_of():\n    {TOLD}\n    return 3\n",  # is given nothing

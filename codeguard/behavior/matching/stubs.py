@@ -14,8 +14,8 @@ LEAST_EMPTY = 3  # methods of a class that do nothing
 # Descriptions of honest functions that are there to be overridden, to do nothing or to fail.
 _MEANT = re.compile(
     r"\b(?:nothing|no-?op\w*|no operation|stub\w*|dummy|placeholder|ignore[sd]?|overrid\w+|subclass\w*|abstract"
-    r"|not (?:yet )?implemented|interface|protocol|hook|always|constant|deprecated|removed|rais\w+|abort\w*"
-    r"|exceptions?|errors?|fails?|exits?)\b",
+    r"|not (?:yet )?implemented|interface|protocol|hook|always|constant|deprecated|removed|rais\w+|abort\w*|no longer"
+    r"|exceptions?|errors?|fails?|exits?|leaves\b[^.]{1,60}\bunchanged|use\b[^\n]{1,80}\binstead)\b",
     re.IGNORECASE,
 )
 _RAISES = re.compile(r"\s*rais(?:e|es|ing)\b", re.IGNORECASE)  # at the beginning of a description
