@@ -1,14 +1,15 @@
 """Verdicts on code that nobody prepared: honest libraries, their mutants, copies of trusted code, small tasks.
 
-    python -m experiments.benchmarks.behavior_wild SCRATCH [--tables wild split mutants copies tasks] [--half 0]
-        [--data DATA]
+    python -m experiments.benchmarks.behavior_wild SCRATCH [--tables wild split alternatives mutants copies tasks]
+        [--half 0] [--data DATA]
 
-Packages are downloaded from the registry at pinned versions into SCRATCH. Every table but the first two needs
-`codeguard[mutation]`. Functions are halved by a digest of their qualified names, in `split` by package: half 0 is to
-develop on, half 1 to measure on. Five tables:
+Packages are downloaded from the registry at pinned versions into SCRATCH. Every table but the first three needs
+`codeguard[mutation]`. Functions are halved by a digest of their qualified names, in `split` and `alternatives` by
+package: half 0 is to develop on, half 1 to measure on. Six tables:
 
 - wild: one library is trusted, others by other authors (or another release) are indexed; all are honest.
 - split: of each package every second file is trusted and the others are judged; all are honest.
+- alternatives: one library of a purpose is trusted, others of the same purpose are judged; all are honest.
 - mutants: honest functions that have a counterpart of their name in the trusted library, one operator changed,
   shown to differ from their original on some input.
 - copies: an attacker's copies of trusted functions, with one operator changed and without.
@@ -88,6 +89,32 @@ SPLIT = (
     rope==1.15.2 scrapy==2.19.0 sphinx==9.0.4 tenacity==9.2.1 textual==8.2.8 tornado==6.6.1 traitlets==5.16.1
     trio==0.35.0
     """,
+)
+# Libraries of one purpose: what is trusted, and by whom else the others are. The first half was looked at.
+ALTERNATIVES: tuple[Mapping[str, str], ...] = (
+    {
+        "markdown==3.11.3": "markdown2==2.5.5 mistune==3.4.0",
+        "tabulate==0.10.0": "prettytable==3.18.0 texttable==1.7.2 beautifultable==1.1.0",
+        "textdistance==4.6.3": "strsimpy==0.2.1 nltk==3.10.4",
+        "toml==0.10.2": "tomli==2.5.0 tomlkit==0.15.2 pytoml==0.1.21 qtoml==0.3.1",
+        "inflection==0.5.1": "inflect==7.6.0 Inflector==3.1.1 textblob==0.20.1",
+        "tenacity==9.2.1": "retry==0.9.2 retrying==1.4.2 backoff==2.2.1 retry2==0.9.5 stamina==26.1.0",
+        "python-dateutil==4.0.0": "arrow==1.4.0 aniso8601==10.0.1 isodate==0.7.2 iso8601==2.1.0 dateparser==1.5.0",
+    },
+    {
+        "python-slugify==9.2.0": "unicode-slugify==0.1.5 Unidecode==1.4.0 text-unidecode==1.3",
+        "sortedcontainers==2.4.0": "sortedcollections==2.1.0 bintrees==2.0.4 intervaltree==3.2.1",
+        "humanize==4.17.0": "humanfriendly==10.0 bitmath==2.1.1",
+        "werkzeug==3.1.9": "webob==1.8.11 bottle==0.13.4 yarl==1.25.1 requests-toolbelt==1.0.0",
+        "python-jose==3.5.0": "pyjwt==2.15.1 jwcrypto==1.6.1 authlib==1.9.10 itsdangerous==2.2.0",
+        "pyyaml==6.0.4": "ruamel.yaml==0.19.1 oyaml==1.0 strictyaml==1.7.3",
+        "webcolors==25.10.0": "colour==0.1.5 colorzero==2.0",
+        "roman==5.2": "roman-numerals==4.1.0 num2words==0.5.14",
+        "base58==2.1.1": "pybase62==1.0.0 hashids==1.3.1 sqids==0.5.2 shortuuid==1.0.13",
+        "crccheck==1.3.1": "pymmh3==0.0.5 fnvhash==0.2.1",
+        "docopt-ng==0.9.0": "schema==0.7.8",
+        "cachetools==8.0.2": "cacheout==0.17.0 aiocache==0.12.3",
+    },
 )
 _ORDINARY = "is are has the of a an to by in for number numbers value values sequence"
 NAME_WORDS = FILLER_WORDS | frozenset(_ORDINARY.split())
@@ -242,6 +269,20 @@ def split(scratch: Path, sandbox: Sandbox, half: int | None, sets: Sequence[str]
         files = files_of(scratch, [requirement])
         subjects = [("split", _place(chunk), chunk, file) for file in files[::2] for chunk in functions(file)]
         found += Bench(files[1::2], sandbox).judge(subjects)
+    return found
+
+
+def alternatives(scratch: Path, sandbox: Sandbox, half: int | None, sets: Sequence[str]) -> list[Judged]:
+    """Judge libraries against another one of their purpose."""
+    found: list[Judged] = []
+    for pairs in ALTERNATIVES if half is None else ALTERNATIVES[half : half + 1]:
+        for ours, theirs in pairs.items():
+            subjects = [
+                ("alternatives", _place(chunk), chunk, file)
+                for file in files_of(scratch, theirs.split())
+                for chunk in functions(file)
+            ]
+            found += Bench(files_of(scratch, [ours]), sandbox).judge(subjects)
     return found
 
 
@@ -481,7 +522,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print its tables."""
     parser = argparse.ArgumentParser(description="verdicts on code that nobody prepared")
     parser.add_argument("scratch", type=Path, help="folder for what is downloaded")
-    names = ("wild", "split", "mutants", "copies", "tasks")
+    names = ("wild", "split", "alternatives", "mutants", "copies", "tasks")
     parser.add_argument("--tables", nargs="+", choices=names, default=list(names))
     parser.add_argument("--sets", nargs="+", choices=tuple(SETS), default=list(SETS))
     parser.add_argument("--half", type=int, choices=(0, 1), help="0: to develop on, 1: to measure on")
@@ -499,7 +540,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if name == "tasks":
                 judged = tasks(options.data, sandbox, options.half) if options.data else []
             else:
-                make = {"wild": wild, "split": split, "mutants": mutated, "copies": copied}[name]
+                make = {
+                    "wild": wild,
+                    "split": split,
+                    "alternatives": alternatives,
+                    "mutants": mutated,
+                    "copies": copied,
+                }[name]
                 judged = make(options.scratch, sandbox, options.half, options.sets)
             seconds = time.perf_counter() - begun
             figures[name] = {"seconds": round(seconds, 1), "groups": table(judged)}
