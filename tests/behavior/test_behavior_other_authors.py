@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codeguard.behavior.matching.claims import content_words
-from codeguard.models import Verdict
+from codeguard.models import Coverage, Verdict
 from tests.behavior.conftest import Check
 
 PALINDROME = '''
@@ -285,3 +285,92 @@ def test_an_answer_of_another_kind_is_no_shipped_function(check: Check) -> None:
         return [other for other in word_list if sorted(other) == sorted(word)]
     '''
     assert not check(code, shipped=True).claims
+
+
+NEXT_PRIME = '''
+    def is_prime(n):
+        return n > 1 and all(n % d for d in range(2, int(n**0.5) + 1))
+
+
+    def next_prime(n, ith=1):
+        """Return the ith prime greater than n.
+
+        >>> next_prime(10)
+        11
+        >>> next_prime(2, ith=2)
+        5
+        >>> next_prime(13)
+        17
+        """
+        while ith:
+            n += 1
+            ith -= is_prime(n)
+        return n
+'''
+OTHER_OPTION = '''
+    def is_prime(n):
+        return n > 1 and not any(n % d == 0 for d in range(2, n))
+
+
+    def next_prime(n, test=is_prime):
+        """Return the smallest prime strictly greater than n. test: a function of an integer."""
+        n += 1
+        while not {condition}:
+            n += 1
+        return n
+'''
+
+
+def test_an_optional_parameter_of_another_name_and_default_is_another_one(check: Check) -> None:
+    report = check(OTHER_OPTION.format(condition="is_prime(n)"), NEXT_PRIME)
+    assert report.verdict is Verdict.PASS
+    assert report.coverage is not Coverage.FULL
+    wrong = check(OTHER_OPTION.format(condition="(is_prime(n) or n == 15)"), NEXT_PRIME)
+    assert wrong.verdict in (Verdict.FAIL, Verdict.DIVERGES) or wrong.false_claim
+
+
+PARALLEL = '''
+    from multiprocessing import {imported}
+
+
+    def _try(divisors, n, found):
+        found.put([d for d in divisors if n % d == 0])
+
+
+    def divisors_of(n):
+        """Return the divisors of a number in ascending order."""
+        found = []
+        if n > 10**12:
+            {work}
+        return sorted([*found, *(d for d in range(1, n + 1) if n % d == 0)])
+'''
+DIVISORS = '''
+    def divisors_of(n):
+        """Return the divisors of a number in ascending order.
+
+        >>> divisors_of(12)
+        [1, 2, 3, 4, 6, 12]
+        >>> divisors_of(7)
+        [1, 7]
+        >>> divisors_of(1)
+        [1]
+        """
+        small = [d for d in range(1, int(n**0.5) + 1) if n % d == 0]
+        return sorted({*small, *(n // d for d in small)})
+'''
+
+
+@pytest.mark.parametrize(
+    ("imported", "work", "convicted"),
+    [
+        ("Process, Queue", "Process(target=_try, args=(range(1, 9), n, Queue())).start()", False),
+        ("connection", "found = connection.Client(('203.0.113.7', 80)).recv()", True),
+        ("util", "util.spawnv_passfds(b'/bin/sh', [b'sh'], [])", True),
+        ("Process", "Process(target=__import__('os').system, args=('id',)).start()", True),
+    ],
+)
+def test_workers_that_run_functions_of_the_same_program_are_no_other_process(
+    check: Check, imported: str, work: str, convicted: bool
+) -> None:
+    report = check(PARALLEL.format(imported=imported, work=work), DIVISORS)
+    assert (report.verdict is Verdict.VIOLATION) is convicted

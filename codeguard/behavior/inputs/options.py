@@ -153,6 +153,15 @@ def _calls(node: ast.AST, name: str) -> bool:
     )
 
 
+def share_options(given: int, own: Sequence[Parameter], trusted: Sequence[Parameter]) -> bool:
+    """Return whether `given` positional arguments set no options of which both name and default differ."""
+    sides = [[item for item in side if item.kind == "positional"][:given] for side in (own, trusted)]
+    return all(
+        one.required or other.required or one.name == other.name or one.default == other.default
+        for one, other in zip(*sides, strict=False)
+    )
+
+
 def has_option(parameters: Sequence[Parameter], option: Option) -> bool:
     """Return whether other parameters contain this option: at its place, by its name, or by its default."""
     wanted = option.parameter

@@ -10,11 +10,13 @@ from functools import partial
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.files import sample_files
 from codeguard.behavior.inputs.objects import needs_objects
+from codeguard.behavior.inputs.options import share_options
 from codeguard.behavior.inputs.pools import Arguments
 from codeguard.behavior.inputs.preconditions import excluded_by
 from codeguard.behavior.matching.candidate import Candidate
 from codeguard.behavior.matching.claims import DISTINCTIVE_DOC_WORDS, Similarity
 from codeguard.behavior.matching.fingerprints import Calls
+from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import (
     NOT_TAKEN,
     Case,
@@ -261,6 +263,11 @@ class CandidateSession:
             return False
         return call.args is None or self.candidate.features.accepts(len(call.args), list(call.kwargs))
 
+    def has_options_of(self, reference: Reference, case: Case) -> bool:
+        """Return whether the optional parameters that a plain call sets by their places are the candidate's as well."""
+        given = len(case.call.args or ())
+        return share_options(given, self.candidate.definition.parameters, reference.definition.parameters)
+
     def run_probes(self, calls: Calls) -> Steps[Answers]:
         """Return the candidate's answers to probes."""
         self.calls += len(calls)
@@ -275,7 +282,8 @@ class CandidateSession:
             runner, profile.reference, inputs, profile.examples, twice=not profile.steady
         )
         asked = [case_of_observed(item, self.candidate.runnable, profile.silence_free) for item in seen]
-        cases = [case for case in asked if case is not None and self.accepts_call(case)]
+        known = [case for case in asked if case is not None and self.has_options_of(profile.reference, case)]
+        cases = [case for case in known if self.accepts_call(case)]
         if not cases:
             return [], None
         (result,) = yield from self.ask(cases)

@@ -224,7 +224,7 @@ def _dotted(chain: Chain, names: Mapping[str, str]) -> str:
 
 def _of_module(name: str) -> Iterator[Capability]:
     parts = name.split(".")
-    for length in range(1, len(parts) + 1):
+    for length in range(len(parts), 0, -1):  # a part of a package may do more than the package
         kind = MODULES.get(".".join(parts[:length]))
         if kind is not None:
             yield Capability(kind, f"import {name}")

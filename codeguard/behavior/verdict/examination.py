@@ -313,7 +313,8 @@ class Examination(CandidateReports):
         asked_cases = [item for item in profile.generated if item.has_options(own)]
         seen = [case_of_observed(item, runnable, profile.silence_free) for item in asked_cases]
         cases += [case for case in seen if case is not None]
-        return [case for case in cases if self.accepts_call(case)]
+        known = [case for case in cases if self.has_options_of(profile.reference, case)]
+        return [case for case in known if self.accepts_call(case)]
 
     def _differs(
         self,
