@@ -10,6 +10,8 @@ weaknesses in the styles that people write, and was written before rules were ch
 `ways` writes the same weaknesses in several ways, half of them looked at. `libraries` asks for what libraries
 that many projects use can be told to do; written before the rules were changed for it, every second pair held out.
 `kinds` goes through weaknesses of the CWE catalogue and of other tools' lists that none of the others has, likewise.
+`frameworks` writes weaknesses for frameworks other than Flask and for their neighbors, put aside likewise, by the
+digest of the title.
 """
 
 from __future__ import annotations
@@ -90,6 +92,8 @@ def main() -> None:
             "libraries_held_out",
             "kinds",
             "kinds_held_out",
+            "frameworks",
+            "frameworks_held_out",
         ),
     )
     parser.add_argument(
