@@ -11,7 +11,7 @@ weaknesses in the styles that people write, and was written before rules were ch
 that many projects use can be told to do; written before the rules were changed for it, every second pair held out.
 `kinds` goes through weaknesses of the CWE catalogue and of other tools' lists that none of the others has, likewise.
 `frameworks` writes weaknesses for frameworks other than Flask and for their neighbors, put aside likewise, by the
-digest of the title.
+digest of the title; `indirect` writes them a helper, an alias or an attribute away from where they come from.
 """
 
 from __future__ import annotations
@@ -94,6 +94,8 @@ def main() -> None:
             "kinds_held_out",
             "frameworks",
             "frameworks_held_out",
+            "indirect",
+            "indirect_held_out",
         ),
     )
     parser.add_argument(
