@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.sessions import settings
 from codeguard.analysis.rules.insecure.words import PASSWORD, last_name, mentions
 
@@ -23,11 +23,11 @@ def _short(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if not (isinstance(left, ast.Call) and left.args and view.names.called(left) == "len"):
         return
     limit = view.names.constant(right)
-    if (
-        not mentions(last_name(left.args[0]), PASSWORD)
-        or not isinstance(limit, int)
-        or isinstance(limit, bool)
-    ):
+    function = view.function_of(node)
+    checked = last_name(left.args[0])
+    if isinstance(function, FUNCTIONS) and any(item.arg == checked for item in function.args.args):
+        checked += f" {function.name}"  # def validate_password(value)
+    if not mentions(checked, PASSWORD) or not isinstance(limit, int) or isinstance(limit, bool):
         return
     least = limit + 1 if isinstance(node.ops[0], ast.Gt | ast.LtE) else limit
     if isinstance(node.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE) and 1 < least < _SHORTEST:

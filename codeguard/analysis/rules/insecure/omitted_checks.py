@@ -251,10 +251,16 @@ _PROVES = lazy(
 )
 
 
+_IDENTIFIES = lazy(
+    r"(?:^|_)(?:current|get|load|find|authenticated|logged_in)_?(?:the_)?(?:user|account|member)(?:_|$)"
+)
+
+
 def _named_by_header(view: View, node: ast.AST) -> Iterator[NodeMatch]:
     """Find users identified by a header: `account(x_user)` with `x_user: str = Header()`."""
     assert isinstance(node, FUNCTIONS)
-    if not view.has("header") or not is_handler(view, node):
+    identifies = _IDENTIFIES.search(node.name) and any("request" in item.arg for item in node.args.args)
+    if not view.has("header") or not (identifies or is_handler(view, node)):
         return
     said = body_words(node) + " " + words([*node.decorator_list, *node.args.defaults])
     listed = [*node.args.posonlyargs, *node.args.args]

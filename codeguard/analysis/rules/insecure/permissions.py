@@ -141,6 +141,8 @@ def _order(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             Severity.LOW,
             Confidence.LOW,
         )
+    elif not any(called in ("os.setgroups", "os.initgroups") for called in before):
+        yield NodeMatch(node, "root's other groups stay: setgroups or initgroups comes first", Severity.LOW)
 
 
 def _late(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
