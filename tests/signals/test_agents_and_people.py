@@ -42,3 +42,16 @@ def test_who_is_in_charge_is_no_order_by_itself(comment: str) -> None:
 def test_curved_quotes_are_english() -> None:
     text = "If you believe you’ve found a security vulnerability in a project, please report it!"
     assert not serious(f"# Security\n\n{text}\n", "markdown")
+
+
+@pytest.mark.parametrize(
+    ("host", "honest"),
+    [
+        ("python", 'def user(name):\n    """Manage a user.\n\n    + user: name of the user to manage privileges for\n'
+         '    + privileges: list of privileges that the user should have (see also: ``grant``)\n'
+         '    + database: name of the database to grant privileges to, use all by default\n    """\n'),
+        ("text", '[lint]\nignore = [\n    "ANN",  # Ignore all type annotation rules in test folders\n]\n'),
+    ],
+)  # fmt: skip
+def test_fields_and_linters_order_nothing(host: str, honest: str) -> None:
+    assert not {rule for rule in serious(honest, host) if rule.startswith(("agent.", "injection."))}
