@@ -179,41 +179,42 @@ def combined(packages: Mapping[str, Package], attacks: Attacks) -> dict[str, tup
     return dict(sorted({**flaws, **intent}.items()))
 
 
+def main_list(packages: Mapping[str, Package], attacks: Attacks, scale: Scale) -> frozenset[str]:
+    """Return the rules with at least medium confidence."""
+    judged = combined(packages, attacks)
+    shares = {rule: scale.share(rule, judged) for rule in judged}
+    return frozenset(
+        rule
+        for rule, share in shares.items()
+        if share is not None and scale.confidence(share) > Confidence.LOW
+    )
+
+
 def _figures(packages: Mapping[str, Package], attacks: Attacks, scale: Scale) -> dict[str, Any]:
-    found: dict[Confidence, list[int]] = {level: [0, 0] for level in Confidence}
-    intent = [0, 0]
+    flaws: dict[Confidence, list[int]] = {level: [0, 0] for level in Confidence}
+    intent: dict[Confidence, list[int]] = {level: [0, 0] for level in Confidence}
     for name, package in packages.items():
         others: Counts = combined({key: rules for key, rules in packages.items() if key != name}, attacks)
         for rule, (count, false) in package.items():
             share = scale.share(rule, others)
-            if share is None:
-                continue
-            level = scale.confidence(share)
-            found[level][0] += count
-            found[level][1] += false
-            if level > Confidence.LOW and attacks.counts(rule):
-                intent[0] += count
-                intent[1] += false
-    judged = combined(packages, attacks)
-    surely = {
-        rule
-        for rule in judged
-        if (share := scale.share(rule, judged)) is not None and scale.confidence(share) > Confidence.LOW
-    }
+            if share is not None:
+                level = (intent if attacks.counts(rule) else flaws)[scale.confidence(share)]
+                level[0] += count
+                level[1] += false
+    listed = [row[level] for row in (flaws, intent) for level in row if level > Confidence.LOW]
+    sure = [intent[level] for level in intent if level > Confidence.LOW]
+    rules = frozenset(filter(attacks.counts, combined(packages, attacks)))
     return {
         "packages": len(packages),
         "judged": sum(count for package in packages.values() for count, _ in package.values()),
         "false": sum(false for package in packages.values() for _, false in package.values()),
         "honest_lines_for_a_harmful_file": attacks.lines,
         "false_by_confidence_from_other_packages": {
-            level.name.lower(): rate(false, count) for level, (count, false) in found.items()
+            level.name.lower(): rate(false, count) for level, (count, false) in flaws.items()
         },
-        "false_in_main_list": rate(
-            sum(found[level][1] for level in found if level > Confidence.LOW),
-            sum(found[level][0] for level in found if level > Confidence.LOW),
-        ),
-        "of_intent_in_main_list": rate(intent[1], intent[0]),
-        "rules_of_intent_less_sure": sorted(filter(attacks.counts, set(judged) - surely)),
+        "false_in_main_list": rate(sum(false for _, false in listed), sum(count for count, _ in listed)),
+        "of_intent_in_main_list": rate(sum(false for _, false in sure), sum(count for count, _ in sure)),
+        "rules_of_intent_less_sure": sorted(rules - main_list(packages, attacks, scale)),
     }
 
 
