@@ -106,6 +106,16 @@ def follow(request, pk):
             "from http.server import HTTPServer\nAT = ('127.0.0.1', 80)\nHTTPServer(AT, None)",
         ),
         (
+            "tls-not-verified",
+            "import httpx\n\ndef client(verify=False): return httpx.Client(verify=verify)",
+            "import httpx\n\ndef client(verify=True): return httpx.Client(verify=verify)",
+        ),
+        (
+            "xml-external-entity",
+            "from lxml import etree\n\ndef read(f): return etree.iterparse(f, resolve_entities=True)",
+            "from lxml import etree\n\ndef read(f): return etree.iterparse(f, resolve_entities=False)",
+        ),
+        (
             "weak-header",
             "from flask_talisman import Talisman\nTalisman(app, content_security_policy=None)",
             "from flask_talisman import Talisman\nTalisman(app, content_security_policy={'default-src': \"'self'\"})",
