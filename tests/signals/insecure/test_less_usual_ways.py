@@ -53,6 +53,21 @@ def follow(request, pk):
     request.user.following.add(pk)
     request.user.save()
 """
+ROLE = """from flask import Flask, request
+
+app = Flask(__name__)
+
+@app.post("/users")
+def create():
+    db.session.add(User(name=request.json["name"], role={}))
+    return "ok"
+"""
+NEXT = """from django.views.generic import RedirectView
+
+class Go(RedirectView):
+    def get_redirect_url(self, *args, **kwargs):
+        return {}
+"""
 
 
 @pytest.mark.parametrize(
@@ -114,6 +129,44 @@ def follow(request, pk):
             "xml-external-entity",
             "from lxml import etree\n\ndef read(f): return etree.iterparse(f, resolve_entities=True)",
             "from lxml import etree\n\ndef read(f): return etree.iterparse(f, resolve_entities=False)",
+        ),
+        (
+            "client-decides-rights",
+            ROLE.format('request.json["role"]'),
+            ROLE.format('"user"'),
+        ),
+        (
+            "timing-comparison",
+            "def allowed(request): return request.headers.get('X-Api-Key') == KEYS['a']",
+            "def allowed(request): return request.headers.get('X-Api-Version') == KEYS['a']",
+        ),
+        (
+            "unsafe-deserialisation",
+            "import zmq\n\ndef work(socket): run(socket.recv_pyobj())",
+            "import zmq\n\ndef work(socket): run(socket.recv_json())",
+        ),
+        ("short-passwords", "MIN_PASSWORD_LENGTH = 4\n", "MIN_PASSWORD_LENGTH = 12\n"),
+        ("short-passwords", "PASSWORD_MIN_LENGTH = 4\n", "PASSWORD_HISTORY_LENGTH = 4\n"),
+        (
+            "world-writable",
+            "import os\n\ndef open_up(path): os.chmod(path, os.stat(path).st_mode | 0o022)",
+            "import os\n\ndef open_up(path): os.chmod(path, os.stat(path).st_mode | 0o111)",
+        ),
+        (
+            "cleartext-credentials",
+            "import paho.mqtt.client as mqtt\nc = mqtt.Client()\nc.username_pw_set('u', KEY)\nc.connect('h', 1883)",
+            "import paho.mqtt.client as mqtt\nc = mqtt.Client()\nc.tls_set()\nc.username_pw_set('u', KEY)\n"
+            "c.connect('broker', 8883)",
+        ),
+        (
+            "claimed-address",
+            "def is_admin(request): return request.META.get('HTTP_X_FORWARDED_FOR', '').startswith('10.')",
+            "def is_admin(request): return request.META.get('REMOTE_ADDR', '').startswith('10.')",
+        ),
+        (
+            "open-redirect",
+            NEXT.format('self.request.GET["next"]'),
+            NEXT.format('self.pages[self.request.GET["next"]]'),
         ),
         (
             "weak-header",

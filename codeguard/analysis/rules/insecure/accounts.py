@@ -9,6 +9,7 @@ from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.sessions import settings
 from codeguard.analysis.rules.insecure.words import PASSWORD, last_name, mentions
+from codeguard.corpus.patterns import lazy
 
 _RULES = rules_of(__file__)
 
@@ -36,10 +37,20 @@ def _short(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         )
 
 
+_LEAST_SETTING = lazy(
+    r"(?:\w+_)?(?:MIN(?:IMUM)?_PASSWORD_(?:LEN|LENGTH|SIZE)|PASSWORD_(?:MIN(?:IMUM)?_(?:LEN|LENGTH|SIZE)|LENGTH_MIN))"
+)
+
+
 def _no_rules(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find disabled password rules: `AUTH_PASSWORD_VALIDATORS = []`, or a form field of four characters."""
     for setting, value in settings(view, node):
-        if setting == "AUTH_PASSWORD_VALIDATORS" and view.names.constant(value) == ():
+        limit = view.names.constant(value)
+        if _LEAST_SETTING.fullmatch(setting) and isinstance(limit, int) and 1 < limit < _SHORTEST:
+            yield NodeMatch(
+                node, f"passwords of {limit} characters are let through: ask for at least {_SHORTEST}"
+            )
+        elif setting == "AUTH_PASSWORD_VALIDATORS" and view.names.constant(value) == ():
             yield NodeMatch(node, "any password is let through, the shortest and best known too")
         elif setting == "SECURITY_PASSWORD_LENGTH_MIN" or mentions(setting, PASSWORD):
             least = _least(view, value) if isinstance(value, ast.Call) else None

@@ -128,7 +128,7 @@ def _compared(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     sides = (node.left, node.comparators[0])
     if any(_is_plain(view, side) for side in sides):
         return
-    words = [last_name(side) for side in sides]
+    words = [last_name(side).replace("-", "_") for side in sides]  # headers["X-Api-Key"]
     if any(word.isupper() and "SIGNATURE" in word for word in words):
         return  # a method's name or a format's magic bytes; an expected signature is not constant
     secret = next(

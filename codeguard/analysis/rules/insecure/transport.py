@@ -245,6 +245,10 @@ def _cleartext(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 def _credentials(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find credentials sent without TLS: `requests.post("http://…", data={"password": …})`."""
     assert isinstance(node, ast.Call)
+    if unqualified_name(node.func) == "username_pw_set":
+        if view.modules & {"paho"} and not view.has("tls", "ssl", "8883", "localhost", "127.0.0.1", "::1"):
+            yield NodeMatch(node, "the broker's password is sent in clear text: call tls_set before")
+        return
     address = view.argument(node, "url", 1 if name.endswith(".request") else 0)
     text = _start(view, address)
     if not text.startswith("http://") or any(part in text[7:24] for part in _LOCAL):
@@ -333,6 +337,7 @@ CHECKS = (
     Check(
         _RULES["cleartext-credentials"],
         calls=_REQUESTS,
+        methods=names("username_pw_set"),
         look=_credentials,
     ),
 )
