@@ -1,8 +1,9 @@
-"""The confidence of a finding: how often findings of its rule were right in code that nobody meant to harm.
+"""The confidence of a finding: how often findings of its rule are right.
 
 The detectors' own certainty says how closely a text matches a rule; the ranking demotes by it. On existing code it
 did not tell right findings from false ones. `precision.toml` holds what people who read findings in their files said,
-and how confidence follows from that; `experiments/benchmarks/audit_precision.py` makes and checks it.
+for rules of intent together with what the rules find of attacks at a stated base rate, and how confidence follows from
+that; `experiments/benchmarks/audit_precision.py` makes and checks it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from codeguard.models import Confidence, Severity
 TABLE = Path(__file__).with_suffix(".toml")
 
 Counts = Mapping[str, tuple[float, float]]
-"""Of each rule how many findings were judged, and how many of them were false."""
+"""Of each rule how many findings were judged or are expected in attacks, and how many of them are false."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Insecure texts and their fixed counterparts, of our own, and how many of each the signal tells apart.
 
-    python -m experiments.audit_training.insecure_pairs HALF [--verbose]
+    python -m experiments.audit_training.insecure_pairs HALF [--verbose] [--peer]
 
 A file holds pairs as one text each: lines that begin with a blank stand in
 both, `-` in the insecure text alone, `+` in its twin alone. A pair begins with
@@ -10,6 +10,8 @@ weaknesses in the styles that people write, and was written before rules were ch
 `ways` writes the same weaknesses in several ways, half of them looked at. `libraries` asks for what libraries
 that many projects use can be told to do; written before the rules were changed for it, every second pair held out.
 `kinds` goes through weaknesses of the CWE catalogue and of other tools' lists that none of the others has, likewise.
+`frameworks` writes weaknesses for frameworks other than Flask and for their neighbors, put aside likewise, by the
+digest of the title; `indirect` writes them a helper, an alias or an attribute away from where they come from.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from codeguard.analysis.rules.base import Context
 from codeguard.analysis.rules.insecure import SIGNAL
 from codeguard.analysis.rules.secrets import SIGNAL as SECRETS
 from codeguard.models import Severity, SourceFile, text_digest
+from experiments.benchmarks.audit_insecure import bandit
 
 FOLDER = Path(__file__).parent / "insecure"
 
@@ -90,11 +93,16 @@ def main() -> None:
             "libraries_held_out",
             "kinds",
             "kinds_held_out",
+            "frameworks",
+            "frameworks_held_out",
+            "indirect",
+            "indirect_held_out",
         ),
     )
     parser.add_argument(
         "--verbose", action="store_true", help="name the pairs that are missed or flagged twice"
     )
+    parser.add_argument("--peer", action="store_true", help="run bandit over the same texts")
     arguments = parser.parse_args()
     pairs = load(arguments.half)
     bad, good = [serious(pair.bad) for pair in pairs], [serious(pair.good) for pair in pairs]
@@ -105,6 +113,10 @@ def main() -> None:
                     f"CWE-{pair.cwe} {pair.title}: found {here or 'nothing'}, in the twin {there or 'nothing'}"
                 )
     print(f"{len(pairs)} pairs: found {sum(map(bool, bad))}, twins flagged {sum(map(bool, good))}")
+    if arguments.peer:
+        told = bandit([*(pair.bad for pair in pairs), *(pair.good for pair in pairs)])
+        found, flagged = (sum(map(bool, half)) for half in (told[: len(pairs)], told[len(pairs) :]))
+        print(f"bandit: found {found}, twins flagged {flagged}")
 
 
 if __name__ == "__main__":

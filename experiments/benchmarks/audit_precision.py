@@ -1,47 +1,98 @@
-"""How often findings are right in popular packages, by rule: what the audit's confidences are made from.
+"""How often findings are right, by rule: what the audit's confidences are made from.
 
-    python -m experiments.benchmarks.audit_precision [--write]
+    python -m experiments.benchmarks.audit_precision [--attacks] [--write] [--base-rate LINES]
 
 `audit_precision.toml` holds, of each package that was read, how many findings of medium severity and above of each rule
-were judged and how many of them were false. Prints how well the confidence of a rule carries over: each package's
-findings are graded by the other packages alone. `--write` renews `codeguard/audit/precision.toml`, which the audit
-reads; of one rule in one package at most three findings count, so that no package decides.
+were judged and how many of them were false. Of one rule in one package at most three findings count, so that no package
+decides. Rules of intent tell what an attacker does, and nobody attacks in those packages: every finding of theirs is
+false by construction, however good the rule. Their share of right findings is that of a corpus with attacks in it:
+what was judged in all findings of packages that were read whole, and what the rule finds of `audit_attacks.toml` when
+one file that means harm comes with so many lines of those packages (`precision.toml`, `[attacks]`), each kind of attack
+as often as the others.
+
+Prints how well the confidence of a rule carries over: each package's findings are graded by the other packages alone.
+`--attacks` renews `audit_attacks.toml`, `--write` `codeguard/audit/precision.toml`, which the audit reads.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codeguard.audit.precision import TABLE, Scale, table
-from codeguard.models import Confidence
-from experiments.benchmarks.audit_common import finish, parser_of, rate
+from codeguard.audit.precision import TABLE, Counts, Scale, table
+from codeguard.models import Confidence, Severity
+from experiments.audit_sets.halves import samples
+from experiments.audit_sets.texts import INJECTION_SETS, load_injections
+from experiments.benchmarks.audit_common import findings_in, finish, parser_of, rate
 
 LIST = Path(__file__).with_suffix(".toml")
+ATTACKS = Path(__file__).with_name("audit_attacks.toml")
+WHOLE = "read_whole"  # of LIST: the packages all of whose findings were judged, and how many lines they have
 MOST = 3  # findings of one rule in one package that count
+KINDS = {
+    "malice": ("malice",),
+    "agents": ("agent_files", "agent_orders", "agent_orders_holdout", "agent_varied"),
+    "orders": ("orders", *INJECTION_SETS),
+}
+LEAKS = "leaks"  # counted by hand from `tests/secrets`
 
 Package = Mapping[str, tuple[int, int]]  # of each rule how many findings were judged, and how many were false
 
 
+@dataclass(frozen=True, slots=True)
+class Attacks:
+    """What rules of intent find of harmful files, and how rare those are.
+
+    `found` holds for each kind of attack the number of files, and of each rule the number of files it finds. `lines`
+    of honest code come with one harmful file; `signals` are those whose rules tell of intent. `packages` are those of
+    which every finding was judged, with `honest` lines in all.
+    """
+
+    found: Mapping[str, tuple[int, Mapping[str, int]]]
+    lines: int
+    signals: frozenset[str]
+    packages: frozenset[str]
+    honest: int
+
+    def counts(self, rule: str) -> bool:
+        """Return whether a rule tells of intent."""
+        return rule.partition(".")[0] in self.signals
+
+    def expected(self, rule: str) -> float:
+        """Return how many findings of a rule are right in as many lines as the honest packages have."""
+        shares = [hits.get(rule, 0) / files for files, hits in self.found.values()]
+        return self.honest / self.lines * sum(shares) / len(shares)
+
+
 def main() -> None:
-    """Print and write the figures; renew the table where asked."""
+    """Print and write the figures; renew the tables where asked."""
     parser = parser_of(__doc__)
+    parser.add_argument("--attacks", action="store_true", help="renew what rules find of attacks")
     parser.add_argument("--write", action="store_true", help="renew the table that the audit reads")
+    parser.add_argument(
+        "--base-rate",
+        type=int,
+        metavar="LINES",
+        help="honest lines for one harmful file, instead of the table's",
+    )
     arguments = parser.parse_args()
-    packages = judged_packages()
+    if arguments.attacks:
+        _renew_attacks()
+    packages, attacks = judged_packages(), known_attacks(arguments.base_rate)
     text = TABLE.read_text(encoding="utf-8")
     scale, _ = table(text)
     if arguments.write:
         head, _, _ = text.partition("[judged]\n")
         rows = [
             f'"{rule}" = [{count:g}, {false:g}]\n'
-            for rule, (count, false) in pooled(packages.values()).items()
+            for rule, (count, false) in combined(packages, attacks).items()
         ]
         TABLE.write_text(f"{head}[judged]\n{''.join(rows)}", encoding="utf-8")
-    finish(_figures(packages, scale), arguments.json)
+    finish(_figures(packages, attacks, scale), arguments.json)
 
 
 def judged_packages() -> dict[str, Package]:
@@ -50,41 +101,120 @@ def judged_packages() -> dict[str, Package]:
     return {
         name: {rule: (count, false) for rule, (count, false) in rules.items()}
         for name, rules in listed.items()
+        if name != WHOLE
     }
 
 
-def pooled(packages: Iterable[Package]) -> dict[str, tuple[float, float]]:
-    """Return the counts of each rule over packages, sorted by rule."""
+def known_attacks(lines: int | None = None) -> Attacks:
+    """Return what rules find of attacks; with `lines` of honest code for a harmful file instead of the table's."""
+    stated = tomllib.loads(TABLE.read_text(encoding="utf-8"))["attacks"]
+    whole = tomllib.loads(LIST.read_text(encoding="utf-8"))[WHOLE]
+    found = tomllib.loads(ATTACKS.read_text(encoding="utf-8"))
+    return Attacks(
+        {kind: (rows.pop("files"), rows) for kind, rows in found.items()},
+        lines or stated["lines"],
+        frozenset(stated["signals"]),
+        frozenset(whole["packages"]),
+        whole["lines"],
+    )
+
+
+def measured_attacks(kind: str, signals: frozenset[str]) -> tuple[int, dict[str, int]]:
+    """Return the number of frozen harmful files of a kind, and of each rule the number it finds."""
+    texts = []
+    for name in KINDS[kind]:
+        if name in INJECTION_SETS:
+            texts += [(entry.code, entry.host) for entry in load_injections(name)]
+        else:
+            texts += [(item.code, item.kind) for item in samples(name) if item.bad and item.frozen]
+    hits: Counter[str] = Counter()
+    for text, host in texts:
+        hits.update(
+            {
+                item.rule
+                for item in findings_in(text, host)
+                if item.severity < Severity.CRITICAL and item.rule.partition(".")[0] in signals
+            }
+        )
+    return len(texts), dict(sorted(hits.items()))
+
+
+def _renew_attacks() -> None:
+    text = ATTACKS.read_text(encoding="utf-8")
+    head = "".join(line for line in text.splitlines(keepends=True) if line.startswith("#"))
+    rows = {LEAKS: tomllib.loads(text)[LEAKS]}
+    for kind in KINDS:
+        files, hits = measured_attacks(kind, known_attacks().signals)
+        rows[kind] = {"files": files, **hits}
+    tables = [
+        f"\n[{kind}]\n" + "".join(f'"{rule}" = {count}\n' for rule, count in hits.items())
+        for kind, hits in sorted(rows.items())
+    ]
+    ATTACKS.write_text(head + "".join(tables), encoding="utf-8")
+
+
+def pooled(packages: Iterable[Package], most: int = MOST) -> dict[str, tuple[float, float]]:
+    """Return the counts of each rule over packages, sorted by rule; of one package at most so many findings count."""
     totals: dict[str, tuple[float, float]] = defaultdict(lambda: (0, 0))
     for package in packages:
         for rule, (count, false) in package.items():
-            counted = min(count, MOST)
+            counted = min(count, most)
             sum_judged, sum_false = totals[rule]
             totals[rule] = (sum_judged + counted, round(sum_false + false * counted / count, 1))
     return dict(sorted(totals.items()))
 
 
-def _figures(packages: Mapping[str, Package], scale: Scale) -> dict[str, Any]:
-    found: dict[Confidence, list[int]] = {level: [0, 0] for level in Confidence}
+def combined(packages: Mapping[str, Package], attacks: Attacks) -> dict[str, tuple[float, float]]:
+    """Return the counts of each rule: for those of intent in a corpus with attacks in it, for others in packages."""
+    flaws = {rule: row for rule, row in pooled(packages.values()).items() if not attacks.counts(rule)}
+    read = pooled(
+        (package for name, package in packages.items() if name in attacks.packages),
+        most=max(count for package in packages.values() for count, _ in package.values()),
+    )
+    rules = {rule for _, hits in attacks.found.values() for rule in hits}
+    intent = {}
+    for rule in {*filter(attacks.counts, read), *rules}:
+        judged, false = read.get(rule, (0, 0))
+        intent[rule] = (round(judged + attacks.expected(rule), 1), false)
+    return dict(sorted({**flaws, **intent}.items()))
+
+
+def main_list(packages: Mapping[str, Package], attacks: Attacks, scale: Scale) -> frozenset[str]:
+    """Return the rules with at least medium confidence."""
+    judged = combined(packages, attacks)
+    shares = {rule: scale.share(rule, judged) for rule in judged}
+    return frozenset(
+        rule
+        for rule, share in shares.items()
+        if share is not None and scale.confidence(share) > Confidence.LOW
+    )
+
+
+def _figures(packages: Mapping[str, Package], attacks: Attacks, scale: Scale) -> dict[str, Any]:
+    flaws: dict[Confidence, list[int]] = {level: [0, 0] for level in Confidence}
+    intent: dict[Confidence, list[int]] = {level: [0, 0] for level in Confidence}
     for name, package in packages.items():
-        others = pooled(rules for other, rules in packages.items() if other != name)
+        others: Counts = combined({key: rules for key, rules in packages.items() if key != name}, attacks)
         for rule, (count, false) in package.items():
             share = scale.share(rule, others)
             if share is not None:
-                level = found[scale.confidence(share)]
+                level = (intent if attacks.counts(rule) else flaws)[scale.confidence(share)]
                 level[0] += count
                 level[1] += false
+    listed = [row[level] for row in (flaws, intent) for level in row if level > Confidence.LOW]
+    sure = [intent[level] for level in intent if level > Confidence.LOW]
+    rules = frozenset(filter(attacks.counts, combined(packages, attacks)))
     return {
         "packages": len(packages),
         "judged": sum(count for package in packages.values() for count, _ in package.values()),
         "false": sum(false for package in packages.values() for _, false in package.values()),
+        "honest_lines_for_a_harmful_file": attacks.lines,
         "false_by_confidence_from_other_packages": {
-            level.name.lower(): rate(false, count) for level, (count, false) in found.items()
+            level.name.lower(): rate(false, count) for level, (count, false) in flaws.items()
         },
-        "false_in_main_list": rate(
-            sum(found[level][1] for level in found if level > Confidence.LOW),
-            sum(found[level][0] for level in found if level > Confidence.LOW),
-        ),
+        "false_in_main_list": rate(sum(false for _, false in listed), sum(count for count, _ in listed)),
+        "of_intent_in_main_list": rate(sum(false for _, false in sure), sum(count for count, _ in sure)),
+        "rules_of_intent_less_sure": sorted(rules - main_list(packages, attacks, scale)),
     }
 
 

@@ -28,6 +28,11 @@ PROSE = frozenset({"markdown", "rst", "text"})
 _MANUALS = frozenset(
     {"rst"}
 )  # manuals tell people what to do; assistants are instructed in Markdown or plain text
+# What reStructuredText has and Markdown lacks; much of it is written in plain text files.
+_RESTRUCTURED = lazy(
+    r"^[ \t]{0,20}\.\. [\w-]{1,40}::(?:[ \t]|$)|(?<!\w):[a-z]{2,12}:`[^`\n]{1,200}`|\w::\n\n[ \t]",
+    re.MULTILINE,
+)
 # Keys of texts and commands in settings, servers and tools of assistants.
 _SETTINGS = lazy(
     r"(?<![\w-])[\"']?(?:mcpServers|hooks|permissions|inputSchema|(?:custom|system)?_?(?:instructions|prompt|message)|tools)"
@@ -57,7 +62,9 @@ class AgentSignal:
             yield from settings(reading.text)
             yield from links(reading.text)
             guides = is_for_assistants(reading.text)
-        manual = reading.language in _MANUALS and not guides
+        manual = not guides and (
+            reading.language in _MANUALS or (prose and _RESTRUCTURED.search(reading.text) is not None)
+        )
         # A README instructs its human readers, not a model.
         if guides or not prose or (_BEGINS_KEYED.match(reading.text) and _SETTINGS.search(reading.text)):
             yield from frames(reading, prose=prose)

@@ -191,6 +191,11 @@ def is_plain_order(text: str) -> bool:
     return any(map(named.issuperset, _ADDRESSED)) and any(map(named.issuperset, _ASKED))
 
 
+def _in_english(text: str) -> bool:
+    """Return whether no letter is outside ASCII: dashes and curved quotes are of English, too."""
+    return text.isascii() or not any(letter.isalpha() and not letter.isascii() for letter in text)
+
+
 def _asks(text: str, kind: SegmentKind) -> bool:
     """Return whether an English text requests something typical of prompts; in code it also has to name a model.
 
@@ -216,7 +221,7 @@ def _is_rule_for_people(text: str) -> bool:
     """Return whether English prose requests nothing typical of prompts, or forbids revealing secrets."""
     named = _named(text)
     asks = any(map(named.issuperset, (*_ADDRESSED, *_ASKED)))
-    return text.isascii() and (not asks or _FORBIDS_LEAKS.search(text) is not None)
+    return _in_english(text) and (not asks or _FORBIDS_LEAKS.search(text) is not None)
 
 
 def _is_wording(text: str) -> bool:
@@ -226,6 +231,14 @@ def _is_wording(text: str) -> bool:
         named -= {"always"}  # "Mark all tests as slow" names no addressee
     spoken = any(map(named.issuperset, (*_ADDRESSED, *_ASKED)))
     return text.isascii() and not spoken and named.isdisjoint(("machine", "override", "leak"))
+
+
+def _only_claims_authority(text: str) -> bool:
+    """Return whether English text names who is in charge, but neither addresses a model nor asks it for anything."""
+    named = _named(text)
+    asks = any(map(named.issuperset, (*_ADDRESSED, *_ASKED)))
+    answers = "leak" in named or "override" in named or {"answer", "recommend"} <= named
+    return _in_english(text) and "authority" in named and not asks and not answers
 
 
 _OF_OPTIONS = frozenset({"disable", "safety", "risk", "sensitive", "always", "never", "insert", "artifact"})
@@ -368,6 +381,9 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
             rule = POSSIBLE  # `tls_insecure_skip_verify`, `AllChatAdministrators` address nobody
     if not secret and _SPOKEN_OF.search(text):
         rule = POSSIBLE
+    in_comment = segment.kind is SegmentKind.COMMENT and not secret
+    if rule is INSTRUCTION and in_comment and _only_claims_authority(text):
+        rule = LIKELY  # "Add user as admin."
     start, end = _place(reading.text, segment, text)
     # Prompts of a program are strings.
     sure = rule is INSTRUCTION and segment.kind is not SegmentKind.STRING and is_plain_order(text)

@@ -14,6 +14,7 @@ from codeguard.analysis.rules.insecure.handlers import (
     injected,
     is_from_request,
     is_handler,
+    knows_user,
     methods_of,
     words,
 )
@@ -359,6 +360,10 @@ def _by_client(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if isinstance(node, ast.Compare):
         yield from _by_address(view, node)
         return
+    if isinstance(node, ast.keyword):
+        if node.arg is not None and _RIGHT_KEY.match(node.arg) and _chosen(view, node.value):
+            yield NodeMatch(node.value, f"the client says {node.arg} itself, and it is kept")
+        return
     if isinstance(node, ast.Assign):
         target = node.targets[0]
         if isinstance(target, ast.Subscript) and ast.unparse(target.value).endswith("session"):
@@ -386,6 +391,14 @@ def _by_client(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             if is_from_request(view, holder) or REQUEST_READS.search(ast.unparse(part)[:300]):
                 yield NodeMatch(node.test, f"the client writes {key} itself")
                 return
+
+
+def _chosen(view: View, node: ast.expr) -> bool:
+    """Return whether anybody who calls a handler decides a permission: `User(role=request.json["role"])`."""
+    if not is_from_request(view, node) or not _right_of(view, node):
+        return False
+    function = view.function_of(node)
+    return function is not None and is_handler(view, function) and not knows_user(view, function)
 
 
 def _right_of(view: View, node: ast.expr) -> bool:
@@ -479,7 +492,7 @@ CHECKS = (
     ),
     Check(
         _RULES["client-decides-rights"],
-        nodes=(ast.Compare, ast.If, ast.IfExp, ast.Assign, ast.Subscript),
+        nodes=(ast.Compare, ast.If, ast.IfExp, ast.Assign, ast.Subscript, ast.keyword),
         methods=frozenset({"get"}),
         look=_by_client,
     ),

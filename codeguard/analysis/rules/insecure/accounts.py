@@ -6,9 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.sessions import settings
 from codeguard.analysis.rules.insecure.words import PASSWORD, last_name, mentions
+from codeguard.corpus.patterns import lazy
 
 _RULES = rules_of(__file__)
 
@@ -23,11 +24,11 @@ def _short(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if not (isinstance(left, ast.Call) and left.args and view.names.called(left) == "len"):
         return
     limit = view.names.constant(right)
-    if (
-        not mentions(last_name(left.args[0]), PASSWORD)
-        or not isinstance(limit, int)
-        or isinstance(limit, bool)
-    ):
+    function = view.function_of(node)
+    checked = last_name(left.args[0])
+    if isinstance(function, FUNCTIONS) and any(item.arg == checked for item in function.args.args):
+        checked += f" {function.name}"  # def validate_password(value)
+    if not mentions(checked, PASSWORD) or not isinstance(limit, int) or isinstance(limit, bool):
         return
     least = limit + 1 if isinstance(node.ops[0], ast.Gt | ast.LtE) else limit
     if isinstance(node.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE) and 1 < least < _SHORTEST:
@@ -36,10 +37,20 @@ def _short(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         )
 
 
+_LEAST_SETTING = lazy(
+    r"(?:\w+_)?(?:MIN(?:IMUM)?_PASSWORD_(?:LEN|LENGTH|SIZE)|PASSWORD_(?:MIN(?:IMUM)?_(?:LEN|LENGTH|SIZE)|LENGTH_MIN))"
+)
+
+
 def _no_rules(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find disabled password rules: `AUTH_PASSWORD_VALIDATORS = []`, or a form field of four characters."""
     for setting, value in settings(view, node):
-        if setting == "AUTH_PASSWORD_VALIDATORS" and view.names.constant(value) == ():
+        limit = view.names.constant(value)
+        if _LEAST_SETTING.fullmatch(setting) and isinstance(limit, int) and 1 < limit < _SHORTEST:
+            yield NodeMatch(
+                node, f"passwords of {limit} characters are let through: ask for at least {_SHORTEST}"
+            )
+        elif setting == "AUTH_PASSWORD_VALIDATORS" and view.names.constant(value) == ():
             yield NodeMatch(node, "any password is let through, the shortest and best known too")
         elif setting == "SECURITY_PASSWORD_LENGTH_MIN" or mentions(setting, PASSWORD):
             least = _least(view, value) if isinstance(value, ast.Call) else None

@@ -12,6 +12,7 @@ from codeguard.analysis.rules.insecure.handlers import is_handler, knows_user
 from codeguard.analysis.rules.insecure.sessions import settings
 from codeguard.analysis.rules.insecure.surroundings import is_for_debugging
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import unqualified_name
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -87,8 +88,10 @@ def _bound(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
                 return
         return
     host = view.argument(node, "host", 1 if name.startswith(("werkzeug", "uvicorn", "asyncio")) else 0)
-    if isinstance(host, ast.Tuple) and host.elts and name in _SERVERS:
-        host = host.elts[0]
+    for value in (host, *view.names.values_of(host)) if host is not None and name in _SERVERS else ():
+        if isinstance(value, ast.Tuple) and value.elts:
+            host = value.elts[0]
+            break
     if host is not None and _everywhere(view, host):
         yield NodeMatch(node, "every network that the machine is in can connect")
 
@@ -114,13 +117,23 @@ def _cors(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     credentials = False
     for part in ast.walk(node):
         if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Subscript):
-            header = (view.names.text(part.targets[0].slice) or "").lower()
-            if header == "access-control-allow-origin" and _any_origin(view, part.value):
-                origin = part
-            elif header == "access-control-allow-credentials":
-                credentials = credentials or (view.names.text(part.value) or "").lower() == "true"
+            named, value = part.targets[0].slice, part.value
+        elif (
+            isinstance(part, ast.Call) and len(part.args) == 2 and unqualified_name(part.func) in _SETS_HEADER
+        ):
+            named, value = part.args
+        else:
+            continue
+        header = (view.names.text(named) or "").lower()
+        if header == "access-control-allow-origin" and _any_origin(view, value):
+            origin = part
+        elif header == "access-control-allow-credentials":
+            credentials = credentials or (view.names.text(value) or "").lower() == "true"
     if origin is not None and credentials:
         yield NodeMatch(origin, "any site can read answers in the user's name")
+
+
+_SETS_HEADER = frozenset({"set_header", "add_header", "setdefault", "append_header"})
 
 
 def _any_origin(view: View, node: ast.expr) -> bool:

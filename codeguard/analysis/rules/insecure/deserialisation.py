@@ -151,6 +151,12 @@ def _model(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield NodeMatch(node, f"{name} runs what the file says: load weights only, or from a verified file")
 
 
+def _received(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Find `socket.recv_pyobj()` of ZeroMQ, which unpickles what the other side sends."""
+    if view.modules & {"zmq"}:
+        yield NodeMatch(node, "recv_pyobj unpickles what whoever connects has sent", Severity.MEDIUM)
+
+
 CHECKS = (
     Check(
         _RULES["pickled-messages"],
@@ -159,6 +165,8 @@ CHECKS = (
     ),
     Check(
         _RULES["unsafe-deserialisation"],
+        methods=names("recv_pyobj"),
+        look=_received,
         sinks=(
             Sink(
                 "pickle",

@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterable, Iterator
 
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.handlers import is_from_request
 from codeguard.analysis.rules.insecure.words import PASSWORD, last_name, mentions
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import unqualified_name
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -119,10 +120,15 @@ def _compared(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if view.has("hexdigest") and _shortened(view, node):
         yield NodeMatch(node, "so few digits of a digest are tried out: compare the whole")
         return
+    if view.has("hmac") and _compares_digests(view, node):
+        yield NodeMatch(
+            node, "== on a digest tells by its time how many characters are right", Severity.MEDIUM
+        )
+        return
     sides = (node.left, node.comparators[0])
     if any(_is_plain(view, side) for side in sides):
         return
-    words = [last_name(side) for side in sides]
+    words = [last_name(side).replace("-", "_") for side in sides]  # headers["X-Api-Key"]
     if any(word.isupper() and "SIGNATURE" in word for word in words):
         return  # a method's name or a format's magic bytes; an expected signature is not constant
     secret = next(
@@ -143,6 +149,22 @@ def _compared(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         return
     yield NodeMatch(node, f"== on {secret or 'a digest'} tells by its time how many characters are right",
                 Severity.MEDIUM if _authentic(view, node, secret) else Severity.LOW)  # fmt: skip
+
+
+def _compares_digests(view: View, node: ast.Compare) -> bool:
+    """Return whether a function returns only this comparison of its parameters, and is called with a digest."""
+    function = view.function_of(node)
+    if not isinstance(function, FUNCTIONS) or not isinstance(view.parent(node), ast.Return):
+        return False
+    listed = [item.arg for item in function.args.args if item.arg not in ("self", "cls")]
+    sides = [side.id for side in (node.left, node.comparators[0]) if isinstance(side, ast.Name)]
+    body = [part for part in function.body if not isinstance(part, ast.Expr)]
+    if len(body) != 1 or len(sides) != 2 or not set(sides) <= set(listed):
+        return False
+    return any(
+        unqualified_name(call.func) == function.name and any(_is_digest(view, given) for given in call.args)
+        for call in view.reading.nodes_of(ast.Call)
+    )
 
 
 _NOT_COMPARED = lazy(
@@ -417,7 +439,7 @@ def _stored(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             if (
                 whole
                 or owner.startswith(("open", "pathlib.Path"))
-                or (name.endswith("set_cookie") and not a_token)
+                or (unqualified_name(node.func) == "set_cookie" and not a_token)
             ):
                 yield NodeMatch(node, f"{word} is stored in clear text")
                 return

@@ -14,6 +14,7 @@ from codeguard.analysis.rules.insecure.handlers import (
     is_handler,
     knows_user,
     methods_of,
+    parameters,
     words,
 )
 from codeguard.analysis.rules.insecure.sessions import settings
@@ -53,6 +54,7 @@ def _by_get(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         return
     reads = any(isinstance(part, ast.Attribute) and part.attr in ("args", "GET") and is_from_request(view, part)
                 for part in parts)  # fmt: skip
+    reads = reads or ("django" in view.modules and bool(parameters(node)))
     if not reads or not knows_user(view, node) or any(_tests_method(part) for part in parts):
         return
     for part in parts:

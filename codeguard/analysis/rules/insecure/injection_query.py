@@ -15,6 +15,7 @@ from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names, unsaid
 from codeguard.analysis.rules.insecure.words import last_name, mentions
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import unqualified_name
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -155,6 +156,19 @@ def _runs_script(names: Names, call: ast.Call, name: str) -> bool:
     )
 
 
+def _built_script(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Find script for the database that is put together: `{"$where": "this.name == '" + name + "'"}`."""
+    assert isinstance(node, ast.Dict)
+    for key, value in zip(node.keys, node.values, strict=True) if view.has('"$where"', "'$where'") else ():
+        if key is None or view.names.text(key) != "$where":
+            continue
+        built = isinstance(value, ast.JoinedStr | ast.BinOp) or (
+            isinstance(value, ast.Call) and unqualified_name(value.func) == "format"
+        )
+        if built and view.names.text(value) is None:
+            yield NodeMatch(value, "what is put into the script runs in the database", Severity.MEDIUM)
+
+
 def _unsaid(view: View) -> Iterator[NodeMatch]:
     """Find statements with a part of unknown origin that data flow did not report."""
     if not any(isinstance(node.value, str) and STATEMENTS.begins.match(node.value)
@@ -268,6 +282,8 @@ CHECKS = (
             ),
         ),
         grades=(Severity.HIGH, None, None),
+        nodes=(ast.Dict,),
+        look=_built_script,
     ),
     Check(
         _RULES["ldap-injection"],

@@ -223,7 +223,26 @@ def _is_read(view: View, node: ast.expr) -> bool:
     return isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice | ast.Constant)
 
 
+def _thread_each(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Find a thread or process that each request starts, however many there are."""
+    assert isinstance(node, ast.Call)
+    function = view.function_of(node)
+    if (
+        function is not None
+        and is_handler(view, function)
+        and not view.has("semaphore", "max_workers", "active_count")
+    ):
+        yield NodeMatch(
+            node, "each request starts one more: a queue with a fixed number of workers has an end"
+        )
+
+
 CHECKS = (
+    Check(
+        _RULES["thread-for-each-request"],
+        calls=names("threading.Thread multiprocessing.Process threading.Timer"),
+        look=_thread_each,
+    ),
     Check(
         _RULES["limit-off"],
         nodes=(ast.Assign, ast.AnnAssign, ast.keyword),

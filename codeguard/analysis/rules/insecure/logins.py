@@ -289,6 +289,27 @@ def _stateless(view: View) -> Iterator[NodeMatch]:
             return
 
 
+def _blank_bind(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Find logins by binding to a directory with a password that may be blank."""
+    assert isinstance(node, ast.Call)
+    password = view.argument(
+        node, "password" if name == "ldap3.Connection" else "cred", 2 if name == "ldap3.Connection" else 1
+    )
+    function = view.function_of(node)
+    if not isinstance(password, ast.Name) or function is None or not view.has("ldap"):
+        return
+    if password.id not in {item.arg for item in (*function.args.args, *function.args.kwonlyargs)}:
+        return
+    tested = any(
+        isinstance(part, ast.Name) and part.id == password.id
+        for test in ast.walk(function)
+        if isinstance(test, ast.If | ast.IfExp | ast.Assert | ast.BoolOp)
+        for part in ast.walk(test if isinstance(test, ast.BoolOp) else test.test)
+    )
+    if not tested and _ASKS.search(getattr(function, "name", "")):
+        yield NodeMatch(node, f"a blank {password.id} binds as nobody, and succeeds: refuse it first")
+
+
 _ASKS = lazy(r"log_?in|sign_?in|authenticate", re.IGNORECASE)
 _SHORT = lazy(r"(?:^|_)(?:pin|otp|totp|mfa|two_factor|passcode)(?:_|$)|verify_(?:code|pin)", re.IGNORECASE)
 _COMPARES = names(
@@ -325,6 +346,12 @@ CHECKS = (
         _RULES["login-without-password"],
         calls=names("django.contrib.auth.login flask_login.login_user"),
         look=_logged_in,
+    ),
+    Check(
+        _RULES["blank-bind"],
+        methods=names("simple_bind_s simple_bind bind_s"),
+        calls=names("ldap3.Connection"),
+        look=_blank_bind,
     ),
     Check(
         _RULES["session-outlives-logout"],

@@ -120,7 +120,7 @@ def _has_markup(node: ast.expr, view: View) -> bool:
 CHECKS = (
     Check(
         _RULES["xml-external-entity"],
-        calls=names("lxml.etree.XMLParser lxml.etree.ETCompatXMLParser"),
+        calls=names("lxml.etree.XMLParser lxml.etree.ETCompatXMLParser lxml.etree.iterparse"),
         methods=names("setFeature"),
         look=_external,
         sinks=(

@@ -132,6 +132,26 @@ def _is_checked_elsewhere(view: View, hit: Hit, origin: Origin) -> bool:
     return bool(origin.parameter) and "django" in view.modules
 
 
+def _next_page(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Find a view of Django whose next page is what the request says: `return self.request.GET["next"]`."""
+    assert isinstance(node, ast.FunctionDef)
+    if node.name not in ("get_redirect_url", "get_success_url") or view.has(
+        "url_has_allowed_host", "is_safe_url"
+    ):
+        return
+    for part in ast.walk(node):
+        if isinstance(part, ast.Return) and isinstance(part.value, ast.Subscript | ast.Call):
+            value = part.value.value if isinstance(part.value, ast.Subscript) else part.value.func
+            holder = (
+                value.value
+                if isinstance(part.value, ast.Call) and isinstance(value, ast.Attribute)
+                else value
+            )
+            if ast.unparse(holder) in ("self.request.GET", "self.request.POST"):
+                yield NodeMatch(part, "the visitor decides which site comes next", Severity.MEDIUM)
+                return
+
+
 CHECKS = (
     Check(
         _RULES["redirect-followed"],
@@ -186,6 +206,8 @@ CHECKS = (
         ),
         grades=(Severity.HIGH, None, None),
         is_usual=_is_checked_elsewhere,
+        nodes=(ast.FunctionDef,),
+        look=_next_page,
     ),
     Check(
         _RULES["request-without-timeout"],

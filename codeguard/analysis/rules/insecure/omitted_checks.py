@@ -21,7 +21,9 @@ _DECODERS = names(
     "codecs.decode"
 )
 _CLAIMED = lazy(
-    r"x-forwarded-for|x-real-ip|x-client-ip|forwarded|referer|x-original-\w+|true-client-ip", 2
+    r"x-forwarded-for|x-real-ip|x-client-ip|forwarded|referer|x-original-\w+|true-client-ip"
+    r"|http_x_(?:forwarded_for|real_ip|client_ip)",
+    2,
 )  # case-insensitive
 _CLOCK = names(
     "time.time time.time_ns time.monotonic datetime.datetime.now datetime.datetime.utcnow os.getpid "
@@ -154,7 +156,16 @@ def _decides(view: View, node: ast.AST) -> bool:
     at: ast.AST | None = node
     while at is not None and not isinstance(at, ast.stmt):
         at = view.parent(at)
+    if isinstance(at, ast.Return):  # def is_admin(request): return request.META["HTTP_X_FORWARDED_FOR"] == …
+        function = view.function_of(node)
+        return _RIGHTS.search(getattr(function, "name", "")) is not None
     return isinstance(at, ast.If) and view.is_route(node)
+
+
+_RIGHTS = lazy(
+    r"^(?:_?is|_?has|_?can|_?may|allow|trust|_?check)\w{0,30}(?:admin|intern|allow|trust|permi|access|staff|local)",
+    2,
+)
 
 
 def _shown(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -251,10 +262,16 @@ _PROVES = lazy(
 )
 
 
+_IDENTIFIES = lazy(
+    r"(?:^|_)(?:current|get|load|find|authenticated|logged_in)_?(?:the_)?(?:user|account|member)(?:_|$)"
+)
+
+
 def _named_by_header(view: View, node: ast.AST) -> Iterator[NodeMatch]:
     """Find users identified by a header: `account(x_user)` with `x_user: str = Header()`."""
     assert isinstance(node, FUNCTIONS)
-    if not view.has("header") or not is_handler(view, node):
+    identifies = _IDENTIFIES.search(node.name) and any("request" in item.arg for item in node.args.args)
+    if not view.has("header") or not (identifies or is_handler(view, node)):
         return
     said = body_words(node) + " " + words([*node.decorator_list, *node.args.defaults])
     listed = [*node.args.posonlyargs, *node.args.args]

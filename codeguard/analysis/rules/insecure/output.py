@@ -348,6 +348,34 @@ def _wraps(view: View, hit: Hit, origin: Origin) -> bool:
     return origin.reach is Reach.CALLER and "<" not in (view.writer.text(hit.argument) or "")
 
 
+# Columns that users fill in as they like.
+_FREE_TEXT = lazy(
+    r"(?:^|_)(?:name|title|comment|note|notes|message|subject|description|body|text|address|company|email|bio|remark|answer"
+    r"|feedback)$"
+)
+
+
+def _cells(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Find texts of users as they are in a table that is downloaded: `writer.writerow([user.name, user.note])`."""
+    assert isinstance(node, ast.Call)
+    row = node.args[0] if node.args else None
+    if not isinstance(row, ast.List | ast.Tuple) or not view.has("text/csv"):
+        return
+    for cell in row.elts:
+        owner = cell.value if isinstance(cell, ast.Attribute) else None
+        if isinstance(cell, ast.Attribute) and isinstance(owner, ast.Name) and _FREE_TEXT.search(cell.attr):
+            around = view.parent(node)
+            while around is not None and not (isinstance(around, ast.For) and _loops_over(around, owner.id)):
+                around = view.parent(around)
+            if around is not None:
+                yield NodeMatch(node, f"{owner.id}.{cell.attr} may begin with = and then runs as a formula")
+                return
+
+
+def _loops_over(loop: ast.For, variable: str) -> bool:
+    return any(isinstance(part, ast.Name) and part.id == variable for part in ast.walk(loop.target))
+
+
 CHECKS = (
     Check(
         _RULES["cross-site-scripting"],
@@ -453,6 +481,8 @@ CHECKS = (
         grades=(Severity.MEDIUM, None, None),
         tags=frozenset({"input", SAID}),
         also={ANSWER: Severity.LOW},
+        methods=names("writerow"),
+        look=_cells,
     ),
     Check(
         _RULES["exception-details"],

@@ -75,6 +75,10 @@ def _mode(view: View, node: ast.expr | None) -> int | None:
         return value
     if node is None:
         return None
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        added = view.names.constant(node.right)  # os.stat(path).st_mode | 0o022
+        if isinstance(added, int):
+            return added
     bits = 0
     for part in ast.walk(node):
         if isinstance(part, ast.Attribute):
@@ -141,6 +145,8 @@ def _order(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             Severity.LOW,
             Confidence.LOW,
         )
+    elif not any(called in ("os.setgroups", "os.initgroups") for called in before):
+        yield NodeMatch(node, "root's other groups stay: setgroups or initgroups comes first", Severity.LOW)
 
 
 def _late(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:

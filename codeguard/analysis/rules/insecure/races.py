@@ -185,13 +185,47 @@ def _first(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         )
 
 
+_UPDATE = lazy(r"\s*update\s.{1,200}\sset\s", re.IGNORECASE | re.DOTALL)
+
+
+def _written_back(view: View, node: ast.Call) -> Iterator[NodeMatch]:
+    """Find `execute("UPDATE … SET balance = ?", (row["balance"] - amount,))` after a test of the row."""
+    function = view.function_of(node)
+    if function is None or not node.args or not _UPDATE.match(view.names.text(node.args[0]) or ""):
+        return
+    computed = [
+        part.left
+        for given in node.args[1:]
+        for part in ast.walk(given)
+        if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add | ast.Sub)
+    ]
+    for left in computed:
+        if not isinstance(left, ast.Subscript | ast.Attribute) or not isinstance(left.value, ast.Name):
+            continue
+        tested = any(
+            isinstance(part, ast.If) and ast.dump(left) in ast.dump(part.test) for part in ast.walk(function)
+        )
+        if (
+            tested
+            and not _TOGETHER.search(words([function]))
+            and "for update" not in ast.unparse(function).lower()
+        ):
+            yield NodeMatch(
+                node, f"two requests at once both pass the test of {ast.unparse(left)[:40]}, and both write"
+            )
+            return
+
+
 CHECKS = (
     Check(
         _RULES["change-in-between"],
+        methods=names("execute"),
         nodes=(ast.AugAssign, ast.AsyncFunctionDef),
         look=lambda view, node, name: (
             _awaited(view, node, name)
             if isinstance(node, ast.AsyncFunctionDef)
+            else _written_back(view, node)
+            if isinstance(node, ast.Call)
             else _between(view, node, name)
         ),
     ),

@@ -9,6 +9,7 @@ from codeguard.analysis.python.dataflow.sinks import Sink
 from codeguard.analysis.python.dataflow.values import Use
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.corpus.syntax import unqualified_name
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -18,6 +19,9 @@ def _unbounded(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find reads without a limit in a handler: `rfile.read(int(headers["Content-Length"]))`."""
     assert isinstance(node, ast.Call)
     if not isinstance(node.func, ast.Attribute) or view.function_of(node) is None:
+        return
+    if _of_stream(view, node):
+        yield NodeMatch(node, "as much is read as the client sends")
         return
     holder = ast.unparse(node.func.value)[:200]
     if not holder.endswith(
@@ -34,6 +38,24 @@ def _unbounded(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if _limited(view, node):
         return
     yield NodeMatch(node, "as much is read as the client sends")
+
+
+def _of_stream(view: View, node: ast.Call) -> bool:
+    """Return whether a call reads all that a client sends to a server of asyncio: `await reader.read()`."""
+    function = view.function_of(node)
+    if function is None or not view.has("start_server", "start_unix_server"):
+        return False
+    assert isinstance(node.func, ast.Attribute)
+    listed = [item.arg for item in function.args.args if item.arg != "self"]
+    whole = not node.args or view.names.constant(node.args[0]) == -1
+    if not whole or not listed or ast.unparse(node.func.value) != listed[0]:
+        return False
+    return any(
+        view.names.called(call) in ("asyncio.start_server", "asyncio.start_unix_server")
+        and bool(call.args)
+        and unqualified_name(call.args[0]) == getattr(function, "name", None)
+        for call in view.reading.nodes_of(ast.Call)
+    )
 
 
 def _from_header(view: View, node: ast.expr) -> bool:

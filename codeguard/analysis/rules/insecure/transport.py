@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names, parameters_of
+from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, names, parameters_of
 from codeguard.analysis.rules.insecure.words import PASSWORD, last_name, mentions
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name
@@ -66,6 +66,11 @@ def _no_verification(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch
         if given is not None and view.names.constant(given, True) is False:
             yield NodeMatch(node, f"{keyword}=False trusts every certificate", asked_for(view, node))
             return
+        if keyword != "ssl" and isinstance(given, ast.Name) and _off_by_default(view, node, given.id):
+            yield NodeMatch(
+                node, f"{given.id} is False unless the caller says otherwise: every certificate is trusted"
+            )
+            return
     for keyword in ("cert_reqs", "ssl_cert_reqs"):
         given = view.argument(node, keyword)
         if given is not None and (
@@ -73,6 +78,22 @@ def _no_verification(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch
             or view.names.constant(given, "") in ("CERT_NONE", None, "none")
         ):
             yield NodeMatch(node, f"{keyword} asks for no certificate", asked_for(view, node))
+
+
+def _off_by_default(view: View, node: ast.AST, name: str) -> bool:
+    """Return whether a parameter of the function around a node is False by default."""
+    function = view.function_of(node)
+    if not isinstance(function, FUNCTIONS):
+        return False
+    given = function.args
+    listed = [*given.posonlyargs, *given.args]
+    pairs = [
+        *zip(reversed(listed), reversed(given.defaults), strict=False),
+        *zip(given.kwonlyargs, given.kw_defaults, strict=True),
+    ]
+    return any(
+        item.arg == name and isinstance(value, ast.Constant) and value.value is False for item, value in pairs
+    )
 
 
 def _database(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -224,6 +245,10 @@ def _cleartext(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 def _credentials(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find credentials sent without TLS: `requests.post("http://…", data={"password": …})`."""
     assert isinstance(node, ast.Call)
+    if unqualified_name(node.func) == "username_pw_set":
+        if view.modules & {"paho"} and not view.has("tls", "ssl", "8883", "localhost", "127.0.0.1", "::1"):
+            yield NodeMatch(node, "the broker's password is sent in clear text: call tls_set before")
+        return
     address = view.argument(node, "url", 1 if name.endswith(".request") else 0)
     text = _start(view, address)
     if not text.startswith("http://") or any(part in text[7:24] for part in _LOCAL):
@@ -312,6 +337,7 @@ CHECKS = (
     Check(
         _RULES["cleartext-credentials"],
         calls=_REQUESTS,
+        methods=names("username_pw_set"),
         look=_credentials,
     ),
 )

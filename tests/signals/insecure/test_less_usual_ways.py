@@ -1,0 +1,180 @@
+"""Weaknesses written in less usual ways, each beside code that only looks like it."""
+
+from __future__ import annotations
+
+import pytest
+
+from experiments.audit_training.insecure_pairs import serious
+
+CORS = """import tornado.web
+
+class Base(tornado.web.RequestHandler):
+    def set_default_headers(self):
+        self.set_header("Access-Control-Allow-Origin", {})
+        self.set_header("Access-Control-Allow-Credentials", "true")
+"""
+STREAM = """import asyncio
+
+async def serve(reader, writer):
+    writer.write(await reader.read({}))
+
+async def main():
+    await asyncio.start_server({}, "127.0.0.1", 80)
+"""
+SAME = """import hmac
+
+def same(left, right):
+    return left == right
+
+def check(secret, body, given):
+    return same({}, given)
+"""
+TABLE = """import csv
+from django.http import HttpResponse
+
+def export(guests):
+    answer = HttpResponse(content_type="{}")
+    writer = csv.writer(answer)
+    for guest in guests:
+        writer.writerow([{}])
+    return answer
+"""
+SPENT = """def spend(db, user, amount):
+    row = db.one("SELECT * FROM wallets WHERE user = ?{}", (user,))
+    if row["balance"] < amount:
+        raise ValueError(user)
+    db.execute("UPDATE wallets SET balance = ? WHERE user = ?", ({}, user))
+"""
+FOLLOWED = """from django.contrib.auth.decorators import login_required
+from django.views.decorators.http import require_POST
+
+@login_required{}
+def follow(request, pk):
+    request.user.following.add(pk)
+    request.user.save()
+"""
+ROLE = """from flask import Flask, request
+
+app = Flask(__name__)
+
+@app.post("/users")
+def create():
+    db.session.add(User(name=request.json["name"], role={}))
+    return "ok"
+"""
+NEXT = """from django.views.generic import RedirectView
+
+class Go(RedirectView):
+    def get_redirect_url(self, *args, **kwargs):
+        return {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("rule", "bad", "good"),
+    [
+        (
+            "cors-any-origin",
+            CORS.format('self.request.headers["Origin"]'),
+            CORS.format('"https://shop.example"'),
+        ),
+        ("unbounded-read", STREAM.format("", "serve"), STREAM.format("65536", "serve")),
+        ("unbounded-read", STREAM.format("-1", "serve"), STREAM.format("-1", "another")),
+        ("timing-comparison", SAME.format("hmac.digest(secret, body, 'sha256')"), SAME.format("body")),
+        (
+            "csv-injection",
+            TABLE.format("text/csv", "guest.name"),
+            TABLE.format("text/csv", "plain(guest.name)"),
+        ),
+        ("csv-injection", TABLE.format("text/csv", "guest.note"), TABLE.format("text/csv", "guest.amount")),
+        ("csv-injection", TABLE.format("text/csv", "guest.note"), TABLE.format("text/plain", "guest.note")),
+        ("change-in-between", SPENT.format("", "row['balance'] - amount"), SPENT.format("", "amount")),
+        (
+            "change-in-between",
+            SPENT.format("", "row['balance'] - amount"),
+            SPENT.format(" FOR UPDATE", "row['balance'] - amount"),
+        ),
+        ("change-by-get", FOLLOWED.format(""), FOLLOWED.format("\n@require_POST")),
+        (
+            "nosql-injection",
+            """def named(db, name): return db.users.find({"$where": "this.name == '" + name + "'"})""",
+            """def named(db, name): return db.users.find({"$where": "this.name == this.nick"})""",
+        ),
+        (
+            "short-passwords",
+            "def validate_password(value):\n    if len(value) < 4: raise ValueError\n",
+            "def validate_title(value):\n    if len(value) < 4: raise ValueError\n",
+        ),
+        (
+            "claimed-address",
+            "def current_user(request): return find(request.headers['X-User'])",
+            "def current_user(request): return find(request.headers['X-Request-Id'])",
+        ),
+        (
+            "stored-in-clear",
+            "def keep(response, password): response.set_cookie('p', password)",
+            "def keep(response, theme): response.set_cookie('p', theme)",
+        ),
+        (
+            "bound-to-all",
+            "from http.server import HTTPServer\nAT = ('', 80)\nHTTPServer(AT, None)",
+            "from http.server import HTTPServer\nAT = ('127.0.0.1', 80)\nHTTPServer(AT, None)",
+        ),
+        (
+            "tls-not-verified",
+            "import httpx\n\ndef client(verify=False): return httpx.Client(verify=verify)",
+            "import httpx\n\ndef client(verify=True): return httpx.Client(verify=verify)",
+        ),
+        (
+            "xml-external-entity",
+            "from lxml import etree\n\ndef read(f): return etree.iterparse(f, resolve_entities=True)",
+            "from lxml import etree\n\ndef read(f): return etree.iterparse(f, resolve_entities=False)",
+        ),
+        (
+            "client-decides-rights",
+            ROLE.format('request.json["role"]'),
+            ROLE.format('"user"'),
+        ),
+        (
+            "timing-comparison",
+            "def allowed(request): return request.headers.get('X-Api-Key') == KEYS['a']",
+            "def allowed(request): return request.headers.get('X-Api-Version') == KEYS['a']",
+        ),
+        (
+            "unsafe-deserialisation",
+            "import zmq\n\ndef work(socket): run(socket.recv_pyobj())",
+            "import zmq\n\ndef work(socket): run(socket.recv_json())",
+        ),
+        ("short-passwords", "MIN_PASSWORD_LENGTH = 4\n", "MIN_PASSWORD_LENGTH = 12\n"),
+        ("short-passwords", "PASSWORD_MIN_LENGTH = 4\n", "PASSWORD_HISTORY_LENGTH = 4\n"),
+        (
+            "world-writable",
+            "import os\n\ndef open_up(path): os.chmod(path, os.stat(path).st_mode | 0o022)",
+            "import os\n\ndef open_up(path): os.chmod(path, os.stat(path).st_mode | 0o111)",
+        ),
+        (
+            "cleartext-credentials",
+            "import paho.mqtt.client as mqtt\nc = mqtt.Client()\nc.username_pw_set('u', KEY)\nc.connect('h', 1883)",
+            "import paho.mqtt.client as mqtt\nc = mqtt.Client()\nc.tls_set()\nc.username_pw_set('u', KEY)\n"
+            "c.connect('broker', 8883)",
+        ),
+        (
+            "claimed-address",
+            "def is_admin(request): return request.META.get('HTTP_X_FORWARDED_FOR', '').startswith('10.')",
+            "def is_admin(request): return request.META.get('REMOTE_ADDR', '').startswith('10.')",
+        ),
+        (
+            "open-redirect",
+            NEXT.format('self.request.GET["next"]'),
+            NEXT.format('self.pages[self.request.GET["next"]]'),
+        ),
+        (
+            "weak-header",
+            "from flask_talisman import Talisman\nTalisman(app, content_security_policy=None)",
+            "from flask_talisman import Talisman\nTalisman(app, content_security_policy={'default-src': \"'self'\"})",
+        ),
+    ],
+)
+def test_the_flaw_is_told_and_what_resembles_it_is_not(rule: str, bad: str, good: str) -> None:
+    assert rule in serious(bad)
+    assert rule not in serious(good)
