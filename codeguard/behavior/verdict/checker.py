@@ -189,7 +189,7 @@ class BehaviorChecker:
             return replace(report, claims=self._lookalike_name(candidate))
         if candidate.usable is None:
             return CheckReport(Verdict.NO_SIGNAL, TOO_LARGE, level.name)
-        return candidate, references
+        return _with_missing_names(candidate, references), references
 
     def _wants_probes(self, plan: Plan) -> bool:
         return (not plan[1] and self._can_be_probed(plan[0])) or self._may_be_repaired(plan)
@@ -414,6 +414,20 @@ class BehaviorChecker:
             raise
         except Exception:  # after an error, a function is still matched by name, docstring and body
             return {}
+
+
+def _with_missing_names(
+    candidate: Candidate, references: Sequence[tuple[Reference, Similarity]]
+) -> Candidate:
+    """Return a candidate with what its file lacks and the file of the trusted function has.
+
+    An excerpt without its file could not be run, and would be used in the place of the trusted function.
+    """
+    claimed = next((reference for reference, similarity in references if similarity.is_claimed), None)
+    if claimed is None or not candidate.runnable.unresolved:
+        return candidate
+    whole = replace(candidate, home=claimed.surroundings)
+    return whole if whole.usable is not None else candidate
 
 
 def _with_real_name(report: CheckReport, name: str) -> CheckReport:
