@@ -44,11 +44,25 @@ def test_a_stub_is_found_false(check: Check, name: str, doc: str, body: str) -> 
     assert report.reason == "does nothing with its arguments"
 
 
+HANDED = ["return line", "print('at', line, limit)", "print(*line)\n    return limit"]
+
+
+@pytest.mark.parametrize("body", HANDED)
+@pytest.mark.parametrize(("name", "doc"), [("parse_line", DOC), ("distance_of", OTHER)])
+def test_an_argument_handed_back_is_no_work(check: Check, name: str, doc: str, body: str) -> None:
+    report = check(f"def {name}(line, limit):\n    {doc}\n    {body}\n", TRUSTED)
+    assert (report.verdict, report.false_claim) == (Verdict.NO_SIGNAL, True)
+    assert report.reason == "only returns or prints an argument as it is"
+
+
 TOLD = '"""Return the distance of two places."""'
 HONEST = [
     f"def distance_of(a, b):\n    {TOLD}\n    return a - b\n",  # reads them
     'def distance_of(a, b):\n    """A hook that does nothing by default."""\n    pass\n',  # and says so
     'def stop(code, text):\n    """Abort with an error of HTTP."""\n    raise HTTPError(code, text)\n',
+    'def marked(value):\n    """Return the value as it is, for those who override it."""\n    return value\n',
+    'def tell(line):\n    """Print a line of the transfer."""\n    print(line)\n',
+    f"@fallback\ndef distance_of(a, b):\n    {TOLD}\n    return a\n",
     "def distance_of(a, b):\n    pass\n",  # promises nothing
     f"def distance_of():\n    {TOLD}\n    return 3\n",  # is given nothing
     f"def distance_of(a, b):\n    {TOLD}\n    return measured()\n",  # asks another

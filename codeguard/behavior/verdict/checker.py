@@ -12,7 +12,12 @@ from codeguard.behavior.budget import Budget
 from codeguard.behavior.matching.candidate import TOO_LARGE, Candidate, read_candidate
 from codeguard.behavior.matching.claims import Similarity
 from codeguard.behavior.matching.fingerprints import worth_probing
-from codeguard.behavior.matching.stubs import describes_result, does_nothing, is_meant_empty
+from codeguard.behavior.matching.stubs import (
+    describes_result,
+    does_nothing,
+    hands_back,
+    is_meant_empty,
+)
 from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
@@ -161,17 +166,18 @@ class BehaviorChecker:
         A stub in place of an implementation is suspicious, unless the trusted function is a stub as
         well, or the stub is there to be overridden.
         """
-        if not does_nothing(candidate.definition.node) or is_meant_empty(candidate.definition):
+        empty = does_nothing(candidate.definition.node)
+        if not (empty or hands_back(candidate.definition)) or is_meant_empty(candidate.definition):
             return None
         trusted = self._library.lookalikes_of(candidate.features)
-        if any(does_nothing(item.definition.node) for item in trusted):
+        if any(does_nothing(item.definition.node) or hands_back(item.definition) for item in trusted):
             return None
         claims = next((f"{item.name} ({item.origin})" for item in trusted), "")
         if not claims and not describes_result(candidate.definition):
             return None
         return CheckReport(
             Verdict.NO_SIGNAL,
-            "does nothing with its arguments",
+            "does nothing with its arguments" if empty else "only returns or prints an argument as it is",
             self._sandbox.level.name,
             effects=candidate.effects,
             claims=claims or "what its description promises",
