@@ -57,3 +57,23 @@ def _with_body(trusted: str, body: str) -> str:
 def test_kinds_of_results(check: Check, trusted: str, body: str, refuted: bool) -> None:
     report = check(_with_body(trusted, body), trusted)
     assert (report.verdict, report.refuted) == (Verdict.NO_SIGNAL, refuted), (report.reason, report.claims)
+
+
+FLAGS = '''
+import re
+
+_FLAGS = re.compile(rb".*FLAGS \\((?P<flags>[^)]*)\\)")
+
+def flags_of_reply(reply):
+    """Return the flags that a reply of the mail server lists."""
+    found = _FLAGS.match(reply)
+    if not found:
+        return ()
+    return tuple(found.group("flags").split())
+'''
+
+
+def test_no_result_on_any_call_is_no_contract(check: Check) -> None:
+    report = check(FLAGS.replace("    if not found:\n        return ()\n", ""), FLAGS)
+    assert (report.verdict, report.refuted) == (Verdict.NO_SIGNAL, False), report.reason
+    assert report.claims == "flags_of_reply (trusted.py:6)"

@@ -34,7 +34,12 @@ from codeguard.behavior.verdict.profiles import Profile, random_for
 from codeguard.behavior.verdict.reports import CandidateReports
 from codeguard.behavior.verdict.running import Steps, call_of
 from codeguard.behavior.verdict.state import REPEATS, changed_by_repetition
-from codeguard.behavior.verdict.values import Comparison, has_known_kind, result_kind
+from codeguard.behavior.verdict.values import (
+    Comparison,
+    has_known_kind,
+    is_empty_result,
+    result_kind,
+)
 from codeguard.models import CheckReport, Verdict
 from codeguard.sandbox.model import JobResult, Outcome, Status, Tier
 
@@ -172,6 +177,10 @@ class Examination(CandidateReports):
         edited = yield from self._check_edited_copy(profile, similarity)
         if edited is not None and edited.verdict is not Verdict.PASS:
             return edited
+        if found.conventions and not agreed and all(map(_expects_nothing, results)):
+            # Both only say in their own way that there is no result, which may be for different reasons.
+            reason = f"{profile.reference.name} returns no result on any call that could be compared"
+            return self.report(Verdict.NO_SIGNAL, reason, ordinary, origin=origin, extra=extra)
         if found.conventions:
             return self._own_contract_report(profile, results, found, ordinary, extra)
         return (yield from self.pass_report(profile, results, tailored, ordinary, extra))
@@ -536,6 +545,12 @@ class Examination(CandidateReports):
         return replace(
             report, reason=f"depends on clock, environment, hash seed or order of calls: {report.reason}"
         )
+
+
+def _expects_nothing(item: CaseResult) -> bool:
+    """Return whether the trusted function's result for a call is empty."""
+    reference = item.case.reference
+    return reference is not None and is_empty_result(reference.value)
 
 
 def _accepts_refused(item: CaseResult) -> bool:
