@@ -297,9 +297,11 @@ def settled(found: Sequence[Evidence], subject: Subject) -> list[Evidence]:
     """Return the evidence, without the penalty for a changed line that calls showed to behave the same.
 
     A copy that reads like the trusted function and could not be run is demoted: the change is all that is
-    known of it, and the original serves better.
+    known of it, and the original serves better. Methods are left out, because classes of one interface
+    repeat each other (a request of ASGI and one of WSGI).
     """
-    if any((item.signal, item.id) == ("behavior", "unshown") for item in found):
+    untested = any((item.signal, item.id) == ("behavior", "unshown") for item in found)
+    if untested and subject.chunk.kind is ChunkKind.FUNCTION:
         return [
             replace(item, demotes=True, reason=f"{item.reason}; could not be tested")
             if f"{item.signal}.{item.id}" in CHANGES and not item.convicts
