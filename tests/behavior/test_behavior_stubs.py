@@ -48,11 +48,12 @@ HANDED = ["return line", "print('at', line, limit)", "print(*line)\n    return l
 
 
 @pytest.mark.parametrize("body", HANDED)
-@pytest.mark.parametrize(("name", "doc"), [("parse_line", DOC), ("distance_of", OTHER)])
-def test_an_argument_handed_back_is_no_work(check: Check, name: str, doc: str, body: str) -> None:
-    report = check(f"def {name}(line, limit):\n    {doc}\n    {body}\n", TRUSTED)
+def test_an_argument_handed_back_is_no_work(check: Check, body: str) -> None:
+    report = check(f"def distance_of(line, limit):\n    {OTHER}\n    {body}\n", TRUSTED)
     assert (report.verdict, report.false_claim) == (Verdict.NO_SIGNAL, True)
     assert report.reason == "only returns or prints an argument as it is"
+    compared = check(f"def parse_line(line, limit):\n    {DOC}\n    {body}\n", TRUSTED)
+    assert compared.verdict is Verdict.DIVERGES  # what a call shows comes first
 
 
 TOLD = '"""Return the distance of two places."""'
