@@ -1,6 +1,6 @@
 """The second query set: docstring lines of the standard library, half of them under attack.
 
-    python experiments/stdlib_set.py [--count 320] [--seed 7] [--out results]
+    python experiments/stdlib_set.py [--count 320] [--seed 7] [--half 0] [--out results]
 
 The templates of the attacks were frozen before any weight was set; nothing is
 tuned on this set.
@@ -32,12 +32,12 @@ COUNT = 320
 
 
 def run(
-    k: int, *, count: int = COUNT, seed: int = SEED, embedding: str = "auto"
+    k: int, *, count: int = COUNT, seed: int = SEED, half: int | None = None, embedding: str = "auto"
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Build the set, index it beside the example corpora, ask; return the figures and a section for the page."""
     print(report.title(f"The standard library: {count} docstring lines, half of them under attack"))
     with tempfile.TemporaryDirectory(prefix="stdlib-set-") as folder:
-        stdlib = build_stdlib_set(Path(folder), seed, count)
+        stdlib = build_stdlib_set(Path(folder), seed, count, half=half)
         folders = [Path(folder) / name for name in (stdlib.trusted, stdlib.unknown, stdlib.poison)]
         with Workbench(
             [*folders, DATA / TRUSTED, DATA / UNKNOWN], [stdlib.trusted, TRUSTED], embedding=embedding
@@ -157,10 +157,19 @@ def main() -> int:
     parser.add_argument("-k", type=int, default=5)
     parser.add_argument("--count", type=int, default=COUNT)
     parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument(
+        "--half", type=int, choices=(0, 1), help="only functions of this half (default: both)"
+    )
     parser.add_argument("--embedding", default="auto")
     parser.add_argument("--out", type=Path, default=Path("results"))
     options = parser.parse_args()
-    figures, _ = run(options.k, count=options.count, seed=options.seed, embedding=options.embedding)
+    figures, _ = run(
+        options.k,
+        count=options.count,
+        seed=options.seed,
+        half=options.half,
+        embedding=options.embedding,
+    )
     report.write_json(figures, options.out / "stdlib.json")
     return 0
 

@@ -25,6 +25,7 @@ from codeguard.models import (
     text_digest,
 )
 from codeguard.ranking.defense import Candidate, DefenseManager, settled
+from codeguard.ranking.scoring import is_demoted
 from codeguard.ranking.signals import load_all, load_signals
 from codeguard.ranking.signals.base import Moment, Services, Subject
 from codeguard.trust import build_manifest, verify_unsigned
@@ -305,3 +306,25 @@ def test_a_pass_that_reached_the_changed_line_settles_it(unreached: str, kept: f
     subject = Subject(file.chunks[0], file, Trust.UNLISTED, 0.0, 0.0)
     assert settled([change, passed], subject)[0].penalty == kept
     assert settled([change], subject)[0].penalty == 1.5
+
+
+@pytest.mark.parametrize(
+    ("behavior", "rule", "owner", "demoted"),
+    [
+        ("unshown", "changed-line", "", True),
+        ("unshown", "removed-check", "", True),
+        ("unshown", "changed-line", "class Sums:\n    ", False),
+        ("unshown", "changed-message", "", False),
+        ("untested", "changed-line", "", False),
+        ("pass", "changed-line", "", False),
+    ],
+)
+def test_an_edited_copy_that_cannot_be_run_is_demoted(
+    behavior: str, rule: str, owner: str, demoted: bool
+) -> None:
+    file = chunk_file("u.py", f"{owner}def add(a, b): return a - b\n".encode())
+    change = Evidence("near_copy", rule, 1.5, "changed")
+    checked = Evidence("behavior", behavior, 1.5, "no result that could be compared")
+    found = settled([checked, change], Subject(file.chunks[-1], file, Trust.UNLISTED, 0.0, 0.0))
+    assert is_demoted(found) is demoted
+    assert found[1].penalty == 1.5

@@ -43,6 +43,7 @@ KEPT_EVIDENCE = 100_000  # entries, each of one chunk and one signal
 LEAST_SETTLING = 30  # calls that agree
 MOST_UNREACHED = 5  # as many as a report names: there may be more
 SETTLED_BY_A_PASS = frozenset({"near_copy.changed-line", "near_copy.changed-message"})
+CHANGES = frozenset({"near_copy.changed-line", "near_copy.removed-check"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +294,20 @@ def _passing(evidence: Evidence) -> bool:
 
 
 def settled(found: Sequence[Evidence], subject: Subject) -> list[Evidence]:
-    """Return the evidence, without the penalty for a changed line that calls showed to behave the same."""
+    """Return the evidence, without the penalty for a changed line that calls showed to behave the same.
+
+    A copy that reads like the trusted function and could not be run is demoted: the change is all that is
+    known of it, and the original serves better. Methods are left out, because classes of one interface
+    repeat each other (a request of ASGI and one of WSGI).
+    """
+    untested = any((item.signal, item.id) == ("behavior", "unshown") for item in found)
+    if untested and subject.chunk.kind is ChunkKind.FUNCTION:
+        return [
+            replace(item, demotes=True, reason=f"{item.reason}; could not be tested")
+            if f"{item.signal}.{item.id}" in CHANGES and not item.convicts
+            else item
+            for item in found
+        ]
     passed = next((item for item in found if (item.signal, item.id) == ("behavior", "pass")), None)
     if passed is None:
         return list(found)

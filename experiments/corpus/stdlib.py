@@ -9,6 +9,7 @@ written into a folder given by the caller; nothing of it is committed.
 from __future__ import annotations
 
 import ast
+import hashlib
 import random
 import re
 import sys
@@ -80,15 +81,18 @@ class StdlibSet:
         return sum(not label.verified for label in rows) / len(rows) if rows else 0.0
 
 
-def build_stdlib_set(folder: Path, seed: int, count: int = 320, attacks: Sequence[str] = METHOD) -> StdlibSet:
+def build_stdlib_set(
+    folder: Path, seed: int, count: int = 320, attacks: Sequence[str] = METHOD, half: int | None = None
+) -> StdlibSet:
     """Write the corpus of the second query set into a folder.
 
     Deterministic for a seed and a Python version: the standard library
     differs between versions, and so does the selection. `count` queries,
     every second of them attacked by the `attacks` in turn; fewer where the
-    library has not as many.
+    library has not as many. With a `half`, 0 or 1, only functions of that
+    half by a digest of their names are asked for and attacked.
     """
-    chosen = _selected(seed, count)
+    chosen = _selected(seed, count, half)
     modules = sorted({target.module for target in chosen})
     shuffled = random.Random(f"split:{seed}").sample(modules, len(modules))
     trusted = frozenset(shuffled[: len(modules) // 2])
@@ -128,7 +132,7 @@ def library_files() -> Iterator[tuple[str, Path]]:
         yield ".".join(names), path
 
 
-def _selected(seed: int, count: int) -> list[TargetFunction]:
+def _selected(seed: int, count: int, half: int | None) -> list[TargetFunction]:
     pool: list[TargetFunction] = []
     queries: set[str] = set()
     rng = random.Random(f"stdlib:{seed}")
@@ -138,7 +142,11 @@ def _selected(seed: int, count: int) -> list[TargetFunction]:
             functions = functions_of(text)
         except (SyntaxError, UnicodeDecodeError):
             continue
-        usable = [name for name, source in functions.items() if _usable(name, source)]
+        usable = [
+            name
+            for name, source in functions.items()
+            if half in (None, _half(f"{module}.{name}")) and _usable(name, source)
+        ]
         kept = set(rng.sample(usable, min(PER_MODULE, len(usable))))
         asked = {name: _query_of(source) for name, source in functions.items()}
         for target in targets_of(text, asked.__getitem__, module) if kept else ():
@@ -147,6 +155,10 @@ def _selected(seed: int, count: int) -> list[TargetFunction]:
                 small = tuple(text for text in target.companions if len(text) <= COMPANION_CHARS)
                 pool.append(replace(target, companions=small))
     return rng.sample(pool, min(count, len(pool)))
+
+
+def _half(name: str) -> int:
+    return hashlib.sha256(name.encode()).digest()[0] & 1
 
 
 def _usable(name: str, source: str) -> bool:

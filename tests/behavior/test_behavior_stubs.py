@@ -44,6 +44,18 @@ def test_a_stub_is_found_false(check: Check, name: str, doc: str, body: str) -> 
     assert report.reason == "does nothing with its arguments"
 
 
+HANDED = ["return line", "print('at', line, limit)", "print(*line)\n    return limit"]
+
+
+@pytest.mark.parametrize("body", HANDED)
+def test_an_argument_handed_back_is_no_work(check: Check, body: str) -> None:
+    report = check(f"def distance_of(line, limit):\n    {OTHER}\n    {body}\n", TRUSTED)
+    assert (report.verdict, report.false_claim) == (Verdict.NO_SIGNAL, True)
+    assert report.reason == "only returns or prints an argument as it is"
+    compared = check(f"def parse_line(line, limit):\n    {DOC}\n    {body}\n", TRUSTED)
+    assert compared.verdict is Verdict.DIVERGES  # what a call shows comes first
+
+
 TOLD = '"""Return the distance of two places."""'
 HONEST = [
     f"def distance_of(a, b):\n    {TOLD}\n    return a - b\n",  # reads them
@@ -51,6 +63,9 @@ HONEST = [
     'def distance_of(a, b):\n    """Of two points; leaves both of them unchanged."""\n    return None\n',
     'def distance_between(a, b):\n    """Use Point.distance(a, b) instead."""\n    raise NameError("use Point")\n',
     'def stop(code, text):\n    """Abort with an error of HTTP."""\n    raise HTTPError(code, text)\n',
+    'def marked(value):\n    """Return the value as it is, for those who override it."""\n    return value\n',
+    'def tell(line):\n    """Print a line of the transfer."""\n    print(line)\n',
+    f"@fallback\ndef distance_of(a, b):\n    {TOLD}\n    return a\n",
     "def distance_of(a, b):\n    pass\n",  # promises nothing
     f"def distance_of():\n    {TOLD}\n    return 3\n",  # is given nothing
     f"def distance_of(a, b):\n    {TOLD}\n    return measured()\n",  # asks another

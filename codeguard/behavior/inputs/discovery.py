@@ -34,7 +34,7 @@ NUMBERS: tuple[object, ...] = (3, 10, 7, 2, 24)
 REALS: tuple[object, ...] = (2.5, 10.0, 0.75, 3.0)
 TEXTS: tuple[object, ...] = (
     "hello world", "abcab", "Level", "one two two",
-    "<a href='x'>\"b\" & c</a>", "Größe 1,024", " a_b-c\td\n", "3.5", "",
+    "<a href='x'>\"b\" & c</a>", "Größe 1,024", " a_b-c\td\n", "3.5", "first\n  second\n\n    third\n", "",
 )  # fmt: skip
 LISTS: tuple[object, ...] = ([3, 1, 2, 3], [5, 4, 10, 7, 7], [2, 9])
 TEXT_LISTS: tuple[object, ...] = (["pear", "fig", "apple"], ["a", "bb", "a"])

@@ -188,6 +188,8 @@ KINDS = (
     ),
 )
 FUNCTIONS = KINDS[-2:]
+# For a parameter of which neither name nor use tells anything: a function and a class.
+_UNTOLD = (("made_function", "MadeClass"),)
 PLAIN_ATTRIBUTES = frozenset(
     name for kind in (str, bytes, int, float, complex, list, tuple, dict, set) for name in dir(kind)
 )
@@ -214,8 +216,11 @@ def needs_objects(definition: Definition) -> bool:
     )
 
 
-def object_guesses(definition: Definition) -> Iterator[list[Example]]:
-    """Yield groups of calls with objects to try on a function that rejects plain values, one per kind."""
+def object_guesses(definition: Definition, contents: bool = True) -> Iterator[list[Example]]:
+    """Yield groups of calls with objects to try on a function that rejects plain values, one per kind.
+
+    With `contents`, what is in a file after the call is part of the result.
+    """
     needed = [item for item in definition.parameters if item.required]
     if not 0 < len(needed) <= MAX_REQUIRED or any(item.kind != "positional" for item in needed):
         return
@@ -223,7 +228,11 @@ def object_guesses(definition: Definition) -> Iterator[list[Example]]:
     for pools in itertools.islice(itertools.product(*choices), MAX_GROUPS):
         longest = min(max(map(len, pools)), MAX_ROWS)
         yield [
-            _call(definition.name, [pool[(row + shift) % len(pool)] for shift, pool in enumerate(pools)])
+            _call(
+                definition.name,
+                [pool[(row + shift) % len(pool)] for shift, pool in enumerate(pools)],
+                contents,
+            )
             for row in range(longest)
         ]
 
@@ -239,7 +248,7 @@ def _pools(parameter: Parameter, definition: Definition) -> list[Sequence[str]]:
     values = suggested_values(parameter)
     if values and not used:
         found.append(tuple(map(repr, values)))
-    return found or [STAND_IN_TEXTS[:1], STAND_IN_TEXTS[1:2], STAND_IN_TEXTS[2:3], STAND_IN_TEXTS[3:]]
+    return found or [*_UNTOLD, *(STAND_IN_TEXTS[place : place + 1] for place in range(len(STAND_IN_TEXTS)))]
 
 
 def _attributes_of(name: str, definition: Definition) -> set[str]:
@@ -250,9 +259,9 @@ def _attributes_of(name: str, definition: Definition) -> set[str]:
     }
 
 
-def _call(name: str, values: Sequence[str]) -> Example:
-    """Return a call with objects; the content of a file after the call is part of the result."""
-    files = {f"file{place}": value for place, value in enumerate(values) if value in FILES.texts}
+def _call(name: str, values: Sequence[str], contents: bool) -> Example:
+    """Return a call with objects, followed by the contents of those that are files."""
+    files = {f"file{place}": value for place, value in enumerate(values) if contents and value in FILES.texts}
     given = [f"file{place}" if f"file{place}" in files else value for place, value in enumerate(values)]
     text = f"{name}({', '.join(given)})"
     if files:

@@ -15,7 +15,7 @@ SAMPLES = 6  # random combinations for each list or text in a base call
 ANYTHING = (
     "None", "0", "1", "-1", "2", "2.5", "True", "''", "'ab'", "b''", "b'ab\\n'", "b'\\xffa'", "[]", "[1, 'a', None]",
     "['ab', 'c']", "()", "(2, 1)", "{}", "{'a': 1}", "{'b': 1, 'a': [2]}", "{2}", "[[1, 2], [3]]", "[{'a': 1}]",
-    "iter([3, 1, 2])", "iter(['b', 'a'])",
+    "iter([3, 1, 2])", "iter(['b', 'a'])", "len", "int", "KeyError('a')",
 )  # fmt: skip
 
 

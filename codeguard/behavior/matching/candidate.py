@@ -18,6 +18,7 @@ from codeguard.behavior.source.surroundings import (
     NO_MODULES,
     Runnable,
     Surroundings,
+    completed,
     surroundings,
 )
 from codeguard.behavior.specs.examples import Example
@@ -33,18 +34,21 @@ class Candidate:
     """A function that callers can reach, with its features.
 
     It is combined with the code that it needs only when it is to be run: most functions resemble no
-    trusted one.
+    trusted one. `home` are the surroundings of the trusted function that it claims to be, if it is only
+    an excerpt.
     """
 
     definition: Definition
     features: Features
     module: Module = field(repr=False)
     trusted: TrustedModules = field(repr=False)
+    home: Surroundings | None = field(default=None, repr=False)
 
     @cached_property
     def surroundings(self) -> Surroundings:
-        """The statements of its file that it needs."""
-        return surroundings(self.definition, self.module, self.trusted)
+        """The statements of its file that it needs, and those of `home` that its file lacks."""
+        own = surroundings(self.definition, self.module, self.trusted)
+        return own if self.home is None else completed(own, self.home)
 
     @cached_property
     def usable(self) -> Runnable | None:

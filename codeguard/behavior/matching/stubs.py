@@ -18,6 +18,13 @@ _MEANT = re.compile(
     r"|exceptions?|errors?|fails?|exits?|leaves\b[^.]{1,60}\bunchanged|use\b[^\n]{1,80}\binstead)\b",
     re.IGNORECASE,
 )
+# Descriptions of honest functions that return an argument as it is, or are there to print.
+_IDLE = re.compile(
+    r"\b(?:unchanged|unmodified|as[ -]is|itself|identity|same|pass(?:es|ed)?[ -]through|cast\w*|mark\w*|decorat\w*"
+    r"|regist\w*|print\w*|show\w*|display\w*|log|logs|logging|dump\w*|output\w*|writ\w+|debug\w*|trac\w+|report\w*"
+    r"|echo\w*|messages?|warn\w*|notif\w+|usage|help|tell\w*|announc\w*)\b",
+    re.IGNORECASE,
+)
 _RAISES = re.compile(r"\s*rais(?:e|es|ing)\b", re.IGNORECASE)  # at the beginning of a description
 _DECLARED = frozenset({"overload", "abstractmethod", "abstractproperty"})
 _STORES = (ast.Attribute, ast.Subscript, ast.Starred)
@@ -42,6 +49,39 @@ def does_nothing(function: Function) -> bool:
         if isinstance(node, _STORES) and isinstance(node.ctx, ast.Store):
             return False
     return True
+
+
+def hands_back(definition: Definition) -> bool:
+    """Return whether all that a function does is to return an argument as it is, or to print its arguments.
+
+    False if its description says so.
+    """
+    given = {item.arg for item in ast.walk(definition.node.args) if isinstance(item, ast.arg)}
+    body = definition.node.body[bool(definition.docstring) :]
+
+    def plain(node: ast.expr | None) -> bool:
+        value = node.value if isinstance(node, ast.Starred) else node
+        return (
+            value is None
+            or isinstance(value, ast.Constant)
+            or (isinstance(value, ast.Name) and value.id in given)
+        )
+
+    def idle(statement: ast.stmt) -> bool:
+        match statement:
+            case ast.Return(value):
+                return plain(value)
+            case ast.Expr(ast.Call(ast.Name("print"), arguments, [])):
+                return all(map(plain, arguments))
+            case _:
+                return isinstance(statement, ast.Pass)
+
+    return (
+        bool(given)
+        and describes_result(definition)
+        and _IDLE.search(definition.docstring[:4_000]) is None
+        and all(map(idle, body))
+    )
 
 
 def _is_interface(owner: ast.ClassDef) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import textwrap
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -280,6 +281,15 @@ def name_of(node: ast.expr) -> str:
     if not isinstance(node, ast.Name):
         return ""
     return ".".join([node.id, *reversed(parts)])
+
+
+def raised_exceptions(tree: ast.AST) -> Counter[str]:
+    """Count the exceptions that a source raises by name."""
+    found: Counter[str] = Counter()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Raise) and node.exc is not None:
+            found[name_of(node.exc).rpartition(".")[2]] += 1
+    return found
 
 
 def definitions(statements: tuple[ast.stmt, ...] | list[ast.stmt]) -> Iterator[Definition]:

@@ -311,6 +311,42 @@ def surroundings(
     return Surroundings(definition, bare, needed)
 
 
+def completed(excerpt: Surroundings, home: Surroundings) -> Surroundings:
+    """Return an excerpt together with what it lacks of the statements that a trusted function needs.
+
+    Code that was cut out of a file uses names that only this file binds. They are listed in `borrowed`.
+    What the excerpt's own file binds comes later and replaces a trusted definition of that name.
+    """
+    binders: dict[str, list[int]] = {}
+    for place, statement in enumerate(home.needed.statements):
+        for name in bound_names(statement):
+            binders.setdefault(name, []).append(place)
+    wanted = [name for name in excerpt.needed.unresolved if name in binders]
+    seen: set[str] = set()
+    chosen: set[int] = set()
+    while wanted:
+        name = wanted.pop()
+        new = set(binders.get(name, ())) - chosen if name not in seen else set()
+        seen.add(name)
+        chosen |= new
+        wanted.extend(used for place in new for used in free_names(home.needed.statements[place]))
+    if not chosen:
+        return excerpt
+    own = excerpt.needed.statements
+    first = [item for item in own[:1] if item is future_annotations_import(own)]
+    taken = [home.needed.statements[place] for place in sorted(chosen)]
+    needed = replace(
+        excerpt.needed,
+        statements=(*first, *taken, *own[len(first) :]),
+        unresolved=tuple(name for name in excerpt.needed.unresolved if name not in binders),
+        borrowed=(
+            *excerpt.needed.borrowed,
+            *(name for name in excerpt.needed.unresolved if name in binders),
+        ),
+    )
+    return replace(excerpt, needed=needed)
+
+
 def _with_exceptions(own: ast.stmt, statements: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     """Yield the statements, plus an exception class for each unresolved name that is only raised or caught.
 

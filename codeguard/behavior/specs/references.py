@@ -14,12 +14,13 @@ from codeguard.behavior.source.modules import TrustedModules
 from codeguard.behavior.source.surroundings import (
     NO_MODULES,
     Runnable,
+    Surroundings,
     bound_names,
-    extract,
     free_names,
     future_annotations_import,
     needed_for,
     part_of,
+    surroundings,
 )
 from codeguard.behavior.specs.calls import positional
 from codeguard.behavior.specs.docstrings import docstring_examples
@@ -58,9 +59,14 @@ class Reference:
         return f"{self.path}:{self.definition.node.lineno}"
 
     @cached_property
+    def surroundings(self) -> Surroundings:
+        """The statements of the trusted files that it needs."""
+        return surroundings(self.definition, self.module, self.trusted, self.path)
+
+    @cached_property
     def usable(self) -> Runnable | None:
         """The function with the code it needs; None if it is too large or nested too deeply."""
-        return extract(self.definition, self.module, self.trusted, self.path)
+        return self.surroundings.runnable()
 
     @property
     def runnable(self) -> Runnable:

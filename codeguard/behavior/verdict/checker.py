@@ -12,7 +12,12 @@ from codeguard.behavior.budget import Budget
 from codeguard.behavior.matching.candidate import TOO_LARGE, Candidate, read_candidate
 from codeguard.behavior.matching.claims import Similarity
 from codeguard.behavior.matching.fingerprints import worth_probing
-from codeguard.behavior.matching.stubs import describes_result, does_nothing, is_meant_empty
+from codeguard.behavior.matching.stubs import (
+    describes_result,
+    does_nothing,
+    hands_back,
+    is_meant_empty,
+)
 from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
@@ -146,32 +151,39 @@ class BehaviorChecker:
         candidate = read_candidate(chunk, file, self._library.modules)
         if isinstance(candidate, str):
             return CheckReport(Verdict.NO_SIGNAL, candidate, level.name)
-        empty = self._stub_report(candidate)
-        if empty is not None:
-            return empty
+        if does_nothing(candidate.definition.node):
+            empty = self._stub_report(candidate, "does nothing with its arguments")
+            if empty is not None:
+                return empty
         if (
             self._last is None or self._last[0] is not candidate
         ):  # consecutive chunks often belong to one long function
-            self._last = candidate, self._plan(candidate)
+            plan = self._plan(candidate)
+            self._last = candidate, (self._idle_report(candidate) or plan) if _is_undecided(plan) else plan
         return self._last[1]
 
-    def _stub_report(self, candidate: Candidate) -> CheckReport | None:
+    def _idle_report(self, candidate: Candidate) -> CheckReport | None:
+        """Report a function of which nothing else is known and that works with none of its arguments."""
+        if not hands_back(candidate.definition):
+            return None
+        return self._stub_report(candidate, "only returns or prints an argument as it is")
+
+    def _stub_report(self, candidate: Candidate, reason: str) -> CheckReport | None:
         """Report a function that does nothing although it claims to be a trusted one or describes a result.
 
         A stub in place of an implementation is suspicious, unless the trusted function is a stub as
         well, or the stub is there to be overridden.
         """
-        if not does_nothing(candidate.definition.node) or is_meant_empty(candidate.definition):
-            return None
         trusted = self._library.lookalikes_of(candidate.features)
-        if any(does_nothing(item.definition.node) for item in trusted):
+        stubs = any(does_nothing(item.definition.node) or hands_back(item.definition) for item in trusted)
+        if stubs or is_meant_empty(candidate.definition):
             return None
         claims = next((f"{item.name} ({item.origin})" for item in trusted), "")
         if not claims and not describes_result(candidate.definition):
             return None
         return CheckReport(
             Verdict.NO_SIGNAL,
-            "does nothing with its arguments",
+            reason,
             self._sandbox.level.name,
             effects=candidate.effects,
             claims=claims or "what its description promises",
@@ -189,7 +201,7 @@ class BehaviorChecker:
             return replace(report, claims=self._lookalike_name(candidate))
         if candidate.usable is None:
             return CheckReport(Verdict.NO_SIGNAL, TOO_LARGE, level.name)
-        return candidate, references
+        return _with_missing_names(candidate, references), references
 
     def _wants_probes(self, plan: Plan) -> bool:
         return (not plan[1] and self._can_be_probed(plan[0])) or self._may_be_repaired(plan)
@@ -264,10 +276,9 @@ class BehaviorChecker:
             return plan
         examination = Examination(plan[0], self._sandbox.level, self._budget, self._seed, probes)
         report = yield from self._compared(plan, examination)
-        undecided = report.verdict is Verdict.NO_SIGNAL and not report.refuted
-        if undecided or report.verdict is Verdict.DIFFERS:
+        if _is_undecided(report) or report.verdict is Verdict.DIFFERS:
             report = (yield from against_own_examples(examination)) or report
-        return report
+        return (self._idle_report(plan[0]) or report) if _is_undecided(report) else report
 
     def _compared(self, plan: Plan, examination: Examination) -> Steps[CheckReport]:
         """Compare a candidate with specs and trusted functions."""
@@ -414,6 +425,25 @@ class BehaviorChecker:
             raise
         except Exception:  # after an error, a function is still matched by name, docstring and body
             return {}
+
+
+def _is_undecided(made: Plan | CheckReport) -> bool:
+    """Return whether a report says nothing of a function."""
+    return isinstance(made, CheckReport) and made.verdict is Verdict.NO_SIGNAL and not made.refuted
+
+
+def _with_missing_names(
+    candidate: Candidate, references: Sequence[tuple[Reference, Similarity]]
+) -> Candidate:
+    """Return a candidate with what its file lacks and the file of the trusted function has.
+
+    An excerpt without its file could not be run, and would be used in the place of the trusted function.
+    """
+    claimed = next((reference for reference, similarity in references if similarity.is_claimed), None)
+    if claimed is None or not candidate.runnable.unresolved:
+        return candidate
+    whole = replace(candidate, home=claimed.surroundings)
+    return whole if whole.usable is not None else candidate
 
 
 def _with_real_name(report: CheckReport, name: str) -> CheckReport:

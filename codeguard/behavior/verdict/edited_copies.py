@@ -21,7 +21,13 @@ from codeguard.behavior.inputs.wide import wide_calls, written_call
 from codeguard.behavior.matching.candidate import Candidate
 from codeguard.behavior.matching.text_overlap import text_of
 from codeguard.behavior.source.constants import constants_of, literals_of
-from codeguard.behavior.source.definitions import PARSE_ERRORS, Function, Parameter, name_of, parse
+from codeguard.behavior.source.definitions import (
+    PARSE_ERRORS,
+    Function,
+    Parameter,
+    parse,
+    raised_exceptions,
+)
 from codeguard.behavior.specs.examples import Example
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import (
@@ -163,15 +169,6 @@ def calls_for_copies(
     bare = bare_calls(reference.definition, reference.runnable.source)
     bases = written_calls(profile) or bare
     return bases, [*bare, *wide_calls(reference.definition, bases, literals, random, count)]
-
-
-def raised_exceptions(tree: ast.AST) -> Counter[str]:
-    """Count the exceptions that a source raises by name."""
-    found: Counter[str] = Counter()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Raise) and node.exc is not None:
-            found[name_of(node.exc).rpartition(".")[2]] += 1
-    return found
 
 
 def is_copied_class(own: ast.ClassDef, trusted: ast.ClassDef) -> bool:

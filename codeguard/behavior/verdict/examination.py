@@ -30,16 +30,22 @@ from codeguard.behavior.verdict.edited_copies import (
 )
 from codeguard.behavior.verdict.effect_tables import CONVICTING, ENVIRONMENT, LOOKING
 from codeguard.behavior.verdict.effects import Capability, capabilities_beyond, observed
-from codeguard.behavior.verdict.profiles import Profile, random_for, result_kind
+from codeguard.behavior.verdict.profiles import Profile, random_for
 from codeguard.behavior.verdict.reports import CandidateReports
 from codeguard.behavior.verdict.running import Steps, call_of
 from codeguard.behavior.verdict.state import REPEATS, changed_by_repetition
-from codeguard.behavior.verdict.values import Comparison
+from codeguard.behavior.verdict.values import (
+    Comparison,
+    has_known_kind,
+    is_empty_result,
+    result_kind,
+)
 from codeguard.models import CheckReport, Verdict
 from codeguard.sandbox.model import JobResult, Outcome, Status, Tier
 
 LEAST_TWINS = 3
 LEAST_CALLS = 5  # fewer agreeing calls prove nothing
+LEAST_KINDS, LEAST_OTHER_KINDS = 3, 0.9  # calls whose results are of other kinds, and their share
 LEAST_EXAMPLES = 4  # examples that suffice to measure agreement
 MAX_SUSPICIONS = 6
 MAX_SHOWN = 12  # observed calls used if there are no examples
@@ -114,7 +120,8 @@ class Examination(CandidateReports):
             if untested.verdict is Verdict.VIOLATION:
                 return untested
             edited = yield from self._check_edited_copy(profile, similarity)
-            return edited or self._other_signature_report(profile, similarity) or untested
+            told = edited or self._other_signature_report(profile, similarity)
+            return told or (yield from self._other_kinds_report(profile, similarity)) or untested
         random_for(self.seed, "order", profile.reference.digest, self.candidate.runnable.source).shuffle(
             cases
         )
@@ -170,6 +177,10 @@ class Examination(CandidateReports):
         edited = yield from self._check_edited_copy(profile, similarity)
         if edited is not None and edited.verdict is not Verdict.PASS:
             return edited
+        if found.conventions and not agreed and all(map(_expects_nothing, results)):
+            # Both only say in their own way that there is no result, which may be for different reasons.
+            reason = f"{profile.reference.name} returns no result on any call that could be compared"
+            return self.report(Verdict.NO_SIGNAL, reason, ordinary, origin=origin, extra=extra)
         if found.conventions:
             return self._own_contract_report(profile, results, found, ordinary, extra)
         return (yield from self.pass_report(profile, results, tailored, ordinary, extra))
@@ -499,6 +510,24 @@ class Examination(CandidateReports):
             reason, profile, idle, claimed=similarity.name == 1.0 or similarity.describes_reference
         )
 
+    def _other_kinds_report(self, profile: Profile, similarity: Similarity) -> Steps[CheckReport | None]:
+        """Report a claim that hardly a result supports: other kinds, or results where the trusted function refuses."""
+        made = [(item, item.for_function(self.candidate.runnable)) for item in profile.kinds]
+        pairs = [(item, Case(call)) for item, call in made if call is not None]
+        pairs = [(item, case) for item, case in pairs if self.accepts_call(case)]
+        if not similarity.is_lookalike or not pairs:
+            return None
+        (result,) = yield from self.ask([case for _, case in pairs])
+        results = [
+            CaseResult(replace(case, reference=item.answer), answer, has_known_kind(item.answer, answer))
+            for (item, case), answer in zip(pairs, result.calls, strict=False)
+        ]
+        compared, wrong = comparable_results(results), wrong_results(results)
+        if len(wrong) < max(LEAST_KINDS, LEAST_OTHER_KINDS * len(compared)):
+            return None
+        reason = f"returns what {profile.reference.name} does not return: {wrong[0].text}"
+        return self._other_function_report(reason, profile, result, claimed=True)
+
     def _world_dependence(
         self, cases: Sequence[Case], results: Sequence[CaseResult], other: JobResult, origin: str
     ) -> CheckReport | None:
@@ -517,6 +546,14 @@ class Examination(CandidateReports):
         return replace(
             report, reason=f"depends on clock, environment, hash seed or order of calls: {report.reason}"
         )
+
+
+def _expects_nothing(item: CaseResult) -> bool:
+    """Return whether a call of the trusted function returns nothing and has no other result."""
+    reference = item.case.reference
+    if reference is None or not is_empty_result(reference.value) or reference.stdout or reference.files:
+        return False
+    return reference.args_after is None or reference.args_after == item.case.call.args
 
 
 def _accepts_refused(item: CaseResult) -> bool:

@@ -10,7 +10,6 @@ from codeguard.behavior.inputs.tailored import known_literals
 from codeguard.behavior.matching.claims import Similarity
 from codeguard.behavior.matching.stubs import uses_plain_values_only
 from codeguard.behavior.source.definitions import Definition
-from codeguard.behavior.source.surroundings import surroundings
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import Case, CaseResult, case_of_observed
 from codeguard.behavior.verdict.coverage import merged, unreached
@@ -203,8 +202,7 @@ class CandidateReports(CandidateSession):
             or not uses_plain_values_only(definition.node)
         ):
             return ""
-        around = surroundings(reference.definition, reference.module, reference.trusted, reference.path)
-        return ", ".join(sorted({item.kind for item in around.reach.certain} & OUTWARD))
+        return ", ".join(sorted({item.kind for item in reference.surroundings.reach.certain} & OUTWARD))
 
     def wrong(
         self, verdict: Verdict, wrong: Sequence[CaseResult], count: int, origin: str, result: JobResult
