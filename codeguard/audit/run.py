@@ -147,6 +147,7 @@ class _Audit:
             read_baseline(options.baseline, missing_is_empty=options.update_baseline)
         self._ignored_state = left_alone(settings)
         self._index = self._open_index(stack)
+        self._notes: tuple[str, ...] = ()
         self._sources, self._skipped, root = self._found()
         self._base = self._trusted(root)
         self._warnings = [*filter(None, [self._ignored_state]), *self._base.warnings]
@@ -191,6 +192,7 @@ class _Audit:
             functions=sum(item.functions for item in inspected),
             lines=sum(item.lines for item in inspected),
             skipped=self._skipped,
+            notes=self._notes,
             hidden=len(kept) - len(chosen),
             trust=self._base.said,
             trusted=sum(self._base.covers(item.name, item.sha256) for item in inspected),
@@ -239,6 +241,7 @@ class _Audit:
             raise NothingToDoError(
                 "no file to audit", got=said or "nothing in there", hint="give other paths"
             )
+        self._notes = found.notes
         return [Source(item.name, item) for item in found.files], found.skipped, root
 
     def _trusted(self, root: Path) -> TrustedBase:

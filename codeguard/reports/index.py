@@ -46,7 +46,10 @@ def index_text(report: IndexReport, required_level: str) -> str:
         )
     if len(report.convicted) > SHOWN:
         lines.append(f"  … and {len(report.convicted) - SHOWN} more (--format json lists all)")
-    noted = {note.partition(": ")[0] for note in report.notes}
+    noted: dict[str, list[str]] = {}
+    for note in report.notes:
+        path, _, reason = note.partition(": ")
+        noted.setdefault(path, []).append(reason)
     if by_lines := [path for path in report.by_lines if path not in noted]:
         lines.append(f"chunked by lines: {counted(len(by_lines), 'file')}: {some_of(by_lines, LISTED)}")
     if report.secrets:
@@ -60,10 +63,8 @@ def index_text(report: IndexReport, required_level: str) -> str:
             ]
         )
     if report.notes:
-        lines.append(f"notes: {len(report.notes)}")
-        lines += by_reason(
-            ((reason, path) for path, _, reason in (note.partition(": ") for note in report.notes)), LISTED
-        )
+        lines.append(f"notes: {counted(len(noted), 'file')}")
+        lines += by_reason((("; ".join(reasons), path) for path, reasons in noted.items()), LISTED)
     if report.skipped:
         lines.append(f"skipped: {len(report.skipped)}")
         lines += by_reason(((item.reason, item.path) for item in report.skipped), LISTED)

@@ -54,6 +54,14 @@ def test_an_accepted_conviction_names_who_overruled_it() -> None:
     assert "fail: wrong (accepted by Ada)" in index_text(replace(REPORT, convicted=(item,)), "L2")
 
 
+def test_a_file_is_listed_once_with_all_that_is_said_of_it() -> None:
+    notes = ("b.py: chunked by lines: too many", "b.py: it met a bound", "c.py: decoded as cp1252")
+    text = index_text(replace(REPORT, notes=notes, by_lines=("b.py", "d.sh")), "L2")
+    assert "chunked by lines: 1 file: d.sh\nnotes: 2 files\n" in text
+    assert "  1 × chunked by lines: too many; it met a bound: b.py\n" in text
+    assert text.count("b.py") == 1
+
+
 def test_the_manifest_and_earlier_trust_are_shown() -> None:
     assert "trusted: 1 file, unsigned manifest in the state directory" in index_text(REPORT, "L2")
     signed = replace(REPORT, manifest_unsigned=False, signed_by=("ada",), trusted_before=("src",))
