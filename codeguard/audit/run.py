@@ -18,7 +18,7 @@ from codeguard.audit.bytecode import made_of_sources
 from codeguard.audit.evidence import Checked, behavior_findings, provenance_findings
 from codeguard.audit.findings import AuditReport, Finding, Standing, with_fingerprints
 from codeguard.audit.ignores import Ignore, suppressed, uncounted
-from codeguard.audit.inspection import Inspected, Source, own_modules, told_once
+from codeguard.audit.inspection import Inspected, Source, own_modules, told_once, without_general
 from codeguard.audit.precision import with_confidence
 from codeguard.audit.rules import Selection, all_rules
 from codeguard.audit.skipped_files import secret_file_findings, skipped_findings
@@ -139,7 +139,9 @@ class _Audit:
         registered = load_all()
         self._signals = [item.name for item in registered if isinstance(item, FileSignal)]
         self._corpus = [item for item in registered if isinstance(item, CorpusSignal)]
-        options.selection.check(all_rules(registered))
+        rules = all_rules(registered)
+        self._special_of = {item.id: item.rule.special_of for item in rules if item.rule.special_of}
+        options.selection.check(rules)
         refuse_unknown(settings.defense)
         if options.baseline is not None:  # report an unreadable baseline before the work, not after it
             from codeguard.audit.baseline import read_baseline
@@ -187,7 +189,8 @@ class _Audit:
         kept = with_fingerprints(told_once(self._baselined(findings, inspected)))
         chosen = [item for item in kept if self._takes(item)]
         return AuditReport(
-            findings=tuple(chosen),
+            # Only of those that were asked for: `--select` of the general rule alone shows it.
+            findings=tuple(without_general(chosen, self._special_of)),
             files=len(inspected),
             functions=sum(item.functions for item in inspected),
             lines=sum(item.lines for item in inspected),
