@@ -224,8 +224,8 @@ def without_general(findings: Sequence[Finding], special_of: Mapping[str, Iterab
 
     That is where places that begin on the same line overlap and either the rule is the same or one is a special case
     of the other. The most severe stays, of equal ones the special case, and names the others with their reasons. A
-    finding that is more severe or more certain than the one that would stay is kept as well: nothing that somebody
-    writes beside it takes it out of the audit.
+    finding of medium severity or more that is more certain than the one that would stay is kept as well: nothing that
+    somebody writes beside it moves it to the less sure ones.
 
     Args:
         special_of: for each rule the rules that it is a special case of.
@@ -269,7 +269,7 @@ def _tells(item: Finding, other: Finding) -> bool:
     """Return whether a finding can stand for another: their places overlap, and it is as severe and as certain."""
     return (
         item.severity >= other.severity
-        and item.confidence >= other.confidence
+        and (item.confidence >= other.confidence or other.severity < Severity.MEDIUM)
         and _start(item.place) <= max(_start(other.place), _end(other.place))
         and _start(other.place) <= max(_start(item.place), _end(item.place))
     )

@@ -14,7 +14,6 @@ import click
 from codeguard.cli.output import read_settings, warn
 from codeguard.config import user_config_dir
 from codeguard.errors import ConfigError, ManifestError, NothingToDoError
-from codeguard.escaping import escaped
 
 if TYPE_CHECKING:
     from codeguard.corpus.discovery import FoundFile
@@ -165,7 +164,7 @@ def _discovered(root: Path, scope: Sequence[str]) -> list[FoundFile]:
     for line in by_reason((item.reason, item.path) for item in result.skipped):
         warn(f"not part of the corpus: {line.strip()}")
     for note in result.notes:
-        warn(escaped(note))
+        warn(note)
     return [item for item in result.files if item.name not in (MANIFEST_NAME, BUNDLE_NAME)]
 
 

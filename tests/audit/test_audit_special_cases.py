@@ -40,6 +40,10 @@ CASES = {
         [finding("x.general", confidence=Confidence.HIGH), finding("x.special", severity=Severity.HIGH)],
         ["x.general", "x.special"],
     ),
+    "of a low one certainty does not matter": (
+        [finding("x.general", severity=Severity.LOW, confidence=Confidence.HIGH), SPECIAL],
+        ["x.special"],
+    ),
     "one rule by two ways": ([SPECIAL, finding("x.special", (7, 12))], ["x.special"]),
     "one rule at two places of a line": ([SPECIAL, finding("x.special", (30, 40))], ["x.special"] * 2),
     "another place of the line": ([finding("x.general", (20, 30)), SPECIAL], ["x.general", "x.special"]),
