@@ -84,7 +84,8 @@ def audit(
 
     Raises:
         NothingToDoError: there is no file, suitable or not, under the paths.
-        CorpusError, ConfigError, ManifestError, StoreError: see there.
+        CorpusError: a path does not exist, or cannot be read.
+        ConfigError, ManifestError, StoreError: see there.
     """
     with ExitStack() as stack, deferred():
         run = _Audit(paths, options or AuditOptions(), settings or Settings(), progress, stack)
@@ -236,8 +237,7 @@ class _Audit:
             return taken, (*staged.skipped, *left_out), staged.root
         missing = [path for path in self._paths if not path.exists() and not path.is_symlink()]
         if missing:
-            kind = NothingToDoError if len(missing) == len(self._paths) else CorpusError
-            raise kind(f"no such file: {missing[0]}", hint="check the path")
+            raise CorpusError(f"no such file: {missing[0]}", hint="check the path")
         found = discover(self._paths, root=root, exclude=self._settings.exclude)
         if not found.files and all(item.reason.startswith(NOT_REGULAR) for item in found.skipped):
             said = "; ".join(f"{item.path}: {item.reason}" for item in found.skipped[:_SHOWN])
