@@ -31,15 +31,15 @@ from codeguard.ranking.reranking import Ranked
 from codeguard.trust.git import head_commit
 
 try:
-    from mcp.server import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
 except ImportError as error:
     raise MissingExtraError("the mcp package (2 or newer) is not installed", extra="mcp") from error
 
+from codeguard.integrations.mcp_protocol import LONGEST_SHOWN, AnsweringServer
+
 MOST_RESULTS = 20
 MOST_FINDINGS = 50
 LONGEST_CODE = 200_000  # characters of a snippet that is checked
-LONGEST_SHOWN = 200  # characters of an argument in an error
 NONCE_BYTES = 16
 _PLAIN_NAME = re.compile(r"[\w./+@~-]{0,200}", re.ASCII)  # no words side by side: not a sentence
 INSTRUCTIONS = (
@@ -68,9 +68,9 @@ class Fence:
         return text if _PLAIN_NAME.fullmatch(text) else self.around(text)
 
 
-def make_server(guard: CodeGuard, *, mode: str = "drop", roots: Sequence[Path] = ()) -> MCPServer[Any]:
+def make_server(guard: CodeGuard, *, mode: str = "drop", roots: Sequence[Path] = ()) -> AnsweringServer:
     """Return a server over an open guard; `audit_path` reads only below `roots`."""
-    server: MCPServer[Any] = MCPServer("codeguard", version=__version__, instructions=INSTRUCTIONS)
+    server = AnsweringServer("codeguard", version=__version__, instructions=INSTRUCTIONS)
     assistant = _Assistant(guard, mode, [root.resolve() for root in roots])
 
     @server.tool(structured_output=True)
