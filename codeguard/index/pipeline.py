@@ -439,6 +439,7 @@ class Indexer:
         return IndexReport(
             files=len(files),
             chunks=self._catalog.count(),
+            searchable=self._catalog.vector_count(),
             added=run.added,
             removed=run.removed,
             unchanged=run.unchanged,

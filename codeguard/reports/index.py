@@ -28,8 +28,9 @@ def index_text(report: IndexReport, required_level: str) -> str:
         signature += ", unsigned manifest in the state directory"
     lines = [
         f"{level_line(report.sandbox_level, required_level)}, embedding {report.embedding}",
-        f"{counted(report.files, 'file')} ({report.unchanged} unchanged), {counted(report.chunks, 'chunk')} "
-        f"({report.added} written, {report.removed} removed) in {report.seconds:.1f} s",
+        f"{counted(report.files, 'file')} ({report.unchanged} unchanged) in {counted(report.chunks, 'chunk')}: "
+        f"queries can find {report.searchable}, the others are blank or withheld; "
+        f"{report.added} written, {report.removed} removed in {report.seconds:.1f} s",
         f"trusted: {counted(report.trusted_files, 'file')}{signature}"
         if report.trusted_files
         else NOTHING_TRUSTED,

@@ -81,7 +81,7 @@ MISTAKES = [
     ("query add --embedding chroma", 2, "another embedding", "leave --embedding out"),
     ("query --explian add", 2, "no such option", "--explain"),
     ("qurey add", 2, "no such command 'qurey'", "did you mean query?"),
-    ("index", 2, "index what?", "PATH"),
+    ("index --store nosuch", 2, "index what?", "codeguard index src"),
     ("index nosuch", 2, "nosuch cannot be read", "check the path"),
     ("index ours --trust nosuch", 2, "nosuch cannot be read", "check the path"),
     ("index empty", 3, "no file to index", "give other paths"),

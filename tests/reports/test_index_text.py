@@ -12,7 +12,7 @@ REPORT = IndexReport(
     files=1, chunks=2, added=2, removed=0, unchanged=0, skipped=(), secrets=(), by_lines=(), notes=(),
     trusted_files=1, manifest_unsigned=True, signed_by=(), coverage=SpecCounts(2, 1, 0), checked=3,
     verdicts={"fail": 1, "false_claim": 3, "pass": 2, "no_signal": 4}, convicted=(), quarantined=0, sandbox_level="L3",
-    embedding="lexical", seconds=0.5, warnings=(),
+    embedding="lexical", seconds=0.5, warnings=(), searchable=1,
 )  # fmt: skip
 
 
@@ -34,7 +34,8 @@ def test_counts_and_specs_come_first_after_the_sandbox_level() -> None:
     signed = replace(REPORT, manifest_unsigned=False, signed_by=("ada",))
     assert index_text(signed, "L2").splitlines() == [
         "sandbox L3, embedding lexical",
-        "1 file (0 unchanged), 2 chunks (2 written, 0 removed) in 0.5 s",
+        "1 file (0 unchanged) in 2 chunks: queries can find 1, the others are blank or withheld; "
+        "2 written, 0 removed in 0.5 s",
         "trusted: 1 file, signed by ada",
         "specs: 1 of 2 trusted functions have examples, 0 hand-written specs",
         "behavior: 0 of 10 functions convicted, 3 demoted for a false claim, 2 passed, 5 without a verdict",
