@@ -25,7 +25,7 @@ from codeguard.corpus.discovery import FoundFile, read_file
 from codeguard.corpus.secrets import mask_secrets
 from codeguard.errors import CodeguardError, ConfigError, CorpusError, ManifestError, MissingExtraError
 from codeguard.escaping import escaped
-from codeguard.integrations.documents import EXTENSIONS
+from codeguard.integrations.documents import EXTENSIONS, MOST_COPIES
 from codeguard.models import Severity, Trust
 from codeguard.ranking.reranking import Ranked
 from codeguard.trust.git import head_commit
@@ -77,8 +77,9 @@ def make_server(guard: CodeGuard, *, mode: str = "drop", roots: Sequence[Path] =
     def search_code(query: str, k: int = 5) -> dict[str, Any]:
         """Find code for a question, an identifier, an error message or a piece of code.
 
-        Returns up to `k` chunks of different files, best first, each with path, lines, text, and where its
-        trust comes from: commit, signer, digest, verdict, and whether the file has changed since it was indexed.
+        Returns up to `k` different chunks of different files, best first, each with path, lines, text, where its
+        trust comes from (commit, signer, digest, verdict), whether the file has changed since it was indexed, and
+        `copies`, the other files with the same text.
         """
         return assistant.answer(lambda fence: assistant.search(query, k, fence))
 
@@ -169,6 +170,16 @@ class _Assistant:
                 "verdict": item.verdict,
                 "demoted": item.demoted,
                 "reasons": [fence.around(part.reason) for part in item.evidence],
+                "copies": [
+                    {
+                        "path": fence.name(copy.chunk.path),
+                        "line": copy.chunk.start_line,
+                        "trust": copy.trust.value,
+                        "convicted": copy.convicted,
+                        "demoted": copy.demoted,
+                    }
+                    for copy in item.copies[:MOST_COPIES]
+                ],
             }
 
         return {
