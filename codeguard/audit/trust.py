@@ -110,5 +110,6 @@ def _rechunked(verified: VerifiedManifest, root: Path) -> VerifiedManifest:
 
 
 def _said(manifest: VerifiedManifest) -> str:
-    by = f"signed by {', '.join(manifest.signed_by)}" if not manifest.unsigned else "unsigned"
-    return f"{len(manifest.files)} files are trusted ({by})"
+    by = f"signed by {', '.join(manifest.signed_by)}" if not manifest.unsigned else "named by you, not signed"
+    count = len(manifest.files)
+    return f"{count} files are trusted ({by})" if count != 1 else f"1 file is trusted ({by})"

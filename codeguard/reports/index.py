@@ -25,7 +25,8 @@ def index_text(report: IndexReport, required_level: str) -> str:
     """Return the report as text: counts first, then everything that was left out."""
     signature = f", signed by {escaped(', '.join(report.signed_by))}" if report.signed_by else ""
     if report.manifest_unsigned:
-        signature += ", unsigned manifest in the state directory"
+        others = "the others " if report.signed_by else ""
+        signature += f", {others}named by you and not signed"
     lines = [
         f"{level_line(report.sandbox_level, required_level)}, embedding {report.embedding}",
         f"{counted(report.files, 'file')} ({report.unchanged} unchanged) in {counted(report.chunks, 'chunk')}: "
@@ -34,8 +35,9 @@ def index_text(report: IndexReport, required_level: str) -> str:
         f"trusted: {counted(report.trusted_files, 'file')}{signature}"
         if report.trusted_files
         else NOTHING_TRUSTED,
-        f"specs: {report.coverage.with_examples} of {report.coverage.functions} trusted functions have examples, "
-        f"{report.coverage.hand_written} hand-written specs",
+        f"to compare with: {counted(report.coverage.functions, 'trusted function')}, "
+        f"{report.coverage.with_examples} of them with examples, and {report.coverage.hand_written} hand-written specs "
+        "(shipped with codeguard, or your own)",
         _behavior(report),
     ]
     if report.trusted_before:
@@ -87,7 +89,10 @@ def _behavior(report: IndexReport) -> str:
     parts = [f"{number} {name}" for name, number in named.items() if number]
     if report.quarantined:
         parts.append(f"{counted(report.quarantined, 'chunk')} in quarantine")
-    return ", ".join([f"behavior: {convicted} of {counted(total, 'function')} convicted", *parts])
+    line = ", ".join([f"behavior: {convicted} of {counted(total, 'function')} convicted", *parts])
+    # Those who are convicted are listed; why another one is demoted or has no verdict is not.
+    unexplained = named["demoted for a false claim"] or named["without a verdict"]
+    return f"{line}; codeguard check FILE says why" if unexplained else line
 
 
 def _some(lines: list[str]) -> list[str]:
