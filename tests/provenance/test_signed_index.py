@@ -192,7 +192,7 @@ def test_only_the_trusted_part_of_a_tree_is_trusted(team: Team) -> None:
 
 def test_signed_and_unsigned_side_by_side(team: Team) -> None:
     said = team.index(team.tree, team.corpus / "ours")
-    assert "signed by alice, unsigned manifest" in said
+    assert "signed by alice, the others named by you and not signed" in said
     trust = team.trust()
     assert trust["pay/src/maths.py::add"] == trust["ours/more.py::quadruple"] == "trusted"
 
