@@ -29,9 +29,10 @@ def index_text(report: IndexReport, required_level: str) -> str:
         signature += f", {others}named by you and not signed"
     lines = [
         f"{level_line(report.sandbox_level, required_level)}, embedding {report.embedding}",
-        f"{counted(report.files, 'file')} ({report.unchanged} unchanged) in {counted(report.chunks, 'chunk')}: "
-        f"queries can find {report.searchable}, the others are blank or withheld; "
-        f"{report.added} written, {report.removed} removed in {report.seconds:.1f} s",
+        f"{counted(report.files, 'file')} in {counted(report.chunks, 'chunk')}: "
+        f"queries can find {report.searchable}, the others are blank or withheld",
+        f"this run: {counted(report.unchanged, 'file')} unchanged, {counted(report.added, 'chunk')} written, "
+        f"{report.removed} removed, in {report.seconds:.1f} s",
         f"trusted: {counted(report.trusted_files, 'file')}{signature}"
         if report.trusted_files
         else NOTHING_TRUSTED,
@@ -41,7 +42,7 @@ def index_text(report: IndexReport, required_level: str) -> str:
         _behavior(report),
     ]
     if report.trusted_before:
-        lines.insert(3, f"trusted as before: {escaped(', '.join(report.trusted_before))}")
+        lines.insert(4, f"trusted as before: {escaped(', '.join(report.trusted_before))}")
     for item in report.convicted[:SHOWN]:
         lines.append(
             f"  {escaped(item.path)}:{item.line} {escaped(item.symbol)}  {item.verdict}: {escaped(item.reason)}"

@@ -34,8 +34,8 @@ def test_counts_and_specs_come_first_after_the_sandbox_level() -> None:
     signed = replace(REPORT, manifest_unsigned=False, signed_by=("ada",))
     assert index_text(signed, "L2").splitlines() == [
         "sandbox L3, embedding lexical",
-        "1 file (0 unchanged) in 2 chunks: queries can find 1, the others are blank or withheld; "
-        "2 written, 0 removed in 0.5 s",
+        "1 file in 2 chunks: queries can find 1, the others are blank or withheld",
+        "this run: 0 files unchanged, 2 chunks written, 0 removed, in 0.5 s",
         "trusted: 1 file, signed by ada",
         "to compare with: 2 trusted functions, 1 of them with examples, and 0 hand-written specs "
         "(shipped with codeguard, or your own)",
