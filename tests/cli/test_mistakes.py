@@ -40,6 +40,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         (place / name).parent.mkdir(exist_ok=True)
         (place / name).write_text(text)
     (place / "empty").mkdir()
+    (place / "broken.py").write_text("def f(:\n")
     (place / "theirs/blob.bin").write_bytes(b"\x7fELF" + bytes(range(256)))
     (place / "theirs/fake.py").write_bytes(b"\x7fELF\0\0")
     (place / "large.py").write_text("x = 1\n" * 400_000)
@@ -105,6 +106,7 @@ MISTAKES = [
     ("check theirs/blob.bin", 3, "got binary: a program", "a file of Python"),
     ("check theirs/fake.py", 3, "got binary: a program", "a file of Python"),
     ("check theirs/notes.md", 3, "no function in theirs/notes.md", "codeguard audit theirs/notes.md"),
+    ("check broken.py", 3, "got Python without a function, or with a syntax error", "codeguard audit broken.py"),
     ("check theirs/x.py::ad", 3, "no such function, got 'ad', expected add", "name one of these"),
     ("check theirs/x.py --against nosuch.py", 2, "cannot read nosuch.py", "check the path"),
     ("equiv ours/m.py theirs/x.py", 2, "which function?", "FILE::FUNCTION"),
