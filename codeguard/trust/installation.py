@@ -147,6 +147,13 @@ def set_aside(folder: Path) -> Path:
     Raises:
         StoreError: it holds files other than state, or cannot be renamed.
     """
+    if not folder.is_dir():  # perhaps the user's own file: never say that it can go
+        raise StoreError(
+            f"{escaped(str(folder))} is no index",
+            got="a file",
+            expected="a folder",
+            hint="name another place with --store",
+        )
     _, unkept = key_and_note()
     if unkept:  # the next run would have another key and move this index aside as well
         raise StoreError(

@@ -85,6 +85,7 @@ MISTAKES = [
     ("index --store nosuch", 2, "index what?", "codeguard index src"),
     ("index nosuch", 2, "nosuch cannot be read", "check the path"),
     ("index ours --trust nosuch", 2, "nosuch cannot be read", "check the path"),
+    ("index ours --store theirs/x.py", 2, "theirs/x.py is no index, got a file, expected a folder", "--store"),
     ("index empty", 3, "no file to index", "give other paths"),
     ("index theirs/blob.bin", 3, "theirs/blob.bin (binary", "give other paths"),
     ("index ours --jobs 0", 2, "0 is not in the range", "codeguard index --help"),
