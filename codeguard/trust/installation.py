@@ -147,9 +147,8 @@ def set_aside(folder: Path) -> Path:
     Raises:
         StoreError: it holds files other than state, or cannot be renamed.
     """
-    if (
-        folder.name != DEFAULT_NAME and not folder.is_dir()
-    ):  # perhaps the user's own file: never say that it can go
+    # A file that was named may be the user's own: never say that it can go.
+    if folder.name != DEFAULT_NAME and not folder.is_dir():
         raise StoreError(
             f"{escaped(str(folder))} is no index",
             got="a file",
