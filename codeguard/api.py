@@ -154,7 +154,7 @@ class CodeGuard:
 
         Args:
             text: the query, in natural language or code.
-            k: the number of results, one per file; 1 or more.
+            k: the number of results, different texts of different files; 1 or more.
             mode: "rerank" or "drop"; the configuration's by default.
             order: "score" or "penalty"; the configuration's by default.
             defense: False ranks by retrieval alone, for comparison.

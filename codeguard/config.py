@@ -52,7 +52,7 @@ class DefenseConfig:
     those with a penalty above `drop_threshold`. `order` "score" sorts by
     standardized distance plus penalty, "penalty" by the penalty alone (the
     method's own order). `fetch_multiplier` times k candidates are fetched;
-    if they cover fewer than k distinct files, the set grows up to
+    if they cover fewer than k distinct files and texts, the set grows up to
     `max_candidates`. `query_budget_s` bounds the behavior checks that a
     query still has to run, in seconds. `trust_paths` and `untrust` are the
     defaults of `index --trust` and `--untrust`. `required_level` is the sandbox level

@@ -50,7 +50,7 @@ class CorpusError(CodeguardError):
 
 
 class NothingToDoError(CodeguardError):
-    """Paths were given, but they contain no usable file (exit code 3)."""
+    """Paths were given and exist, but they contain no usable file (exit code 3)."""
 
 
 class ManifestError(CodeguardError):

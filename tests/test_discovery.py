@@ -174,8 +174,10 @@ def test_a_folder_named_git_is_no_repository(tmp_path: Path) -> None:
     write(tmp_path, ".gitignore", content=b"*.log\n")
     found = discover([tmp_path], root=tmp_path)
     assert names(found) == [".gitignore", "a.log", "a.py"]
-    said = [item.reason for item in found.skipped if item.path == ".git/"]
-    assert any(reason.startswith("no .gitignore counts: fatal: not a git repository") for reason in said)
+    assert reasons(found)[".git/"] == "version control data"
+    assert [note.startswith(".git/: no .gitignore counts: fatal: not a git rep") for note in found.notes] == [
+        True
+    ]
 
 
 def test_without_git_the_rules_count_and_that_is_told(
@@ -186,8 +188,7 @@ def test_without_git_the_rules_count_and_that_is_told(
     monkeypatch.setenv("PATH", str(tmp_path))
     found = discover([tmp_path], root=tmp_path)
     assert names(found) == [".gitignore", "a.py"]
-    said = [item.reason for item in found.skipped if item.path == ".git/"]
-    assert "ignored files may be tracked: git is not installed" in said
+    assert found.notes == (".git/: ignored files may be tracked: git is not installed",)
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
@@ -216,6 +217,33 @@ def test_an_argument_file_is_taken_whatever_the_rules_say(tmp_path: Path) -> Non
     write(tmp_path, "a.py")
     found = discover([tmp_path, tmp_path / "a.py"], root=tmp_path)
     assert names(found) == ["a.py"]
+
+
+def test_what_an_argument_names_is_not_listed_as_ignored(tmp_path: Path) -> None:
+    write(repository(tmp_path), "out/a.py", "gen/b.py", "gen/c.py", "log.py")
+    write(tmp_path, ".gitignore", content=b"gen\nout\nlog.py\n")
+    found = discover([tmp_path, tmp_path / "out", tmp_path / "gen/b.py", tmp_path / "log.py"], root=tmp_path)
+    assert names(found) == [".gitignore", "gen/b.py", "log.py", "out/a.py"]
+    assert reasons(found).keys() == {".git/", "gen/"}  # of gen the other files stay ignored
+
+
+def test_a_skipped_file_has_one_reason(tmp_path: Path) -> None:
+    write(repository(tmp_path), ".gitignore", content=b"large.py\n")
+    write(tmp_path, "large.py", content=b"x = 1\n" * 100)
+    found = discover([tmp_path, tmp_path / "large.py"], root=tmp_path, max_bytes=200)
+    said = [item.reason for item in found.skipped if item.path == "large.py"]
+    assert said == ["too large: 600 bytes, the limit is 200"]
+
+
+def test_rules_that_do_not_count_are_one_note_and_no_skipped_file(tmp_path: Path) -> None:
+    write(repository(tmp_path), "a.py")
+    write(tmp_path, ".gitignore", content=b"a*b*c*d*e*f\n[z-a]\n" + b"x\n" * 6000)
+    found = discover([tmp_path], root=tmp_path)
+    assert names(found) == [".gitignore", "a.py"]
+    assert ".gitignore" not in reasons(found)
+    (note,) = found.notes
+    assert note.startswith(".gitignore: ")
+    assert note.count("of its rules do not count") > 1
 
 
 def test_the_callers_own_patterns_count_too(tmp_path: Path) -> None:

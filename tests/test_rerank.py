@@ -16,7 +16,7 @@ from codeguard.models import (
     Trust,
     text_digest,
 )
-from codeguard.ranking.reranking import Judged, one_per_file, rank
+from codeguard.ranking.reranking import Judged, distinct, one_per_file, rank, represented
 from codeguard.ranking.scoring import standardise
 
 
@@ -26,9 +26,8 @@ def judged(name: str, distance: float, penalty: float = 0.0, **options: object) 
     trust = options.get("trust", Trust.UNLISTED)
     assert isinstance(trust, Trust)
     path = str(options.get("path", f"{name}.py"))
-    chunk = Chunk(
-        path, name, ChunkKind.FUNCTION, Span(1, 2, 0, 9), "x = 1\n", text_digest("x = 1\n"), "python"
-    )
+    text = str(options.get("text", "x = 1\n"))
+    chunk = Chunk(path, name, ChunkKind.FUNCTION, Span(1, 2, 0, 9), text, text_digest(text), "python")
     demotes = bool(options.get("demotes", False))
     severity = options.get("severity", Severity.INFO)
     assert isinstance(severity, Severity)
@@ -116,6 +115,67 @@ def test_one_chunk_a_file_in_the_top_k() -> None:
     top = one_per_file(retained, 5)
     assert [(item.id, item.rank) for item in top] == [("a", 1), ("c", 2)]
     assert [item.id for item in one_per_file(retained, 1)] == ["a"]
+
+
+DISTINCT = {
+    "one text once": (
+        [judged("a", 0, text="t"), judged("b", 1, text="t"), judged("c", 2, text="u")],
+        [("a", ["b"]), ("c", [])],
+    ),
+    "the trusted one stands for its copies, in the first one's place": (
+        [judged("a", 0, text="t"), judged("b", 1, text="u"), judged("c", 2, text="t", trust=Trust.TRUSTED)],
+        [("c", ["a"]), ("b", [])],
+    ),
+    "a trusted one is not replaced": (
+        [judged("a", 0, text="t", trust=Trust.TRUSTED), judged("b", 1, text="t", trust=Trust.TRUSTED)],
+        [("a", ["b"])],
+    ),
+    "a convicted copy is named": (
+        [judged("a", 0, text="t", convicts=True), judged("b", 1, text="t")],
+        [("b", ["a"])],
+    ),
+    "one chunk a file, the copy in another file for a file that is shown": (
+        [judged("a", 0, path="x", text="t"), judged("b", 1, path="x", text="u"), judged("c", 2, text="u")],
+        [("a", []), ("c", ["b"])],
+    ),
+    "a copy leaves its file's place to another text": (
+        [
+            judged("a", 0, path="x", text="t"),
+            judged("b", 1, path="y", text="t"),
+            judged("c", 2, path="y", text="u"),
+        ],
+        [("a", ["b"]), ("c", [])],
+    ),
+    "a trusted file that is shown already is named": (
+        [
+            judged("a", 0, path="x", text="t", trust=Trust.TRUSTED),
+            judged("b", 1, text="u"),
+            judged("c", 2, path="x", text="u", trust=Trust.TRUSTED),
+        ],
+        [("a", []), ("b", ["c"])],
+    ),
+}
+
+
+@pytest.mark.parametrize(("candidates", "expected"), DISTINCT.values(), ids=DISTINCT)
+def test_the_top_k_are_different_texts(
+    candidates: list[Judged], expected: list[tuple[str, list[str]]]
+) -> None:
+    retained, _, _ = rank(candidates)
+    top = distinct(retained, 5)
+    assert [(item.id, [copy.id for copy in item.copies]) for item in top] == expected
+    assert [item.rank for item in top] == list(range(1, len(top) + 1))
+    known = {item.id: item for item in retained}
+    for item in top:
+        assert (item.penalty, item.evidence) == (known[item.id].penalty, known[item.id].evidence)
+    assert [item.id for item in distinct(retained, 1)] == [expected[0][0]]
+
+
+def test_copies_do_not_count_as_shown_where_more_is_held_against_them() -> None:
+    retained, _, _ = rank(
+        [judged("a", 0, text="t"), judged("b", 1, text="t"), judged("c", 2, text="t", convicts=True)]
+    )
+    assert represented(distinct(retained, 5)) == {"a", "b"}
 
 
 @pytest.mark.parametrize("by", ["score", "penalty"])

@@ -68,9 +68,10 @@ def check_file(
             got = f"{symbol!r}" if symbol else "none"
             known = ", ".join(chunk.symbol for chunk in file.chunks if checkable(chunk))
             if not known:
+                python = "Python without a function, or with a syntax error"
                 raise NothingToDoError(
                     f"no function in {path} can be run",
-                    got=f"{file.language or 'no'} code",
+                    got=python if file.language == "python" else f"{file.language or 'no'} code",
                     expected="functions of Python",
                     hint=f"codeguard audit {path} reads what cannot be run",
                 )

@@ -60,7 +60,8 @@ class Finding:
 class AuditReport:
     """The result of an audit.
 
-    `functions` and `lines` count what was audited. `skipped` is what was not, including ignored files.
+    `functions` and `lines` count what was audited. `skipped` is what was not, including ignored files; `notes` are
+    lines `path: reason` about ignore rules that do not count.
     `hidden` counts findings excluded by the selection of rules or the minimum confidence. `checked` counts
     functions whose behavior was examined, `ran` those that had to be run for it. `trusted` counts the audited
     files that are trusted as they are, whose behavior is not examined. `vouched` says that a signature or an
@@ -73,6 +74,7 @@ class AuditReport:
     functions: int = 0
     lines: int = 0
     skipped: tuple[Skipped, ...] = ()
+    notes: tuple[str, ...] = ()
     hidden: int = 0
     trust: str = "nothing is trusted"
     trusted: int = 0

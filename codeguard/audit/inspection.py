@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
@@ -217,6 +217,79 @@ def told_once(findings: Sequence[Finding]) -> list[Finding]:
         paths = list(dict.fromkeys(result[index].path for index in others))
         _tell_once(result, first, others, "", paths, here)
     return result
+
+
+def without_general(findings: Sequence[Finding], special_of: Mapping[str, Iterable[str]]) -> list[Finding]:
+    """Return the findings, with one finding where several say the same of one place.
+
+    That is where places that begin on the same line overlap and either the rule is the same or one is a special case
+    of the other. The most severe stays, of equal ones the special case, and names the others with their reasons. A
+    finding of medium severity or more that is more certain than the one that would stay is kept as well: nothing that
+    somebody writes beside it moves it to the less sure ones.
+
+    Args:
+        special_of: for each rule the rules that it is a special case of.
+    """
+    related: dict[str, set[str]] = defaultdict(set)
+    for rule, general in special_of.items():
+        for other in general:
+            related[rule].add(other)
+            related[other].add(rule)
+    lines: dict[tuple[str, int], list[int]] = defaultdict(list)
+    for index, item in enumerate(findings):
+        if item.open:
+            lines[item.path, item.place.start_line].append(index)
+    folded: dict[int, list[Finding]] = defaultdict(list)
+    left_out: set[int] = set()
+    for group in lines.values():
+        kept: dict[str, list[int]] = defaultdict(list)
+        order = sorted(group, key=lambda index: _precedence(findings[index], special_of))
+        for index in order:
+            item = findings[index]
+            rules = (item.rule, *sorted(related[item.rule])) if item.rule in related else (item.rule,)
+            others = (other for rule in rules for other in kept[rule])
+            first = next((other for other in others if _tells(findings[other], item)), None)
+            if first is None:
+                kept[item.rule].append(index)
+            else:
+                left_out.add(index)
+                folded[first].append(item)
+    return [
+        _naming(item, folded.get(index, ())) for index, item in enumerate(findings) if index not in left_out
+    ]
+
+
+def _precedence(item: Finding, special_of: Mapping[str, Iterable[str]]) -> tuple[int, int, int, int]:
+    """Return the sort key by which one of several findings about a place stays: the first."""
+    width = item.place.end_column - item.place.start_column
+    return -item.severity, -item.confidence, -len(tuple(special_of.get(item.rule, ()))), -width
+
+
+def _tells(item: Finding, other: Finding) -> bool:
+    """Return whether a finding can stand for another: their places overlap, and it is as severe and as certain."""
+    return (
+        item.severity >= other.severity
+        and (item.confidence >= other.confidence or other.severity < Severity.MEDIUM)
+        and _start(item.place) <= max(_start(other.place), _end(other.place))
+        and _start(other.place) <= max(_start(item.place), _end(item.place))
+    )
+
+
+def _start(place: Place) -> tuple[int, int]:
+    return place.start_line, place.start_column
+
+
+def _end(place: Place) -> tuple[int, int]:
+    """Return the last position of a place, whose end column is exclusive."""
+    return place.end_line, place.end_column - 1
+
+
+def _naming(item: Finding, others: Sequence[Finding]) -> Finding:
+    said = list(dict.fromkeys(f"{other.rule}: {other.reason}" for other in others if other.rule != item.rule))
+    if not said:
+        return item
+    more = f" and {len(said) - SHOWN_COPIES} more" if len(said) > SHOWN_COPIES else ""
+    return replace(item, reason=f"{item.reason} (also {'; '.join(said[:SHOWN_COPIES])}{more})")
 
 
 def _alike(

@@ -18,7 +18,7 @@ from codeguard.audit.bytecode import made_of_sources
 from codeguard.audit.evidence import Checked, behavior_findings, provenance_findings
 from codeguard.audit.findings import AuditReport, Finding, Standing, with_fingerprints
 from codeguard.audit.ignores import Ignore, suppressed, uncounted
-from codeguard.audit.inspection import Inspected, Source, own_modules, told_once
+from codeguard.audit.inspection import Inspected, Source, own_modules, told_once, without_general
 from codeguard.audit.precision import with_confidence
 from codeguard.audit.rules import Selection, all_rules
 from codeguard.audit.skipped_files import secret_file_findings, skipped_findings
@@ -84,7 +84,8 @@ def audit(
 
     Raises:
         NothingToDoError: there is no file, suitable or not, under the paths.
-        CorpusError, ConfigError, ManifestError, StoreError: see there.
+        CorpusError: a path does not exist, or cannot be read.
+        ConfigError, ManifestError, StoreError: see there.
     """
     with ExitStack() as stack, deferred():
         run = _Audit(paths, options or AuditOptions(), settings or Settings(), progress, stack)
@@ -139,7 +140,9 @@ class _Audit:
         registered = load_all()
         self._signals = [item.name for item in registered if isinstance(item, FileSignal)]
         self._corpus = [item for item in registered if isinstance(item, CorpusSignal)]
-        options.selection.check(all_rules(registered))
+        rules = all_rules(registered)
+        self._special_of = {item.id: item.rule.special_of for item in rules if item.rule.special_of}
+        options.selection.check(rules)
         refuse_unknown(settings.defense)
         if options.baseline is not None:  # report an unreadable baseline before the work, not after it
             from codeguard.audit.baseline import read_baseline
@@ -147,6 +150,7 @@ class _Audit:
             read_baseline(options.baseline, missing_is_empty=options.update_baseline)
         self._ignored_state = left_alone(settings)
         self._index = self._open_index(stack)
+        self._notes: tuple[str, ...] = ()
         self._sources, self._skipped, root = self._found()
         self._base = self._trusted(root)
         self._warnings = [*filter(None, [self._ignored_state]), *self._base.warnings]
@@ -186,11 +190,13 @@ class _Audit:
         kept = with_fingerprints(told_once(self._baselined(findings, inspected)))
         chosen = [item for item in kept if self._takes(item)]
         return AuditReport(
-            findings=tuple(chosen),
+            # Only of those that were asked for: `--select` of the general rule alone shows it.
+            findings=tuple(without_general(chosen, self._special_of)),
             files=len(inspected),
             functions=sum(item.functions for item in inspected),
             lines=sum(item.lines for item in inspected),
             skipped=self._skipped,
+            notes=self._notes,
             hidden=len(kept) - len(chosen),
             trust=self._base.said,
             trusted=sum(self._base.covers(item.name, item.sha256) for item in inspected),
@@ -231,14 +237,14 @@ class _Audit:
             return taken, (*staged.skipped, *left_out), staged.root
         missing = [path for path in self._paths if not path.exists() and not path.is_symlink()]
         if missing:
-            kind = NothingToDoError if len(missing) == len(self._paths) else CorpusError
-            raise kind(f"no such file: {missing[0]}", hint="check the path")
+            raise CorpusError(f"no such file: {missing[0]}", hint="check the path")
         found = discover(self._paths, root=root, exclude=self._settings.exclude)
         if not found.files and all(item.reason.startswith(NOT_REGULAR) for item in found.skipped):
             said = "; ".join(f"{item.path}: {item.reason}" for item in found.skipped[:_SHOWN])
             raise NothingToDoError(
                 "no file to audit", got=said or "nothing in there", hint="give other paths"
             )
+        self._notes = found.notes
         return [Source(item.name, item) for item in found.files], found.skipped, root
 
     def _trusted(self, root: Path) -> TrustedBase:

@@ -57,10 +57,10 @@ def of_paths(paths: Sequence[Path], settings: Settings, root: Path) -> TrustedBa
         ManifestError, ConfigError: a manifest is refused, or a signature is required and there is none.
         CorpusError: a path cannot be read.
     """
-    from codeguard.trust.signed_trees import find_signed_trees, holds, verified_trees
+    from codeguard.trust.signed_trees import find_signed_trees, holds, of_users, verified_trees
 
     base = root.resolve()
-    trees = find_signed_trees([path.resolve() for path in paths], base)
+    trees, ignored = of_users(find_signed_trees([path.resolve() for path in paths], base), settings)
     parts = verified_trees(trees, settings)
     files: list[tuple[str, bytes, list[str]]] = []
     sources: dict[str, SourceFile] = {}
@@ -80,8 +80,8 @@ def of_paths(paths: Sequence[Path], settings: Settings, root: Path) -> TrustedBa
         return TrustedBase(base)
     manifest = combined(parts)
     trusted = [file for name, file in sources.items() if manifest.covers(name, file.sha256)]
-    warnings = tuple(f"{name} is not trusted: {reason}" for name, reason in refused.items())
-    return TrustedBase(base, manifest, lambda: trusted, _said(manifest), warnings)
+    refusals = (f"{name} is not trusted: {reason}" for name, reason in refused.items())
+    return TrustedBase(base, manifest, lambda: trusted, _said(manifest), (*ignored, *refusals))
 
 
 def _covered(manifest: VerifiedManifest, root: Path) -> list[SourceFile]:
@@ -110,5 +110,6 @@ def _rechunked(verified: VerifiedManifest, root: Path) -> VerifiedManifest:
 
 
 def _said(manifest: VerifiedManifest) -> str:
-    by = f"signed by {', '.join(manifest.signed_by)}" if not manifest.unsigned else "unsigned"
-    return f"{len(manifest.files)} files are trusted ({by})"
+    by = f"signed by {', '.join(manifest.signed_by)}" if not manifest.unsigned else "named by you, not signed"
+    count = len(manifest.files)
+    return f"{count} files are trusted ({by})" if count != 1 else f"1 file is trusted ({by})"

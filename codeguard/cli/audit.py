@@ -136,8 +136,9 @@ def audit(
 ) -> None:
     """Audit PATHS (files or folders) as they would enter the corpus.
 
-    Needs no index. Exit code 1 if an open finding is at least as severe as --fail-on; 3 if there is no such
-    file, or if every file is trusted but not by a signature. Findings that are not shown count as well.
+    Needs no index. Exit code 1 if an open finding is at least as severe as --fail-on; 2 if a path does not exist;
+    3 if the paths hold no file, or if every file is trusted but not by a signature. Findings that are not shown
+    count as well.
     """
     gc.disable()  # for the imports; `run_audit` does its own collecting
     if not paths and not staged:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from codeguard.cli.options import FORMAT, STORE
 from codeguard.cli.output import Progress, guarded, read_settings, say_block, say_json, warn
-from codeguard.errors import ConfigError
+from codeguard.errors import ConfigError, NoIndexError
+
+if TYPE_CHECKING:
+    from codeguard.config import Settings
 
 
 @click.command()
@@ -50,13 +56,10 @@ def index(
     """Bring an index up to date with PATHS (files or folders).
 
     Code under --trust is the team's own: it is indexed as well, and its functions, examples and tests are the
-    reference for checking other code. It stays trusted in later runs until --untrust. With --rebuild and no
-    PATH, everything that earlier runs indexed is indexed again.
+    reference for checking other code. It stays trusted in later runs until --untrust. Without PATH, everything
+    that earlier runs indexed is brought up to date, or with --rebuild indexed again; --exclude, --quarantine and
+    --include-secrets count for one run.
     """
-    if not paths and not rebuild:
-        raise ConfigError(
-            "index what?", got="no path", expected="PATH…, or --rebuild", hint="codeguard index --help"
-        )
     from codeguard.index.unchanged import unchanged_report
     from codeguard.reports.index import index_json, index_text
 
@@ -64,6 +67,8 @@ def index(
     settings = settings.replace(
         exclude=(*settings.exclude, *exclude), include_secrets=include_secrets or settings.include_secrets
     )
+    if not paths and not rebuild:
+        paths = _indexed_before(settings)
     trusted = [Path(path) for path in trust or settings.defense.trust_paths]
     taken = [Path(path) for path in untrust or settings.defense.untrust]
     report = (
@@ -82,3 +87,24 @@ def index(
         say_json(index_json(report))
     else:
         say_block(index_text(report, settings.defense.required_level))
+
+
+def _indexed_before(settings: Settings) -> tuple[str, ...]:
+    """Return the paths of earlier runs that are still there; raise ConfigError if nothing was indexed."""
+    from codeguard.index.workspace import Workspace
+
+    known: list[Path] = []
+    with contextlib.suppress(NoIndexError), contextlib.closing(Workspace(settings)) as workspace:
+        known = workspace.indexed_paths
+    there = tuple(str(path) for path in known if os.path.lexists(path))
+    if not there:
+        raise ConfigError(
+            "index what?",
+            got="no path, and none of an earlier run" + (" is there" if known else ""),
+            expected="PATH…",
+            hint="for example: codeguard index src vendor --trust src",
+        )
+    for path in known:
+        if str(path) not in there:
+            warn(f"{path} is no longer there: codeguard rm {path} takes its files out of the index")
+    return there

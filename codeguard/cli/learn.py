@@ -13,7 +13,7 @@ import click
 
 from codeguard.cli.options import FORMAT, store_option
 from codeguard.cli.output import Progress, guarded, read_settings, say, say_json, warn
-from codeguard.errors import ConfigError, NoIndexError, NothingToDoError, SandboxError
+from codeguard.errors import ConfigError, CorpusError, NoIndexError, NothingToDoError, SandboxError
 
 if TYPE_CHECKING:
     from codeguard.behavior.learning.learn import Learned, TrustedTree
@@ -112,7 +112,7 @@ def _trusted(given: Sequence[Path], settings: Settings) -> list[Path]:
         )
     for path in paths:
         if not path.exists():
-            raise NothingToDoError(f"no such path: {path}")
+            raise CorpusError(f"no such path: {path}", hint="check the path")
     return paths
 
 

@@ -63,6 +63,7 @@ def explain(rule: str, format_: str) -> None:
                 "page": page_of(found.id),
                 "explanation": known.explanation,
                 "remediation": known.remediation,
+                "special_of": list(known.special_of),
                 "language": known.language,
                 "bad": known.bad,
                 "good": known.good,
@@ -72,6 +73,8 @@ def explain(rule: str, format_: str) -> None:
     say(f"{found.id}: {known.summary}")
     say(f"page {page_of(found.id)}")
     say(f"severity {known.severity.name.lower()}, confidence {known.confidence.name.lower()}")
+    if known.special_of:
+        say(f"a special case of {', '.join(known.special_of)}: reported once where they meet")
     for number in known.cwe:
         say(f"CWE-{number}: https://cwe.mitre.org/data/definitions/{number}.html")
     if known.explanation:

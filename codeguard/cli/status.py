@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from codeguard.cli.options import FORMAT, STORE, opened_index
-from codeguard.cli.output import Progress, guarded, read_settings, say, say_json, say_lines, warn
-from codeguard.errors import CodeguardError, NothingToDoError
+from codeguard.cli.output import EXIT_ERROR, Progress, guarded, read_settings, say, say_json, say_lines, warn
+from codeguard.errors import CodeguardError, ConfigError, ManifestError, NothingToDoError
+
+if TYPE_CHECKING:
+    from codeguard.index.workspace import Workspace
 
 SHOWN = 10
 
@@ -22,8 +27,7 @@ SHOWN = 10
 @guarded
 def status(context: click.Context, store: str | None, format_: str) -> None:
     """Summarize what is indexed, trusted, convicted and changed since, and what to do next."""
-    from codeguard.index.contents import changes, indexed_files
-    from codeguard.reports.level import level_line
+    from codeguard.index.contents import changes, convictions_known, indexed_files
     from codeguard.reports.styled import counted
 
     with opened_index(context, store) as workspace:
@@ -33,6 +37,9 @@ def status(context: click.Context, store: str | None, format_: str) -> None:
         trusted = [item.path for item in workspace.trusted_paths if item.trusted]
         level = workspace.catalog.meta("sandbox_level") or ""
         chunks = workspace.catalog.count()
+        unfinished = _unfinished(workspace)
+        known = convictions_known(workspace)
+        refused = _refused(workspace)
     convicted = [item for item in files if item.convicted]
     if format_ == "json":
         say_json(
@@ -43,29 +50,83 @@ def status(context: click.Context, store: str | None, format_: str) -> None:
                 "trusted_files": sum(item.trusted for item in files),
                 "indexed_paths": paths,
                 "trusted_paths": trusted,
+                "trust_refused": refused,
                 "convicted": [asdict(item) for item in convicted],
+                "convicted_known": known,
+                "unfinished": unfinished,
                 "sandbox_level": level,
                 "since": asdict(since),
             }
         )
+        if refused:
+            sys.exit(EXIT_ERROR)
         return
     required = read_settings(context, store=store).defense.required_level
-    say(f"index      {counted(len(files), 'file')}, {counted(chunks, 'chunk')} of {', '.join(paths)}")
     say(
-        f"trusted    {counted(sum(item.trusted for item in files), 'file')}"
-        + (f" ({', '.join(trusted)})" if trusted else "")
+        f"indexed    {counted(len(files), 'file')}, cut into {counted(chunks, 'chunk')} (functions and other pieces)"
     )
+    say(f"from       {', '.join(paths)}")
+    if unfinished:
+        say(f"unfinished {unfinished}")
+    if refused:
+        say(f"trusted    nothing can be: {refused}")
+    elif trusted:
+        say(f"trusted    {counted(sum(item.trusted for item in files), 'file')} of {', '.join(trusted)}")
+    else:
+        say("trusted    nothing: no code is compared with yours until codeguard index PATH… --trust PATH")
     functions = sum(len(item.convicted) for item in convicted)
-    say(
-        f"convicted  {counted(functions, 'function')} in {counted(len(convicted), 'file')}"
-        + (": codeguard ls --convicted" if convicted else "")
-    )
-    say(f"checks     {level_line(level, required)}")
+    if known:
+        say(
+            f"convicted  {counted(functions, 'function')} in {counted(len(convicted), 'file')}"
+            + (": codeguard ls --convicted" if convicted else " by the behavior checks")
+        )
+    else:
+        say("convicted  not known: the last run was ended early or made repairs; codeguard index finds out")
+    say(f"checks     {_checks(level, required)}")
     if since:
         counts = f"{counted(len(since.added), 'file')} new, {len(since.changed)} changed, {len(since.removed)} gone"
-        say(f"since      {counts}: codeguard diff lists them, codeguard index brings the index up to date")
+        say(f"on disk    {counts}: codeguard diff lists them, codeguard index brings the index up to date")
     else:
-        say("since      nothing has changed")
+        say("on disk    nothing has changed since")
+    if refused:
+        sys.exit(EXIT_ERROR)
+
+
+def _unfinished(workspace: Workspace) -> str:
+    """Return what is left of a run that is under way or was ended early, or ""."""
+    from codeguard.index.workspace import Stage
+
+    left = {
+        Stage.WORDS: "some files are not in it yet, and what is new is not trusted yet",
+        Stage.VECTORS: f"{workspace.catalog.intended()} of its chunks are found by their words only",
+        Stage.CHECKS: "not every function is checked yet",
+    }.get(workspace.stage())
+    if left is None:
+        return ""
+    if workspace.under_way():
+        return f"an index is being made: {left}"
+    return f"the last run was ended early: {left}; codeguard index completes it"
+
+
+def _refused(workspace: Workspace) -> str:
+    """Return why the manifest of the trusted paths is refused, so that every query is, or ""."""
+    try:
+        workspace.manifest  # noqa: B018
+    except (ManifestError, ConfigError) as error:
+        return str(error)
+    return ""
+
+
+def _checks(level: str, required: str) -> str:
+    """Return whether functions of unknown origin were run, and how confined."""
+    from codeguard.reports.level import level_line
+
+    if not level:
+        return "no function has been run yet"
+    line = level_line(level, required)
+    return (
+        line if "BELOW" in line else f"functions of unknown origin were run in the sandbox at level {level}"
+    )
 
 
 @click.command()

@@ -162,7 +162,10 @@ def sign(file: Path, key: Path | None, keyless: bool, format_: str) -> None:
 
     if (key is None) != keyless:
         raise ConfigError(
-            "sign with what?", got="both" if keyless else "neither", expected="--key or --keyless"
+            "sign with what?",
+            got="both" if keyless else "neither",
+            expected="--key FILE or --keyless",
+            hint="a key is made with: openssl genpkey -algorithm ed25519 -aes-256-cbc -out FILE, outside the tree",
         )
     file = manifest_at(file)
     payload, envelope = opened(read_limited(file))

@@ -13,7 +13,7 @@ import click
 
 from codeguard.cli.output import read_settings, warn
 from codeguard.config import user_config_dir
-from codeguard.errors import ConfigError, ManifestError, NothingToDoError
+from codeguard.errors import ConfigError, CorpusError, ManifestError, NothingToDoError
 
 if TYPE_CHECKING:
     from codeguard.corpus.discovery import FoundFile
@@ -163,6 +163,8 @@ def _discovered(root: Path, scope: Sequence[str]) -> list[FoundFile]:
     result = discover(places, root=root)
     for line in by_reason((item.reason, item.path) for item in result.skipped):
         warn(f"not part of the corpus: {line.strip()}")
+    for note in result.notes:
+        warn(note)
     return [item for item in result.files if item.name not in (MANIFEST_NAME, BUNDLE_NAME)]
 
 
@@ -226,6 +228,6 @@ def manifest_at(file: Path) -> Path:
 
 
 def existing_folder(root: Path) -> None:
-    """Raise NothingToDoError if there is no such folder."""
+    """Raise CorpusError if there is no such folder."""
     if not root.is_dir():
-        raise NothingToDoError(f"no such folder: {root}", hint="check the path")
+        raise CorpusError(f"no such folder: {root}", hint="check the path")

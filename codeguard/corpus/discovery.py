@@ -61,10 +61,14 @@ class FoundFile:
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """The files found and everything that was skipped, both by name."""
+    """The files found and everything that was skipped, both by name; nothing is both.
+
+    `notes` are lines `path: reason` about ignore rules that do not count.
+    """
 
     files: tuple[FoundFile, ...]
     skipped: tuple[Skipped, ...]
+    notes: tuple[str, ...] = ()
 
 
 class _UnsuitableError(Exception):
@@ -88,7 +92,8 @@ def discover(
     unpacked archive, they do not: otherwise the archive's author would choose what is examined. A file given
     explicitly is taken regardless of them. The patterns of `exclude` (same syntax) apply to every file and
     are matched against its name. With `withhold_secrets`, files that are secrets by their name, or that begin
-    with a private key, are skipped. Everything skipped is listed with its reason, an ignored folder once.
+    with a private key, are skipped. Everything skipped is listed once with its reason, an ignored folder as one
+    entry. What an argument names is not listed as ignored by the walk of another argument.
 
     A file below `root` (default: the working directory) is named relative to
     it, any other relative to the parent of the argument that led to it.
@@ -190,18 +195,30 @@ class _Walk:
         self._files: dict[Path, FoundFile] = {}
         self._names: dict[str, Path] = {}
         self._folders: set[Path] = set()
-        self._skipped: dict[tuple[str, str], Skipped] = {}
+        self._skipped: dict[str, str] = {}  # an argument that is walked later overwrites what was said before
+        self._notes: dict[str, list[str]] = {}
 
     def result(self) -> Discovery:
         files = sorted(self._files.values(), key=lambda file: file.name)
-        return Discovery(tuple(files), tuple(self._skipped[key] for key in sorted(self._skipped)))
+        skipped = (Skipped(_printable(name), reason) for name, reason in self._skipped.items())
+        return Discovery(
+            tuple(files),
+            tuple(sorted(skipped, key=lambda item: (item.path, item.reason))),
+            tuple(f"{_printable(name)}: {'; '.join(self._notes[name])}" for name in sorted(self._notes)),
+        )
 
     def skip(self, name: str, reason: str) -> None:
-        shown = _printable(name)
-        self._skipped[shown, reason] = Skipped(shown, reason)
+        self._skipped[name] = reason
+
+    def note(self, name: str, reason: str) -> None:
+        """Say something about a file or folder that is not skipped for it."""
+        reasons = self._notes.setdefault(name, [])
+        if reason not in reasons:
+            reasons.append(reason)
 
     def folder(self, top: Path, prefix: str) -> None:
         """Walk a folder iteratively, visiting each real folder once."""
+        self._skipped.pop(_join(prefix) + "/", None)
         tree = _Tree(top, prefix, WorkingTree(top))
         if tree.git.is_one:
             self._read_rules(tree, top / ".git" / "info" / "exclude", "")
@@ -214,7 +231,7 @@ class _Walk:
             pending.extend(reversed(list(self._entries(folder, inside, tree))))
         if tree.git.problem:
             reached = "ignored files may be tracked" if tree.git.is_one else "no .gitignore counts"
-            self.skip(_join(prefix, ".git/"), f"{reached}: {_printable(tree.git.problem)}")
+            self.note(_join(prefix, ".git/"), f"{reached}: {_printable(tree.git.problem)}")
 
     def _read_rules(self, tree: _Tree, path: Path, inside: str) -> None:
         try:
@@ -223,11 +240,11 @@ class _Walk:
             return
         except (_UnsuitableError, OSError) as error:
             if not (isinstance(error, OSError) and error.errno in (errno.ENOTDIR, errno.ENAMETOOLONG)):
-                self.skip(_join(tree.prefix, inside, path.name), f"its rules do not count: {_say(error)}")
+                self.note(_join(tree.prefix, inside, path.name), f"its rules do not count: {_say(error)}")
             return
         shown = _join(tree.prefix, inside, path.name)
         for complaint in tree.rules.add(inside, data, shown):
-            self.skip(shown, complaint)
+            self.note(shown, complaint)
 
     def _entries(self, folder: Path, inside: str, tree: _Tree) -> Iterator[tuple[Path, str]]:
         """Take the files of a folder and yield its subfolders to walk."""
@@ -284,6 +301,7 @@ class _Walk:
                 hint="work from a folder that contains both",
             )
         self._files[path] = FoundFile(path, name, info.st_size, info.st_mtime_ns)
+        self._skipped.pop(name, None)
 
     def _suitable(self, path: Path, name: str) -> os.stat_result:
         if self._exclusion.covers(name):

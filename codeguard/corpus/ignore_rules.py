@@ -112,6 +112,6 @@ def _spec(lines: Sequence[str]) -> GitIgnoreSpec:
 def _is_valid(line: str) -> bool:
     try:
         _spec([line])
-    except ValueError:
+    except (ValueError, re.error):
         return False
     return True

@@ -54,6 +54,11 @@ def indexed_files(workspace: Workspace, paths: Sequence[str] = ()) -> list[Index
     ]
 
 
+def convictions_known(workspace: Workspace) -> bool:
+    """Return whether the last run has recorded what it convicted: not if it was ended early or made repairs."""
+    return bool((workspace.catalog.analysis(LAST_RUN) or {}).get("report"))
+
+
 def chunk_at(workspace: Workspace, path: Path, line: int) -> tuple[str, Chunk]:
     """Return the smallest chunk at a line of an indexed file, with its id.
 

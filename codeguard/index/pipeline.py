@@ -182,6 +182,7 @@ class Indexer:
         found = tuple(item for item in discovery.files if item.path not in own)
         names, trusted_names = {item.name for item in found}, plan.trusted(found)
         run.skipped.extend(discovery.skipped)
+        run.notes.extend(discovery.notes)
         run.skipped.extend(
             Skipped(item.name, "signed manifest") for item in discovery.files if item.path in own
         )
@@ -438,6 +439,7 @@ class Indexer:
         return IndexReport(
             files=len(files),
             chunks=self._catalog.count(),
+            searchable=self._catalog.vector_count(),
             added=run.added,
             removed=run.removed,
             unchanged=run.unchanged,

@@ -70,6 +70,7 @@ class IndexReport:
     embedding: str
     seconds: float
     warnings: tuple[str, ...]
+    searchable: int = 0  # chunks that queries can find: not blank, not withheld, not in quarantine
     trusted_before: tuple[str, ...] = ()  # paths that this run trusts because of an earlier one
 
     def to_json(self) -> dict[str, Any]:

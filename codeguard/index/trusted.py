@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +24,7 @@ from codeguard.index.trusted_paths import (
 )
 from codeguard.index.workspace import PERPLEXITY, Workspace
 from codeguard.trust import FileEntry, Manifest, unlistable
-from codeguard.trust.signed_trees import SignedTree, find_signed_trees, holds, verified_trees
+from codeguard.trust.signed_trees import SignedTree, find_signed_trees, holds, of_users, verified_trees
 
 TRAINED_ON = "trained_on"
 REPLACED = ": it is replaced"
@@ -51,12 +51,14 @@ class TrustPlan:
         return {item.name for item in files if trusted_by_path(item.path, self.known)}
 
 
-def signed_trees(settings: Settings, trusted: Sequence[Path], root: Path) -> list[SignedTree]:
-    """Find and verify the signed manifests of trusted paths, which are without links.
+def signed_trees(
+    settings: Settings, trusted: Sequence[Path], root: Path, signed_before: Collection[str] = ()
+) -> tuple[list[SignedTree], list[str]]:
+    """Find and verify the signed manifests of trusted paths, which are without links; return them and warnings.
 
     Raises ManifestError, ConfigError: one is refused, or a signature is required and there is none.
     """
-    trees = find_signed_trees(trusted, root)
+    trees, warnings = of_users(find_signed_trees(trusted, root), settings, signed_before)
     verified_trees(trees, settings)
     if settings.require_signature:
         signed = {tree.folder for tree in trees}
@@ -68,7 +70,7 @@ def signed_trees(settings: Settings, trusted: Sequence[Path], root: Path) -> lis
                     expected="a signature (require_signature is on)",
                     hint="make one with: codeguard trust build, then codeguard trust sign",
                 )
-    return trees
+    return trees, warnings
 
 
 def refuse_vanished(known: Sequence[TrustedPath]) -> None:
@@ -110,7 +112,11 @@ class TrustUpdate:
         untrusted = [name_in_index(path, root) for path in taken if path not in given]
         self._refuse_unknown(before, taken, root)
         refuse_vanished(met)
-        trees = signed_trees(self._workspace.settings, [Path(item.path) for item in met], root)
+        signed_before = [item.name or "." for item in met if item.signed]
+        trees, warnings = signed_trees(
+            self._workspace.settings, [Path(item.path) for item in met], root, signed_before
+        )
+        self._workspace.warnings.extend(warnings)
         for item in met:
             if item.signed and not any(holds(tree, item.name or ".") for tree in trees):
                 raise ManifestError(

@@ -78,7 +78,7 @@ def unchanged_report(
         removed=0,
         unchanged=len(discovery.files),
         checked=0,
-        notes=(),
+        notes=discovery.notes,
         seconds=time.monotonic() - start,
     )
 
@@ -128,7 +128,7 @@ def _same_files(catalog: Catalog, settings: Settings, paths: Sequence[Path]) -> 
 def _found_digest(discovery: Discovery) -> str:
     names = [item.name for item in discovery.files]
     skipped = [(item.path, item.reason) for item in discovery.skipped]
-    return _digest([names, skipped])
+    return _digest([names, skipped, list(discovery.notes)])
 
 
 def inputs_digest(

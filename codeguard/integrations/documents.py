@@ -77,6 +77,9 @@ class Document:
     metadata: Mapping[str, Any] | None = None
 
 
+MOST_COPIES = 20  # places of the same text, named with a result
+
+
 @dataclass(frozen=True, slots=True)
 class Verdicts:
     """The documents in their new order, and those that mode "drop" removed."""
@@ -109,9 +112,10 @@ class Retrieval:
 
 
 def place_of(item: Ranked) -> dict[str, Any]:
-    """Return the location of a result, for a framework's metadata."""
+    """Return the location of a result, and of the same text in other files, for a framework's metadata."""
     chunk = item.chunk
-    return {
+    copies = [f"{copy.chunk.path}:{copy.chunk.start_line}" for copy in item.copies[:MOST_COPIES]]
+    return ({"copies": copies} if copies else {}) | {
         "path": chunk.path,
         "symbol": chunk.symbol,
         "kind": chunk.kind.value,

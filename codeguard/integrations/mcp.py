@@ -25,21 +25,21 @@ from codeguard.corpus.discovery import FoundFile, read_file
 from codeguard.corpus.secrets import mask_secrets
 from codeguard.errors import CodeguardError, ConfigError, CorpusError, ManifestError, MissingExtraError
 from codeguard.escaping import escaped
-from codeguard.integrations.documents import EXTENSIONS
+from codeguard.integrations.documents import EXTENSIONS, MOST_COPIES
 from codeguard.models import Severity, Trust
 from codeguard.ranking.reranking import Ranked
 from codeguard.trust.git import head_commit
 
 try:
-    from mcp.server import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
 except ImportError as error:
     raise MissingExtraError("the mcp package (2 or newer) is not installed", extra="mcp") from error
 
+from codeguard.integrations.mcp_protocol import LONGEST_SHOWN, AnsweringServer
+
 MOST_RESULTS = 20
 MOST_FINDINGS = 50
 LONGEST_CODE = 200_000  # characters of a snippet that is checked
-LONGEST_SHOWN = 200  # characters of an argument in an error
 NONCE_BYTES = 16
 _PLAIN_NAME = re.compile(r"[\w./+@~-]{0,200}", re.ASCII)  # no words side by side: not a sentence
 INSTRUCTIONS = (
@@ -68,17 +68,18 @@ class Fence:
         return text if _PLAIN_NAME.fullmatch(text) else self.around(text)
 
 
-def make_server(guard: CodeGuard, *, mode: str = "drop", roots: Sequence[Path] = ()) -> MCPServer[Any]:
+def make_server(guard: CodeGuard, *, mode: str = "drop", roots: Sequence[Path] = ()) -> AnsweringServer:
     """Return a server over an open guard; `audit_path` reads only below `roots`."""
-    server: MCPServer[Any] = MCPServer("codeguard", version=__version__, instructions=INSTRUCTIONS)
+    server = AnsweringServer("codeguard", version=__version__, instructions=INSTRUCTIONS)
     assistant = _Assistant(guard, mode, [root.resolve() for root in roots])
 
     @server.tool(structured_output=True)
     def search_code(query: str, k: int = 5) -> dict[str, Any]:
         """Find code for a question, an identifier, an error message or a piece of code.
 
-        Returns up to `k` chunks of different files, best first, each with path, lines, text, and where its
-        trust comes from: commit, signer, digest, verdict, and whether the file has changed since it was indexed.
+        Returns up to `k` different chunks of different files, best first, each with path, lines, text, where its
+        trust comes from (commit, signer, digest, verdict), whether the file has changed since it was indexed, and
+        `copies`, the other files with the same text.
         """
         return assistant.answer(lambda fence: assistant.search(query, k, fence))
 
@@ -169,6 +170,16 @@ class _Assistant:
                 "verdict": item.verdict,
                 "demoted": item.demoted,
                 "reasons": [fence.around(part.reason) for part in item.evidence],
+                "copies": [
+                    {
+                        "path": fence.name(copy.chunk.path),
+                        "line": copy.chunk.start_line,
+                        "trust": copy.trust.value,
+                        "convicted": copy.convicted,
+                        "demoted": copy.demoted,
+                    }
+                    for copy in item.copies[:MOST_COPIES]
+                ],
             }
 
         return {

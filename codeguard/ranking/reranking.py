@@ -39,7 +39,11 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A ranked candidate. Ranks count from 1; `rank` is 0 for dropped candidates."""
+    """A ranked candidate. Ranks count from 1; `rank` is 0 for dropped candidates.
+
+    `copies` are the candidates with the same text that a result stands for, in their order; each has been examined
+    with its own file, and its evidence may differ.
+    """
 
     rank: int
     baseline_rank: int
@@ -52,6 +56,7 @@ class Ranked:
     convicted: bool
     demoted: bool
     evidence: tuple[Evidence, ...]
+    copies: tuple[Ranked, ...] = ()
 
     @property
     def verdict(self) -> str:
@@ -99,7 +104,21 @@ class Ranked:
             "convicted": self.convicted,
             "demoted": self.demoted,
             "not_yet": list(self.not_yet),
+            "copies": [copy.to_place() for copy in self.copies],
             "evidence": [item.to_json() for item in self.evidence],
+        }
+
+    def to_place(self) -> dict[str, Any]:
+        """Return where it is and what is held against it, for the result that stands for it."""
+        return {
+            "path": self.chunk.path,
+            "symbol": self.chunk.symbol,
+            "start_line": self.chunk.start_line,
+            "end_line": self.chunk.end_line,
+            "trust": self.trust.value,
+            "penalty": self.penalty,
+            "convicted": self.convicted,
+            "demoted": self.demoted,
         }
 
 
@@ -107,8 +126,8 @@ class Ranked:
 class Ranking:
     """The answer to a query.
 
-    `results` is the top k with one chunk per file, `baseline_results` the same
-    without defense. `ranking` and `baseline` hold every candidate, after and
+    `results` is the top k with one chunk per file and each text once,
+    `baseline_results` the first k files without defense. `ranking` and `baseline` hold every candidate, after and
     before. `dropped` is empty in mode "rerank". `warnings` are lines a user
     has to see.
     """
@@ -165,6 +184,45 @@ def rank(
     )
     ranked = tuple(replace(item, rank=position) for position, item in enumerate(retained, 1))
     return ranked, dropped, baseline
+
+
+def distinct(ranked: Sequence[Ranked], k: int, per_file: int = 1) -> tuple[Ranked, ...]:
+    """Return the first k candidates with different texts, at most `per_file` per file, renumbered from 1.
+
+    Each stands for its copies, the other candidates with exactly its text, which it names. Where one of them is
+    trusted, the trusted one stands for them, in the place of the first: that text is the team's own, and a file of
+    unknown origin must not be the source that is shown for it. Penalties are those of the candidate that is shown.
+    """
+    alike: dict[str, list[Ranked]] = {}
+    for item in ranked:
+        alike.setdefault(item.chunk.sha256, []).append(item)
+    found: list[Ranked] = []
+    seen: Counter[str] = Counter()
+    told: set[str] = set()
+    for item in ranked:
+        if len(found) >= k:
+            break
+        if item.chunk.sha256 in told:
+            continue
+        same = alike[item.chunk.sha256]
+        own = (other for other in same if other.trust is Trust.TRUSTED and seen[other.chunk.path] < per_file)
+        shown = item if item.trust is Trust.TRUSTED else next(own, item)
+        if seen[shown.chunk.path] >= per_file:
+            continue  # a copy in another file may follow
+        seen[shown.chunk.path] += 1
+        told.add(shown.chunk.sha256)
+        found.append(replace(shown, copies=tuple(other for other in same if other.id != shown.id)))
+    return tuple(replace(item, rank=position) for position, item in enumerate(found, 1))
+
+
+def represented(results: Iterable[Ranked]) -> set[str]:
+    """Return the ids of results, and of the copies that they stand for and against which nothing more is held."""
+    return {member.id for item in results for member in (item, *item.copies) if _is_like(member, item)}
+
+
+def _is_like(copy: Ranked, shown: Ranked) -> bool:
+    """Return whether a copy is in the same of the three groups as what is shown for it, or in a better one."""
+    return (copy.convicted, copy.demoted) <= (shown.convicted, shown.demoted)
 
 
 def one_per_file(ranked: Sequence[Ranked], k: int) -> tuple[Ranked, ...]:

@@ -19,7 +19,7 @@ from codeguard.models import CheckReport, Chunk, SourceFile, Trust
 from codeguard.ranking import scoring
 from codeguard.ranking.defense import Candidate, DefenseManager, DefenseOutcome
 from codeguard.ranking.file_context import with_context
-from codeguard.ranking.reranking import Ranked, Ranking, one_per_file
+from codeguard.ranking.reranking import Ranked, Ranking, distinct, one_per_file
 from codeguard.ranking.signals import load_signals, refuse_unknown
 from codeguard.ranking.signals.base import Services, Signal
 from codeguard.trust.acceptances import ACCEPTED_NAME, load_acceptances
@@ -218,7 +218,9 @@ class Searcher:
                 break
             count = min(limit, count * 2)
         if not exhausted and not _enough(outcome, k, config):
-            warnings[f"fewer than {k} files remain among the {limit} nearest chunks (max_candidates)"] = None
+            warnings[
+                f"fewer than {k} files with different texts remain among the {limit} nearest chunks (max_candidates)"
+            ] = None
         if defense and self._refused:
             warnings[f"{self._refused} acceptances do not verify: they do not count"] = None
         workspace.ran_at = reports.ran_at or workspace.ran_at
@@ -439,6 +441,7 @@ class Searcher:
         level = self._workspace.level
         behaves = defense and config.enabled("behavior")
         below = below_level(level, self._workspace.settings.defense.required_level) if behaves else ""
+        results = distinct(outcome.retained, k)
         return Ranking(
             query=text,
             k=k,
@@ -446,7 +449,7 @@ class Searcher:
             order=config.order,
             store=self._workspace.settings.store,
             sandbox_level=level,
-            results=one_per_file(outcome.retained, k),
+            results=results,
             baseline_results=one_per_file(outcome.baseline, k),
             ranking=outcome.retained,
             baseline=outcome.baseline,
@@ -455,7 +458,7 @@ class Searcher:
                 *([below] if below else []),
                 *self._workspace.warnings,
                 *warnings,
-                *_masked(one_per_file(outcome.retained, k)),
+                *_masked(results),
             ),
         )
 
@@ -486,10 +489,10 @@ def _unit(vectors: Mapping[str, Vector]) -> dict[str, Vector]:
 
 
 def _enough(outcome: DefenseOutcome, k: int, config: DefenseConfig) -> bool:
-    """Return whether k files would be shown even if mode "drop" removed what it removes."""
-    presentable = {
-        item.chunk.path
+    """Return whether k files with different texts would be shown even if mode "drop" removed what it removes."""
+    presentable = [
+        item
         for item in outcome.retained
         if not (item.convicted or item.demoted) and item.penalty <= config.drop_threshold
-    }
-    return len(presentable) >= k
+    ]
+    return len(distinct(presentable, k)) >= k

@@ -42,6 +42,8 @@ def render(view: AuditView) -> FinishedPage:
         counts = Counter(item.reason for item in report.skipped)
         rows = [[str(count), text(reason)] for reason, count in counts.most_common()]
         body += folded(f"{counted(len(report.skipped), 'file')} not audited", table(["files", "why"], rows))
+    if report.notes:
+        body += folded("notes", table(["note"], [[text(note)] for note in report.notes]))
     present = {item.severity for item in report.open}
     return page_of(
         Page(

@@ -30,6 +30,7 @@ def audit_json(report: AuditReport) -> dict[str, Any]:
         "seconds": round(report.seconds, 3),
         "findings": [finding_json(item) for item in report.findings],
         "skipped": [{"path": item.path, "reason": item.reason} for item in report.skipped],
+        "notes": list(report.notes),
         "warnings": list(report.warnings),
     }
 

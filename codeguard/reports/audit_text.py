@@ -6,16 +6,18 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from codeguard.analysis.observations import DISCOVERY
 from codeguard.audit.findings import AuditReport, Finding
 from codeguard.audit.rules import all_rules
 from codeguard.escaping import escaped
-from codeguard.models import Confidence, Severity, Skipped
+from codeguard.models import Confidence, Severity
 from codeguard.reports.audit_formats import AuditView
 from codeguard.reports.level import level_line
-from codeguard.reports.styled import counted
+from codeguard.reports.styled import by_reason, counted
 
 WIDTH = 120  # columns of a source line; longer ones are cut to the part around the finding
 SHOWN = 10  # skipped files, findings overruled for one reason; of more findings the less sure are summed up
+LISTED = " (--format json lists all)"
 FIRST = 3  # places of a rule that is less sure
 
 
@@ -168,20 +170,28 @@ def _summary(report: AuditReport) -> list[str]:
         lines.append(
             f"trusted: {report.trusted} of the {report.files} files, their behavior is not looked at"
         )
-    if report.skipped:
-        lines.append(f"not audited: {len(report.skipped)}")
-        counts = Counter(item.reason for item in report.skipped)
-        lines += [f"  {count} × {escaped(reason)}" for reason, count in counts.most_common(SHOWN)]
-        lines += _names(report.skipped)
+    lines += _not_audited(report)
+    lines += [f"note: {escaped(note)}" for note in report.notes[:SHOWN]]
+    if len(report.notes) > SHOWN:
+        lines.append(f"… and {len(report.notes) - SHOWN} more notes{LISTED}")
     if report.hidden:
         lines.append(f"{counted(report.hidden, 'finding')} of rules or confidences that were not asked for")
     return lines
 
 
-def _names(skipped: Sequence[Skipped]) -> list[str]:
-    lines = [f"  {escaped(item.path)}: {escaped(item.reason)}" for item in skipped[:SHOWN]]
-    more = [f"  … and {len(skipped) - SHOWN} more (--format json lists all)"] if len(skipped) > SHOWN else []
-    return lines + more
+def _not_audited(report: AuditReport) -> list[str]:
+    """Return what was skipped, by reason; a file that a finding above is about is only counted."""
+    if not report.skipped:
+        return []
+    told = {item.path for item in report.open if item.rule.startswith(f"{DISCOVERY}.")}
+    others = [item for item in report.skipped if item.path not in told]
+    above = len(report.skipped) - len(others)
+    line = f"not audited: {len(report.skipped)}"
+    if above:
+        line += f", {above} of them in findings above"
+    by = by_reason(((item.reason, item.path) for item in others), LISTED)
+    more = [f"  … and {len(by) - SHOWN} more reasons{LISTED}"] if len(by) > SHOWN else []
+    return [line, *by[:SHOWN], *more]
 
 
 def _ways_out(failing: int, *, first_run: bool) -> Iterator[str]:

@@ -25,20 +25,24 @@ def index_text(report: IndexReport, required_level: str) -> str:
     """Return the report as text: counts first, then everything that was left out."""
     signature = f", signed by {escaped(', '.join(report.signed_by))}" if report.signed_by else ""
     if report.manifest_unsigned:
-        signature += ", unsigned manifest in the state directory"
+        others = "the others " if report.signed_by else ""
+        signature += f", {others}named by you and not signed"
     lines = [
         f"{level_line(report.sandbox_level, required_level)}, embedding {report.embedding}",
-        f"{counted(report.files, 'file')} ({report.unchanged} unchanged), {counted(report.chunks, 'chunk')} "
-        f"({report.added} written, {report.removed} removed) in {report.seconds:.1f} s",
+        f"{counted(report.files, 'file')} in {counted(report.chunks, 'chunk')}: "
+        f"queries can find {report.searchable}, the others are blank or withheld",
+        f"this run: {counted(report.unchanged, 'file')} unchanged, {counted(report.added, 'chunk')} written, "
+        f"{report.removed} removed, in {report.seconds:.1f} s",
         f"trusted: {counted(report.trusted_files, 'file')}{signature}"
         if report.trusted_files
         else NOTHING_TRUSTED,
-        f"specs: {report.coverage.with_examples} of {report.coverage.functions} trusted functions have examples, "
-        f"{report.coverage.hand_written} hand-written specs",
+        f"to compare with: {counted(report.coverage.functions, 'trusted function')}, "
+        f"{report.coverage.with_examples} of them with examples, and {report.coverage.hand_written} hand-written specs "
+        "(shipped with codeguard, or your own)",
         _behavior(report),
     ]
     if report.trusted_before:
-        lines.insert(3, f"trusted as before: {escaped(', '.join(report.trusted_before))}")
+        lines.insert(4, f"trusted as before: {escaped(', '.join(report.trusted_before))}")
     for item in report.convicted[:SHOWN]:
         lines.append(
             f"  {escaped(item.path)}:{item.line} {escaped(item.symbol)}  {item.verdict}: {escaped(item.reason)}"
@@ -46,7 +50,10 @@ def index_text(report: IndexReport, required_level: str) -> str:
         )
     if len(report.convicted) > SHOWN:
         lines.append(f"  … and {len(report.convicted) - SHOWN} more (--format json lists all)")
-    noted = {note.partition(": ")[0] for note in report.notes}
+    noted: dict[str, list[str]] = {}
+    for note in report.notes:
+        path, _, reason = note.partition(": ")
+        noted.setdefault(path, []).append(reason)
     if by_lines := [path for path in report.by_lines if path not in noted]:
         lines.append(f"chunked by lines: {counted(len(by_lines), 'file')}: {some_of(by_lines, LISTED)}")
     if report.secrets:
@@ -60,10 +67,8 @@ def index_text(report: IndexReport, required_level: str) -> str:
             ]
         )
     if report.notes:
-        lines.append(f"notes: {len(report.notes)}")
-        lines += by_reason(
-            ((reason, path) for path, _, reason in (note.partition(": ") for note in report.notes)), LISTED
-        )
+        lines.append(f"notes: {counted(len(noted), 'file')}")
+        lines += by_reason((("; ".join(reasons), path) for path, reasons in noted.items()), LISTED)
     if report.skipped:
         lines.append(f"skipped: {len(report.skipped)}")
         lines += by_reason(((item.reason, item.path) for item in report.skipped), LISTED)
@@ -85,7 +90,10 @@ def _behavior(report: IndexReport) -> str:
     parts = [f"{number} {name}" for name, number in named.items() if number]
     if report.quarantined:
         parts.append(f"{counted(report.quarantined, 'chunk')} in quarantine")
-    return ", ".join([f"behavior: {convicted} of {counted(total, 'function')} convicted", *parts])
+    line = ", ".join([f"behavior: {convicted} of {counted(total, 'function')} convicted", *parts])
+    # Those who are convicted are listed; why another one is demoted or has no verdict is not.
+    unexplained = named["demoted for a false claim"] or named["without a verdict"]
+    return f"{line}; codeguard check FILE says why" if unexplained else line
 
 
 def _some(lines: list[str]) -> list[str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from codeguard.models import Trust
-from codeguard.ranking.reranking import Ranked, Ranking, at_most_per_file
+from codeguard.ranking.reranking import Ranked, Ranking, at_most_per_file, distinct, represented
 from codeguard.reports.level import level_line
 from codeguard.reports.styled import Line, Styled, code, line, place
 
 FIRST_LINES = 6  # of the code of a result; --full shows all
 MOST_COLUMNS = 200  # of such a line
+COPIES = 3  # places of the same text, named with a result
 NAMED = 5  # results pushed down, named in the last lines
 INDENT = "   "
 
@@ -46,7 +47,7 @@ def ranking_lines(
         full: show all of the code instead of its first lines.
         explain: add the order without defense, every penalty with its reason, and sums by file.
     """
-    results = at_most_per_file(ranking.ranking, ranking.k, per_file)
+    results = distinct(ranking.ranking, ranking.k, per_file)
     before = at_most_per_file(ranking.baseline, ranking.k, per_file)
     lines = _headline(ranking, results, required_level)
     if explain:
@@ -115,10 +116,30 @@ def _result(item: Ranked, *, full: bool, explain: bool, defended: bool) -> list[
         if item.rank != item.baseline_rank:
             words.append(Styled(f"  (place {item.baseline_rank} by similarity)", "faint"))
         lines.append(line(*words))
+    if item.copies:
+        lines.append(copies_line(item))
     if explain:
         lines.append(_figures(item))
         lines += _reasons(item)
     return lines + _code(item, full=full)
+
+
+def copies_line(item: Ranked) -> Line:
+    """Return where else the same text is, and what is held against it there."""
+    worst_first = sorted(item.copies, key=lambda copy: (-copy.convicted, -copy.demoted))
+    files = len({copy.chunk.path for copy in item.copies})
+    parts: list[Styled | str] = [f"{INDENT}the same text in {files} other file{'s' if files > 1 else ''}: "]
+    for number, copy in enumerate(worst_first[:COPIES]):
+        parts += [", " if number else "", place(copy.chunk.path, copy.chunk.start_line)]
+        if copy.convicted or copy.demoted:
+            parts.append(
+                Styled(f" ({'CONVICTED' if copy.convicted else 'DEMOTED'} there: {why(copy)})", "bad")
+            )
+        elif copy.penalty > item.penalty and item.trust is not Trust.TRUSTED:
+            parts.append(Styled(f" (penalties {copy.penalty:+.2f} there)", "warning"))
+    if len(worst_first) > COPIES:
+        parts.append(f" and {len(worst_first) - COPIES} more")
+    return line(*parts)
 
 
 def _code(item: Ranked, *, full: bool) -> list[Line]:
@@ -170,7 +191,7 @@ def _reasons(item: Ranked) -> list[Line]:
 
 def _pushed_out(ranking: Ranking, before: Sequence[Ranked], after: Sequence[Ranked]) -> list[Ranked]:
     """Return the candidates that are in the first k only without the defense, with their current place."""
-    kept = {item.id for item in after}
+    kept = represented(after)
     now = {item.id: item for item in (*ranking.ranking, *ranking.dropped)}
     return [now[item.id] for item in before if item.id not in kept and item.id in now]
 

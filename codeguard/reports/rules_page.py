@@ -33,6 +33,8 @@ def _rule(named: NamedRule) -> str:
         lines += ["", rule.explanation.strip()]
     if rule.remediation:
         lines += ["", f"Fix: {rule.remediation}"]
+    if rule.special_of:
+        lines += ["", f"A special case of {', '.join(f'`{id_}`' for id_ in rule.special_of)}."]
     for title, example in (("Bad", rule.bad), ("Good", rule.good)):
         if example:
             lines += ["", f"{title}:", "", *_fenced(example.strip("\n"), rule.language)]

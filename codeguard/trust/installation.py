@@ -147,6 +147,14 @@ def set_aside(folder: Path) -> Path:
     Raises:
         StoreError: it holds files other than state, or cannot be renamed.
     """
+    # A file that was named may be the user's own: never say that it can go.
+    if folder.name != DEFAULT_NAME and not folder.is_dir():
+        raise StoreError(
+            f"{escaped(str(folder))} is no index",
+            got="a file",
+            expected="a folder",
+            hint="name another place with --store",
+        )
     _, unkept = key_and_note()
     if unkept:  # the next run would have another key and move this index aside as well
         raise StoreError(

@@ -7,7 +7,7 @@ configuration. An index remembers only where to look.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -63,6 +63,32 @@ def find_signed_trees(paths: Sequence[Path], root: Path) -> list[SignedTree]:
             if folder == root:
                 break
     return [SignedTree(folder, prefix, tuple(parts)) for folder, (prefix, parts) in found.items()]
+
+
+def of_users(
+    trees: Sequence[SignedTree], settings: Settings, signed_before: Collection[str] = ()
+) -> tuple[list[SignedTree], list[str]]:
+    """Return the trees that count, and a warning for each manifest that is left out.
+
+    Without any signing policy, a manifest in a folder *above* what the user trusts was not asked for: whoever can
+    write there could stop every run by putting one there. It is left out and proves nothing. A manifest in a folder
+    that the user names is his own affair: that run must not quietly trust it unsigned.
+
+    Args:
+        signed_before: corpus names of paths that a signature covered in an earlier run; their trees always count.
+    """
+    if settings.require_signature or policies(settings):
+        return list(trees), []
+    kept, warnings = [], []
+    for tree in trees:
+        if tree.prefix in tree.parts or any(holds(tree, name) for name in signed_before):
+            kept.append(tree)
+            continue
+        warnings.append(
+            f"{tree.folder / MANIFEST_NAME} does not count: it lies above what you trust, and no signing policy"
+            f" in {settings.config_file} says whose signature counts; write one (docs/provenance.md) or remove it"
+        )
+    return kept, warnings
 
 
 def holds(tree: SignedTree, name: str) -> bool:

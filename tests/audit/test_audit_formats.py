@@ -54,6 +54,7 @@ REPORTS = {
     "hostile": AuditReport(
         (finding(path=HOSTILE, reason=HOSTILE, symbol=HOSTILE, snippet=HOSTILE, note=HOSTILE),),
         skipped=(Skipped(HOSTILE, HOSTILE),),
+        notes=(HOSTILE,),
         warnings=(HOSTILE,),
     ),
     "every standing and severity": AuditReport(
@@ -63,6 +64,16 @@ REPORTS = {
     "every rule": AuditReport(tuple(finding(rule=rule.id) for rule in all_rules())),
     "an unknown rule": AuditReport((finding(rule="third.party"),)),
 }
+
+
+def test_a_file_that_a_finding_is_about_is_not_listed_again() -> None:
+    unseen = finding(rule="discovery.unseen", path="a.py", reason="too large: 9 bytes", snippet="")
+    skipped = (Skipped("a.py", "too large: 9 bytes"), Skipped("b.png", "binary"))
+    text = audit_text(AuditReport((unseen,), skipped=skipped, notes=(".gitignore: odd",)), Severity.LOW, "L2")
+    assert "not audited: 2, 1 of them in findings above\n  1 × binary: b.png\nnote: .gitignore: odd\n" in text
+    assert text.count("a.py") == 1
+    hidden = audit_text(AuditReport((), skipped=skipped), Severity.LOW, "L2")
+    assert "not audited: 2\n  1 × too large: 9 bytes: a.py\n  1 × binary: b.png\n" in hidden
 
 
 @pytest.mark.parametrize("report", REPORTS.values(), ids=REPORTS)

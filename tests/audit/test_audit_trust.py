@@ -107,7 +107,7 @@ def test_a_signed_manifest_from_the_command_line(project: Path) -> None:
     ("words", "code"),
     [
         (("audit",), 2),
-        (("audit", "nowhere"), 3),
+        (("audit", "nowhere"), 2),
         (("audit", "m.py", "nowhere"), 2),
         (("audit", "empty"), 3),
         (("audit", "m.py", "--select", "no.such"), 2),

@@ -40,6 +40,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         (place / name).parent.mkdir(exist_ok=True)
         (place / name).write_text(text)
     (place / "empty").mkdir()
+    (place / "broken.py").write_text("def f(:\n")
     (place / "theirs/blob.bin").write_bytes(b"\x7fELF" + bytes(range(256)))
     (place / "theirs/fake.py").write_bytes(b"\x7fELF\0\0")
     (place / "large.py").write_text("x = 1\n" * 400_000)
@@ -81,16 +82,17 @@ MISTAKES = [
     ("query add --embedding chroma", 2, "another embedding", "leave --embedding out"),
     ("query --explian add", 2, "no such option", "--explain"),
     ("qurey add", 2, "no such command 'qurey'", "did you mean query?"),
-    ("index", 2, "index what?", "PATH"),
+    ("index --store nosuch", 2, "index what?", "codeguard index src"),
     ("index nosuch", 2, "nosuch cannot be read", "check the path"),
     ("index ours --trust nosuch", 2, "nosuch cannot be read", "check the path"),
+    ("index ours --store theirs/x.py", 2, "theirs/x.py is no index, got a file, expected a folder", "--store"),
     ("index empty", 3, "no file to index", "give other paths"),
     ("index theirs/blob.bin", 3, "theirs/blob.bin (binary", "give other paths"),
     ("index ours --jobs 0", 2, "0 is not in the range", "codeguard index --help"),
     ("ls nosuch", 3, "no such file in the index", "codeguard ls"),
     ("rm nosuch.py", 3, "no such file in the index", "codeguard ls"),
     ("audit", 2, "audit what?", "PATH… or --staged"),
-    ("audit nosuch", 3, "no such file: nosuch", "check the path"),
+    ("audit nosuch", 2, "no such file: nosuch", "check the path"),
     ("audit empty", 3, "no file to audit", "give other paths"),
     ("audit --staged", 2, "not a git repository", "run it in a git repository"),
     ("audit theirs --select insecure.pickel", 2, "no such rule or signal", "codeguard rules lists all"),
@@ -105,6 +107,7 @@ MISTAKES = [
     ("check theirs/blob.bin", 3, "got binary: a program", "a file of Python"),
     ("check theirs/fake.py", 3, "got binary: a program", "a file of Python"),
     ("check theirs/notes.md", 3, "no function in theirs/notes.md", "codeguard audit theirs/notes.md"),
+    ("check broken.py", 3, "got Python without a function, or with a syntax error", "codeguard audit broken.py"),
     ("check theirs/x.py::ad", 3, "no such function, got 'ad', expected add", "name one of these"),
     ("check theirs/x.py --against nosuch.py", 2, "cannot read nosuch.py", "check the path"),
     ("equiv ours/m.py theirs/x.py", 2, "which function?", "FILE::FUNCTION"),
@@ -113,7 +116,7 @@ MISTAKES = [
     ("accept 1234 --reason x", 2, "not a digest", "64 hexadecimal digits"),
     (f"accept {DIGEST} --reason ", 2, "reason", "1 to 2000"),
     ("trust verify", 2, "no signing policy", "[signing] table"),
-    ("trust verify nosuch", 3, "no such folder: nosuch", "check the path"),
+    ("trust verify nosuch", 2, "no such folder: nosuch", "check the path"),
     ("trust show nosuch.json", 2, "no such file: nosuch.json", "codeguard trust build"),
     ("trust sign ours/m.py --key theirs/x.py", 2, "envelope is not JSON", "codeguard trust build"),
     ("trust build empty", 3, "nothing to trust", "at least one"),

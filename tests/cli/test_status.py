@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import tomllib
@@ -13,6 +14,8 @@ from click.testing import CliRunner, Result
 from codeguard.cli import main
 from codeguard.cli.config import KEYS, template
 from codeguard.config import DefenseConfig, Settings, load_settings
+from codeguard.index.unchanged import forget
+from codeguard.index.workspace import Stage, Workspace
 
 GOOD = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
 WRONG = 'def add(a, b):\n    """Add two numbers."""\n    return a - b\n'
@@ -40,14 +43,70 @@ def since() -> dict[str, list[str]]:
 
 def test_status_says_what_is_there_and_what_has_changed(project: Path) -> None:
     told = run("status").stdout
-    assert "index      3 files" in told
-    assert f"trusted    1 file ({project / 'ours'})" in told
-    assert "convicted  1 function in 1 file" in told
-    assert "nothing has changed" in told
+    assert [line[:11].strip() for line in told.splitlines()] == [
+        "indexed", "from", "trusted", "convicted", "checks", "on disk",
+    ]  # fmt: skip
+    assert "3 files, cut into " in told
+    assert f"trusted    1 file of {project / 'ours'}" in told
+    assert "convicted  1 function in 1 file: codeguard ls --convicted" in told
+    assert "nothing has changed since" in told
     (project / "theirs/new.py").write_text("z = 1\n")
     assert "1 file new, 0 changed, 0 gone" in run("status").stdout
     facts = json.loads(run("status", "--format", "json").stdout)
     assert (facts["files"], facts["trusted_files"], facts["since"]["added"]) == (3, 1, ["theirs/new.py"])
+
+
+@pytest.mark.parametrize(
+    ("stage", "told"),
+    [
+        (Stage.WORDS, "what is new is not trusted yet"),
+        (Stage.VECTORS, "of its chunks are found by their words only"),
+        (Stage.CHECKS, "not every function is checked yet"),
+    ],
+)
+def test_status_says_that_a_run_was_ended_early(project: Path, stage: Stage, told: str) -> None:
+    with contextlib.closing(Workspace(load_settings())) as workspace:
+        forget(workspace.catalog)
+        workspace.reached(stage)
+    said = run("status").stdout
+    assert "unfinished the last run was ended early: " in said
+    assert told in said
+    assert "convicted  not known: the last run was ended early" in said
+    facts = json.loads(run("status", "--format", "json").stdout)
+    assert (facts["convicted_known"], bool(facts["unfinished"])) == (False, True)
+    assert run("index").exit_code == 0
+    said = run("status").stdout
+    assert "unfinished" not in said
+    assert "convicted  1 function in 1 file" in said
+
+
+def test_status_says_that_the_manifest_is_refused_as_queries_do(project: Path) -> None:
+    (project / ".codeguard/manifest.unsigned.json").unlink()
+    assert run("query", "add").exit_code == 2
+    done = run("status")
+    assert done.exit_code == 2
+    assert (
+        "trusted    nothing can be: the unsigned manifest in the state directory is not the last"
+        in done.stdout
+    )
+    assert json.loads(run("status", "--format", "json").stdout)["trust_refused"]
+
+
+def test_index_without_a_path_brings_all_of_it_up_to_date(project: Path) -> None:
+    (project / "theirs/new.py").write_text("z = 1\n")
+    (project / "alone.py").write_text("a = 1\n")
+    assert run("index", "alone.py").exit_code == 0
+    (project / "alone.py").unlink()
+    done = run("index")
+    assert done.exit_code == 0, done.output
+    assert "codeguard rm" in done.stderr
+    files = {
+        item["path"]: item["trusted"] for item in json.loads(run("ls", "--format", "json").stdout)["files"]
+    }
+    assert files["theirs/new.py"] is False
+    assert files["ours/m.py"] is True
+    assert run("rm", "alone.py").exit_code == 0
+    assert run("index").stderr == ""
 
 
 def test_diff_tells_new_changed_and_vanished_files_by_their_contents(project: Path) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import random
 import re
 import subprocess
+import sys
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,7 +22,7 @@ from codeguard.api import CodeGuard
 
 pytest.importorskip("mcp.server.mcpserver")
 
-from mcp import Client
+from mcp import Client, MCPError
 
 from codeguard.integrations.mcp import Fence, make_server
 
@@ -177,6 +179,88 @@ def test_a_path_that_is_none_is_said_in_one_line(indexed: CodeGuard, tmp_path: P
         assert answer.is_error
         assert re.search("path, got|the system refuses|cannot be read", answer.content[0].text)
         assert len(answer.content[0].text) < 1000
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "told"),
+    [
+        (
+            "search_code",
+            {"query": 5},
+            "search_code: `query`, got 5 (integer), expected string; it takes query",
+        ),
+        ("search_code", {}, "search_code: `query`, got nothing, expected string; it takes query (string), k"),
+        ("search_code", {"query": "x", "k": "many"}, "`k`, got 'many' (string), expected integer"),
+        ("search_code", {"query": "x", "k": None}, "`k`, got None (null), expected integer"),
+        ("check_code", {"code": ["\x1b[2J" * 1000]}, "`code`, got ['\\x1b[2J"),
+        (
+            "search",
+            {"query": "x"},
+            "no such tool, got 'search', expected one of audit_path, check_code, explain",
+        ),
+    ],
+)
+def test_wrong_arguments_are_said_in_one_line(
+    indexed: CodeGuard, tool: str, arguments: dict[str, Any], told: str
+) -> None:
+    answer = call(indexed, tool, **arguments)
+    assert answer.is_error
+    (line,) = answer.content[0].text.splitlines()
+    assert told in line
+    assert line.isprintable()
+    assert len(line) < 500
+
+
+def test_a_prompt_without_its_argument_is_said_in_one_line(indexed: CodeGuard) -> None:
+    async def refused(client: Any) -> list[str]:
+        lines = []
+        for name in ("review_before_use", "x"):
+            with pytest.raises(MCPError) as caught:
+                await client.get_prompt(name, {})
+            lines.append(caught.value.message)
+        return lines
+
+    missing, unknown = asked(make_server(indexed), refused)
+    assert missing == "review_before_use: `code`, got nothing, expected text; add it"
+    assert unknown == "no such prompt, got 'x', expected one of review_before_use"
+
+
+def test_a_request_that_cannot_be_decoded_is_answered_and_the_server_lives_on(indexed: CodeGuard) -> None:
+    def request(number: str, method: str, arguments: str) -> str:
+        params = f'{{"name": "explain", "arguments": {arguments}}}' if arguments else "{}"
+        return f'{{"jsonrpc": "2.0", "id": {number}, "method": "{method}", "params": {params}}}'
+
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    lines = [
+        json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}),
+        json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        request("2", "tools/call", '{"rule": "\\ud800"}'),
+        request('"three"', "tools/call", '{"rule": "a \\udc00 b"}'),
+        request('"\\ud800"', "tools/list", ""),  # nobody can be told: the number itself cannot be sent
+        "no JSON",
+        '["id", "method"]',
+        '{"jsonrpc": "2.0", "method": "notifications/x", "params": {"a": "\\ud800"}}',
+        request("4", "tools/call", '{"rule": "behavior.fail"}'),
+    ]
+    root = Path(str(indexed.settings.root))
+    command = [sys.executable, "-P", "-m", "codeguard", "mcp", "--store", str(indexed.settings.state)]
+    with subprocess.Popen(
+        command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write("".join(f"{line}\n" for line in lines))
+        server.stdin.flush()
+        answers = {}
+        while 4 not in answers:
+            answer = json.loads(server.stdout.readline())
+            answers[answer["id"]] = answer
+        server.stdin.close()
+        assert server.stdout.read() == ""
+    assert answers.keys() == {1, 2, "three", 4}
+    for number in (2, "three"):
+        assert "half of a surrogate pair" in answers[number]["error"]["message"]
+    assert not answers[4]["result"]["isError"]
 
 
 def test_an_error_of_our_own_is_said_in_one_line(indexed: CodeGuard, monkeypatch: pytest.MonkeyPatch) -> None:

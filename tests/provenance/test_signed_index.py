@@ -129,6 +129,33 @@ def test_without_a_policy_nobodys_signature_counts(team: Team) -> None:
     assert "by removing its manifest" in said
 
 
+@pytest.mark.parametrize("content", ["{}", "no JSON", None], ids=["empty", "malformed", "signed"])
+def test_a_manifest_above_the_trusted_folder_stops_nothing_where_no_policy_is(team: Team, content) -> None:
+    team.config.write_text("")
+    if content is not None:
+        team.manifest.write_text(content)
+    planted = f"{team.manifest} does not count: it lies above what you trust"
+    for command in ("index", "audit"):
+        said = team.run(
+            command, team.tree / "src", "--trust", team.tree / "src", code=0 if command == "index" else 3
+        )
+        assert [planted in line for line in said.splitlines()].count(True) == 1, said
+        assert "trusted" in said
+
+
+def test_what_was_signed_before_is_not_trusted_unsigned_once_the_policy_is_gone(team: Team) -> None:
+    team.run("index", team.tree / "src", "--trust", team.tree / "src")
+    team.config.write_text("")
+    said = team.run("index", team.tree / "src", "--trust", team.tree / "src", code=2)
+    assert "nothing says whose signature counts" in said
+
+
+def test_a_required_signature_is_required_where_a_manifest_lies_above(team: Team) -> None:
+    team.config.write_text("require_signature = true\n")
+    said = team.run("index", team.tree / "src", "--trust", team.tree / "src", code=2)
+    assert "nothing says whose signature counts" in said
+
+
 def test_a_manifest_that_nobody_signed_is_named_as_the_cause(team: Team) -> None:
     team.manifest.unlink()
     team.run("trust", "build", team.tree)
@@ -165,7 +192,7 @@ def test_only_the_trusted_part_of_a_tree_is_trusted(team: Team) -> None:
 
 def test_signed_and_unsigned_side_by_side(team: Team) -> None:
     said = team.index(team.tree, team.corpus / "ours")
-    assert "signed by alice, unsigned manifest" in said
+    assert "signed by alice, the others named by you and not signed" in said
     trust = team.trust()
     assert trust["pay/src/maths.py::add"] == trust["ours/more.py::quadruple"] == "trusted"
 

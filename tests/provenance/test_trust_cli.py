@@ -171,12 +171,12 @@ def test_a_policy_or_key_in_the_tree_is_a_mistake_of_use(desk):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["verify", "nowhere"], 3, "no such folder"),
-        (["build", "nowhere"], 3, "no such folder"),
+        (["verify", "nowhere"], 2, "no such folder"),
+        (["build", "nowhere"], 2, "no such folder"),
         (["show", "nowhere"], 2, "no such file"),
         (["sign", "nowhere", "--key", "x"], 2, "no such file"),
         (["sign", "{tree}", "--key", "{base}/keys/none.key"], 2, "cannot read"),
-        (["sign", "{tree}"], 2, "expected --key or --keyless"),
+        (["sign", "{tree}"], 2, "expected --key FILE or --keyless"),
         (["verify", "{tree}", "--label", "acme/shop"], 2, "no signing policy for this tree"),
         (["build", "{tree}", "--scope", "../.."], 2, "unsafe path"),
         (["build", "{tree}", "--signer", "alice"], 2, "expected IDENTITY=PATTERN"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codeguard.models import Chunk, ChunkKind, Evidence, Severity, Span, Trust, text_digest
-from codeguard.ranking.reranking import Judged, Ranking, one_per_file, rank
+from codeguard.ranking.reranking import Judged, Ranking, distinct, one_per_file, rank
 
 OURS = "def add(a, b):\n    return a + b\n\n\n# 5\n# 6\n# 7\n# 8\n"
 FAIL = Evidence(
@@ -12,9 +12,13 @@ FAIL = Evidence(
 UNKNOWN = Evidence("provenance", "unlisted", 0.5, "not in the manifest: unknown origin")
 
 
-def judged(path: str, distance: float, *evidence: Evidence, text: str = OURS, start: int = 1) -> Judged:
+def judged(
+    path: str, distance: float, *evidence: Evidence, text: str = OURS, start: int = 1, sha256: str = ""
+) -> Judged:
+    """Return a candidate; its digest is one of its own, unless given, so that none counts as another's copy."""
     span = Span(start, start + 3, 0, len(text))
-    chunk = Chunk(path, f"f{start}", ChunkKind.FUNCTION, span, text, text_digest(text), "python")
+    digest = sha256 or text_digest(f"{path}:{start}")
+    chunk = Chunk(path, f"f{start}", ChunkKind.FUNCTION, span, text, digest, "python")
     trust = Trust.UNLISTED if evidence else Trust.TRUSTED
     return Judged(f"{path}:{start}", chunk, trust, distance, distance, evidence)
 
@@ -28,7 +32,7 @@ def ranking(k: int, *items: Judged, mode: str = "rerank") -> Ranking:
         order="score",
         store=".codeguard",
         sandbox_level="L3",
-        results=one_per_file(kept, k),
+        results=distinct(kept, k),
         baseline_results=one_per_file(baseline, k),
         ranking=kept,
         baseline=baseline,

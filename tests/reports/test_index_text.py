@@ -12,7 +12,7 @@ REPORT = IndexReport(
     files=1, chunks=2, added=2, removed=0, unchanged=0, skipped=(), secrets=(), by_lines=(), notes=(),
     trusted_files=1, manifest_unsigned=True, signed_by=(), coverage=SpecCounts(2, 1, 0), checked=3,
     verdicts={"fail": 1, "false_claim": 3, "pass": 2, "no_signal": 4}, convicted=(), quarantined=0, sandbox_level="L3",
-    embedding="lexical", seconds=0.5, warnings=(),
+    embedding="lexical", seconds=0.5, warnings=(), searchable=1,
 )  # fmt: skip
 
 
@@ -20,8 +20,8 @@ def test_convicted_functions_are_listed_with_place_and_reason_and_beyond_ten_cou
     convicted = Convicted("new.py", "add", 4, "0" * 64, "fail", "add(2, 3): expected 5, got -1")
     text = index_text(replace(REPORT, convicted=(convicted,)), "L2")
     assert (
-        "behavior: 1 of 10 functions convicted, 3 demoted for a false claim, 2 passed, 4 without a verdict\n"
-        in text
+        "behavior: 1 of 10 functions convicted, 3 demoted for a false claim, 2 passed, 4 without a verdict; "
+        "codeguard check FILE says why\n" in text
     )
     assert "  new.py:4 add  fail: add(2, 3): expected 5, got -1\n" in text + "\n"
     assert "more (--format json" not in text
@@ -34,10 +34,13 @@ def test_counts_and_specs_come_first_after_the_sandbox_level() -> None:
     signed = replace(REPORT, manifest_unsigned=False, signed_by=("ada",))
     assert index_text(signed, "L2").splitlines() == [
         "sandbox L3, embedding lexical",
-        "1 file (0 unchanged), 2 chunks (2 written, 0 removed) in 0.5 s",
+        "1 file in 2 chunks: queries can find 1, the others are blank or withheld",
+        "this run: 0 files unchanged, 2 chunks written, 0 removed, in 0.5 s",
         "trusted: 1 file, signed by ada",
-        "specs: 1 of 2 trusted functions have examples, 0 hand-written specs",
-        "behavior: 0 of 10 functions convicted, 3 demoted for a false claim, 2 passed, 5 without a verdict",
+        "to compare with: 2 trusted functions, 1 of them with examples, and 0 hand-written specs "
+        "(shipped with codeguard, or your own)",
+        "behavior: 0 of 10 functions convicted, 3 demoted for a false claim, 2 passed, 5 without a verdict; "
+        "codeguard check FILE says why",
     ]
 
 
@@ -54,8 +57,16 @@ def test_an_accepted_conviction_names_who_overruled_it() -> None:
     assert "fail: wrong (accepted by Ada)" in index_text(replace(REPORT, convicted=(item,)), "L2")
 
 
+def test_a_file_is_listed_once_with_all_that_is_said_of_it() -> None:
+    notes = ("b.py: chunked by lines: too many", "b.py: it met a bound", "c.py: decoded as cp1252")
+    text = index_text(replace(REPORT, notes=notes, by_lines=("b.py", "d.sh")), "L2")
+    assert "chunked by lines: 1 file: d.sh\nnotes: 2 files\n" in text
+    assert "  1 × chunked by lines: too many; it met a bound: b.py\n" in text
+    assert text.count("b.py") == 1
+
+
 def test_the_manifest_and_earlier_trust_are_shown() -> None:
-    assert "trusted: 1 file, unsigned manifest in the state directory" in index_text(REPORT, "L2")
+    assert "trusted: 1 file, named by you and not signed" in index_text(REPORT, "L2")
     signed = replace(REPORT, manifest_unsigned=False, signed_by=("ada",), trusted_before=("src",))
     assert "trusted: 1 file, signed by ada\n" in index_text(signed, "L2")
     assert "trusted as before: src" in index_text(signed, "L2")

@@ -236,6 +236,29 @@ def test_a_pipe_gets_plain_text(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[0] == "CONVICTED here.py:3"
 
 
+def test_a_text_is_shown_once_with_the_other_places_and_what_is_held_against_it_there() -> None:
+    same = {"sha256": text_digest(OURS)}
+    found = ranking(
+        2,
+        judged("theirs.py", 0.1, UNKNOWN, **same),
+        judged("bad.py", 0.2, FAIL, **same),
+        *(judged(f"copy{number}.py", 0.3, UNKNOWN, **same) for number in range(3)),
+        judged("else.py", 0.4, UNKNOWN),
+    )
+    text = plain(ranking_lines(found, "L2"))
+    assert [line[3:5] for line in text.splitlines() if line.startswith(" 1 ")] == ["f1"]
+    assert (
+        f"the same text in 4 other files: bad.py:1 (CONVICTED there: {FAIL.reason}), copy0.py:1, copy1.py:1 and 1 more"
+        in text
+    )
+    assert "else.py" in text
+    assert "pushed out: 1 of the first 2 by similarity, 1 of them convicted" in text  # not silently hidden
+    places = found.to_json()["results"][0]["copies"]
+    assert [(place["path"], place["convicted"]) for place in places] == [
+        ("copy0.py", False), ("copy1.py", False), ("copy2.py", False), ("bad.py", True),
+    ]  # fmt: skip
+
+
 def test_json_has_the_stable_form() -> None:
     checked = replace(FAIL, measurements={"verdict": "fail", "coverage": "full"})
     waiting = Evidence("perplexity", NOT_YET, 0.0, "not examined yet")
@@ -248,7 +271,7 @@ def test_json_has_the_stable_form() -> None:
         "kind": "function",
         "start_line": 3,
         "end_line": 6,
-        "sha256": text_digest(OURS),
+        "sha256": text_digest("bad.py:3"),
         "text": OURS,
         "masked": False,
         "distance": 0.25,
@@ -260,6 +283,7 @@ def test_json_has_the_stable_form() -> None:
         "convicted": True,
         "demoted": False,
         "not_yet": ["perplexity"],
+        "copies": [],
         "evidence": [checked.to_json(), waiting.to_json()],
     }
     head = {

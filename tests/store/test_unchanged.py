@@ -172,4 +172,4 @@ def test_the_command_loads_nothing_for_it(desk: Desk) -> None:
             [sys.executable, "-c", code], cwd=desk.corpus, capture_output=True, text=True, check=False
         )
     assert done.stderr.splitlines()[-1] == "[]", done.stderr
-    assert "1 file (1 unchanged)" in done.stdout
+    assert "this run: 1 file unchanged" in done.stdout

@@ -25,6 +25,8 @@ class Rule:
     short examples of code that the rule reports and of the same thing done right. `claimed_safe`
     means that a comment next to it that claims safety is false. `tested` means that tests contain
     what the rule reports to show that something refuses it; an audit rates it as low there.
+    `special_of` names rules (`signal.rule`) that say less of the same thing: an audit tells one of them where
+    both report one place.
     """
 
     id: str
@@ -40,6 +42,7 @@ class Rule:
     weight: float | None = None  # ranking weight of a rule without a row in `codeguard.weights`
     remediation: str = ""
     tested: bool = False
+    special_of: tuple[str, ...] = ()
 
     @property
     def advice(self) -> str:
@@ -83,6 +86,7 @@ def _rule(id_: str, table: Mapping[str, Any]) -> Rule:
         "severity": Severity[table["severity"].upper()],
         "confidence": Confidence[table["confidence"].upper()],
         "cwe": tuple(table.get("cwe", ())),
+        "special_of": tuple(table.get("special_of", ())),
     }
     return Rule(id_, **{**table, **graded})
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
+from dataclasses import replace
 
 from codeguard.escaping import FinishedPage
 from codeguard.models import Trust
-from codeguard.ranking.reranking import Ranked, Ranking
+from codeguard.ranking.reranking import Ranked, Ranking, represented
 from codeguard.reports.html.page import Page, code_block, folded, page_of, place, side_by_side, tag, text
 from codeguard.reports.level import level_line
-from codeguard.reports.ranking import MEANING, ORIGIN, why
+from codeguard.reports.ranking import MEANING, ORIGIN, copies_line, why
+from codeguard.reports.styled import plain
 
 ALIKE = 0.5  # least share of equal text for showing a trusted candidate next to one with a different name
 MOST_SHOWN = 100  # candidates with their code
@@ -20,11 +22,11 @@ def ranking_page(ranking: Ranking, required_level: str, *, command: str, made: s
     """Return the page of one answer."""
     candidates = [*ranking.ranking, *ranking.dropped]
     trusted = [item for item in candidates if item.trust is Trust.TRUSTED]
-    kept = {item.id for item in ranking.results}
+    kept = represented(ranking.results)
     now = {item.id: item for item in candidates}
     before = [now[item.id] for item in ranking.baseline_results if item.id in now]
     gone = [item for item in before if item.id not in kept]
-    results = [now[item.id] for item in ranking.results]
+    results = [replace(now[item.id], copies=item.copies) for item in ranking.results]
     rest = [item for item in candidates if item.id not in kept and item not in gone][:MOST_SHOWN]
     body = "<h2>Answers</h2>" + "".join(
         article(item, trusted, number=number) for number, item in enumerate(results, 1)
@@ -122,10 +124,16 @@ def article(item: Ranked, trusted: Sequence[Ranked], *, number: int = 0, brief: 
     parts.append(f'<span class="faint">{moved}</span></h3>')
     if (against := why(item)) and kind in ("bad", "warning"):
         parts.append(f"<p>{text(against)}</p>")
+    parts.append(copies(item))
     shown = beside_twin(item, trusted)
     parts.append(folded("code", shown) if brief else shown)
     parts.append(folded(f"penalties {item.penalty:+.2f}, distance {item.distance:.3f}", reasons(item)))
     return f'<article class="{kind} f-{kind}">{"".join(parts)}</article>\n'
+
+
+def copies(item: Ranked) -> str:
+    """Return where else the same text is, and what is held against it there; "" if nowhere."""
+    return f'<p class="faint">{text(plain([copies_line(item)]))}</p>' if item.copies else ""
 
 
 def beside_twin(item: Ranked, trusted: Sequence[Ranked]) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 
 from codeguard.escaping import FinishedPage
 from codeguard.models import Trust
-from codeguard.ranking.reranking import Ranked, Ranking
+from codeguard.ranking.reranking import Ranked, Ranking, represented
 from codeguard.reports.html.page import Page, code_block, folded, place, tag, text
-from codeguard.reports.html.ranking import beside_twin, kind_of, reasons, story, tags
+from codeguard.reports.html.ranking import beside_twin, copies, kind_of, reasons, story, tags
 from codeguard.reports.html.site.frame import Frame, accept_form, file_link, site_page
 from codeguard.reports.level import level_line
 from codeguard.reports.ranking import FIRST_LINES, why
@@ -20,7 +21,13 @@ def search_page(ranking: Ranking, required_level: str, frame: Frame) -> Finished
     candidates = [*ranking.ranking, *ranking.dropped]
     trusted = [item for item in candidates if item.trust is Trust.TRUSTED]
     now = {item.id: item for item in candidates}
-    places = {item.id: number for number, item in enumerate(ranking.results, 1)}
+    kept = represented(ranking.results)
+    places = {
+        member.id: number
+        for number, item in enumerate(ranking.results, 1)
+        for member in (item, *item.copies)
+        if member.id in kept  # the same text, at the same place
+    }
     before = [now.get(item.id, item) for item in ranking.baseline_results]
     gone = [item for item in before if item.id not in places]
     old_places = {item.id: number for number, item in enumerate(before, 1)}
@@ -28,7 +35,7 @@ def search_page(ranking: Ranking, required_level: str, frame: Frame) -> Finished
         _short(item, number, _after(places.get(item.id), number)) for number, item in enumerate(before, 1)
     )
     right = "".join(
-        _short(now[item.id], number, _before(old_places.get(item.id), number))
+        _short(replace(now[item.id], copies=item.copies), number, _before(old_places.get(item.id), number))
         for number, item in enumerate(ranking.results, 1)
     )
     nothing = "<p>Nothing answers this.</p>"
@@ -84,7 +91,7 @@ def _short(item: Ranked, number: int, moved: str) -> str:
     more = f'<p class="faint">… {rest} more line{"s" if rest > 1 else ""}</p>' if rest > 0 else ""
     kind = kind_of(item)
     head = f"<h3>{number}. {_name(item)} {tags(item)} <span class='faint'>{moved}</span></h3>"
-    return f'<article class="{kind} f-{kind}">{head}{shown}{more}</article>\n'
+    return f'<article class="{kind} f-{kind}">{head}{copies(item)}{shown}{more}</article>\n'
 
 
 def _explained(item: Ranked, trusted: Sequence[Ranked], frame: Frame) -> str:
