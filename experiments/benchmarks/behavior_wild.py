@@ -100,6 +100,8 @@ ALTERNATIVES: tuple[Mapping[str, str], ...] = (
         "inflection==0.5.1": "inflect==7.6.0 Inflector==3.1.1 textblob==0.20.1",
         "tenacity==9.2.1": "retry==0.9.2 retrying==1.4.2 backoff==2.2.1 retry2==0.9.5 stamina==26.1.0",
         "python-dateutil==4.0.0": "arrow==1.4.0 aniso8601==10.0.1 isodate==0.7.2 iso8601==2.1.0 dateparser==1.5.0",
+        "python-stdnum==2.2": "schwifty==2026.10.1 validators==0.36.0 django-localflavor==5.1",
+        "sympy==1.14.0": "labmath==2.2.0 primefac==2.0.12 primality==0.0.6 primePy==1.3",
     },
     {
         "python-slugify==9.2.0": "unicode-slugify==0.1.5 Unidecode==1.4.0 text-unidecode==1.3",
