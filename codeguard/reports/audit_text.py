@@ -22,26 +22,12 @@ FIRST = 3  # places of a rule that is less sure
 
 
 def render(view: AuditView) -> str:
-    """Return the report as text."""
-    return audit_text(
-        view.report, view.fail_on, view.required_level, first_run=view.first_run, in_full=view.in_full
-    )
+    """Return the report as text: sandbox level first, the most severe rule last, then next steps and counts.
 
-
-def audit_text(
-    report: AuditReport,
-    fail_on: Severity,
-    required_level: str,
-    *,
-    first_run: bool = False,
-    in_full: bool = False,
-) -> str:
-    """Return the report: sandbox level first, the most severe rule last, then next steps and counts.
-
-    `first_run` says that a baseline could be created, `in_full` that findings of low confidence are shown like the
-    others, however many there are.
+    Findings of low confidence are shown like the others where there are few findings or the user asked for everything.
     """
-    lines = [f"{level_line(report.sandbox_level, required_level)}; {escaped(report.trust)}"]
+    report = view.report
+    lines = [f"{level_line(report.sandbox_level, view.required_level)}; {escaped(report.trust)}"]
     if report.open:
         advice = {item.id: (item.rule.summary, item.rule.advice) for item in all_rules()}
         sure = [item for item in report.open if item.confidence > Confidence.LOW]
@@ -49,7 +35,7 @@ def audit_text(
         for rule, group in _by_rule(sure):
             lines += _group(rule, group, *advice.get(rule, ("", "")))
         if less_sure:
-            in_full = in_full or len(report.open) <= SHOWN
+            in_full = view.in_full or len(report.open) <= SHOWN
             said = "" if in_full else "; --all shows each, --select those of one rule"
             lines += ["", f"less sure: {counted(len(less_sure), 'finding')} of low confidence{said}"]
             for rule, group in _by_rule(less_sure):
@@ -58,10 +44,10 @@ def audit_text(
                 )
     lines += _overruled([item for item in report.findings if not item.open])
     lines += _summary(report)
-    failing = len(report.failing(fail_on))
+    failing = len(report.failing(view.fail_on))
     if failing:
-        lines += _ways_out(failing, first_run=first_run)
-    unseen = sum(count for severity, count in report.below.items() if severity >= fail_on)
+        lines += _ways_out(failing, first_run=view.first_run)
+    unseen = sum(count for severity, count in report.below.items() if severity >= view.fail_on)
     return "\n".join([*lines, _counts(report, failing + unseen)])
 
 

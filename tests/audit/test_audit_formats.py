@@ -19,16 +19,21 @@ from codeguard.audit.findings import AuditReport, Finding, Standing
 from codeguard.audit.rules import OWN_RULES, RULES_PAGE, NamedRule, all_rules, find_rule, page_of, url_of
 from codeguard.errors import ConfigError
 from codeguard.models import Confidence, Severity, Skipped
+from codeguard.reports import audit_text
+from codeguard.reports.audit_formats import AuditView
 from codeguard.reports.audit_github import github_annotations
 from codeguard.reports.audit_json import audit_json
 from codeguard.reports.audit_sarif import sarif
-from codeguard.reports.audit_text import audit_text
 from codeguard.reports.rules_page import rules_page
 from codeguard.trust.acceptances import accept
 
 # The schema of OASIS, errata 01, as published with the standard.
 SCHEMA = json.loads((Path(__file__).parents[1] / "data" / "sarif-schema-2.1.0.json").read_text())
 HOSTILE = "a\x1b[31m\u202e\ud800%\r\n::error::x,y:z"
+
+
+def _text(report: AuditReport, fail_on: Severity, level: str, **options: bool) -> str:
+    return audit_text.render(AuditView(report, fail_on, level, **options))
 
 
 def finding(**changes: Any) -> Finding:
@@ -69,10 +74,10 @@ REPORTS = {
 def test_a_file_that_a_finding_is_about_is_not_listed_again() -> None:
     unseen = finding(rule="discovery.unseen", path="a.py", reason="too large: 9 bytes", snippet="")
     skipped = (Skipped("a.py", "too large: 9 bytes"), Skipped("b.png", "binary"))
-    text = audit_text(AuditReport((unseen,), skipped=skipped, notes=(".gitignore: odd",)), Severity.LOW, "L2")
+    text = _text(AuditReport((unseen,), skipped=skipped, notes=(".gitignore: odd",)), Severity.LOW, "L2")
     assert "not audited: 2, 1 of them in findings above\n  1 × binary: b.png\nnote: .gitignore: odd\n" in text
     assert text.count("a.py") == 1
-    hidden = audit_text(AuditReport((), skipped=skipped), Severity.LOW, "L2")
+    hidden = _text(AuditReport((), skipped=skipped), Severity.LOW, "L2")
     assert "not audited: 2\n  1 × too large: 9 bytes: a.py\n  1 × binary: b.png\n" in hidden
 
 
@@ -214,7 +219,7 @@ def test_github_shows_nothing_that_is_overruled_and_nothing_breaks_out() -> None
 
 
 def test_text_marks_the_place_under_the_line() -> None:
-    lines = audit_text(REPORTS["one"], Severity.MEDIUM, "L2").splitlines()
+    lines = _text(REPORTS["one"], Severity.MEDIUM, "L2").splitlines()
     source = next(index for index, line in enumerate(lines) if "evil(x)" in line)
     assert lines[source].index("evil") == lines[source + 1].index("^^^^")
     assert lines[source + 1].count("^") == 4
@@ -231,7 +236,7 @@ def test_text_groups_by_rule_with_the_most_severe_last_and_says_once_how_to_fix(
             finding(path="y.py"),
         )
     )
-    text = audit_text(report, Severity.MEDIUM, "L2")
+    text = _text(report, Severity.MEDIUM, "L2")
     heads = [line for line in text.splitlines() if line.startswith(("audit.", "insecure."))]
     assert [line.partition(":")[0] for line in heads] == ["audit.baseline", bad]
     assert heads[1].endswith("(1 medium, 1 high)")
@@ -246,27 +251,27 @@ def test_text_sums_up_what_is_less_sure_where_there_is_much() -> None:
     ]
     unsure[4] = replace(unsure[4], severity=Severity.HIGH)
     many = AuditReport((*[finding() for _ in range(6)], *unsure))
-    lines = audit_text(many, Severity.MEDIUM, "L2").splitlines()
+    lines = _text(many, Severity.MEDIUM, "L2").splitlines()
     head = "less sure: 5 findings of low confidence; --all shows each, --select those of one rule"
     assert lines[lines.index(head) + 1] == (
         "  insecure.weak-hash (4 medium, 1 high): 4.py:3:5, 0.py:3:5, 1.py:3:5 and 2 more"
     )
     assert not any("perhaps" in line for line in lines)
     assert lines[-1].startswith("11 findings, 11 of them fail the audit")
-    everything = audit_text(many, Severity.MEDIUM, "L2", in_full=True)
-    few = audit_text(AuditReport((*many.findings[1:],)), Severity.MEDIUM, "L2")
+    everything = _text(many, Severity.MEDIUM, "L2", in_full=True)
+    few = _text(AuditReport((*many.findings[1:],)), Severity.MEDIUM, "L2")
     assert everything.count("perhaps") == few.count("perhaps") == 5
     assert "less sure: 5 findings of low confidence\n\ninsecure.weak-hash: " in few
 
 
 def test_text_counts_what_it_does_not_show_and_says_what_can_be_done() -> None:
     report = AuditReport(tuple(finding(severity=severity) for severity in Severity))
-    lines = audit_text(report.at_least(Severity.MEDIUM), Severity.MEDIUM, "L2", first_run=True).splitlines()
+    lines = _text(report.at_least(Severity.MEDIUM), Severity.MEDIUM, "L2", first_run=True).splitlines()
     assert lines[-1] == "5 findings, 3 of them fail the audit; not shown: 1 info, 1 low (--all shows them)"
     assert "codeguard accept DIGEST" in lines[-3]
     assert "--write-baseline" in lines[-2]
     assert not any("low (" in line or "info (" in line for line in lines[:-1])
-    hidden = audit_text(report.at_least(Severity.CRITICAL), Severity.LOW, "L2").splitlines()
+    hidden = _text(report.at_least(Severity.CRITICAL), Severity.LOW, "L2").splitlines()
     assert hidden[-1].startswith(
         "5 findings, 4 of them fail the audit; not shown: 1 info, 1 low, 1 medium, 1 high"
     )
@@ -276,7 +281,7 @@ def test_text_counts_what_it_does_not_show_and_says_what_can_be_done() -> None:
 def test_text_sums_up_what_one_baseline_overrules() -> None:
     many = tuple(finding(standing=Standing.BASELINED, note="before", path=f"{n}.py") for n in range(11))
     accepted = finding(standing=Standing.ACCEPTED, note="read by Ada")
-    text = audit_text(AuditReport((*many, accepted)), Severity.MEDIUM, "L2")
+    text = _text(AuditReport((*many, accepted)), Severity.MEDIUM, "L2")
     assert "11 findings  baselined: before" in text
     assert "audit.baseline  accepted: read by Ada" in text
     assert "10.py" not in text
@@ -296,7 +301,7 @@ def test_every_rule_that_is_shown_says_in_a_line_what_to_do(rule: NamedRule) -> 
 def test_the_caret_stands_under_what_is_meant(snippet: str) -> None:
     start = snippet.index("evil") + 1
     report = AuditReport((finding(snippet=snippet, place=Place(1, start, 1, start + 4)),))
-    lines = audit_text(report, Severity.MEDIUM, "L2").splitlines()
+    lines = _text(report, Severity.MEDIUM, "L2").splitlines()
     (source,) = [index for index, line in enumerate(lines) if "evil" in line]
     before = lines[source][: lines[source].index("evil")]
     columns = sum(2 if ord(char) > 0x2E80 else 1 for char in before)
@@ -305,7 +310,7 @@ def test_the_caret_stands_under_what_is_meant(snippet: str) -> None:
 
 @pytest.mark.parametrize("report", REPORTS.values(), ids=REPORTS)
 def test_text_and_json_show_nothing_that_acts(report: AuditReport) -> None:
-    assert all(line.isprintable() for line in audit_text(report, Severity.LOW, "L2").split("\n"))
+    assert all(line.isprintable() for line in _text(report, Severity.LOW, "L2").split("\n"))
     assert json.dumps(audit_json(report), ensure_ascii=True).isascii()
 
 
