@@ -13,6 +13,7 @@ from pathlib import Path
 from codeguard.corpus.decoding import DecodedText, byte_offsets, read_text, refusal
 from codeguard.corpus.git import WorkingTree
 from codeguard.corpus.ignore_rules import Exclusion, IgnoreRules
+from codeguard.corpus.names import name_of
 from codeguard.corpus.secrets import PRIVATE_KEY, key_of_whole, secret_file
 from codeguard.errors import CorpusError
 from codeguard.models import Skipped
@@ -83,6 +84,7 @@ def discover(
     exclude: Sequence[str] = (),
     known: Mapping[str, tuple[int, int]] | None = None,
     withhold_secrets: bool = False,
+    tops: Sequence[Path] = (),
 ) -> Discovery:
     """Find the files under `paths`.
 
@@ -96,7 +98,8 @@ def discover(
     entry. What an argument names is not listed as ignored by the walk of another argument.
 
     A file below `root` (default: the working directory) is named relative to
-    it, any other relative to the parent of the argument that led to it.
+    it, any other relative to the parent of the widest argument that contains
+    it, or of `tops`, folders without links that were read before.
     `known` maps names to (size, mtime_ns) of files whose content was found
     suitable before: unchanged ones are not opened.
 
@@ -105,8 +108,9 @@ def discover(
     """
     base = (root or Path.cwd()).resolve()
     walk = _Walk(max_bytes, Exclusion(exclude), known or {}, withhold_secrets)
-    for real in _arguments(paths):
-        prefix = _name_of(real, base)
+    arguments = _arguments(paths)
+    for real in arguments:
+        prefix = name_of(real, base, (*arguments, *tops))
         try:
             _check_name(prefix)
         except _UnsuitableError as reason:
@@ -146,12 +150,6 @@ def _arguments(paths: Sequence[Path]) -> list[Path]:
             ) from error
         resolved.add(real)
     return sorted(resolved, key=lambda real: (len(real.parts), real))
-
-
-def _name_of(real: Path, base: Path) -> str:
-    if real.is_relative_to(base):
-        return real.relative_to(base).as_posix()
-    return real.name or "."
 
 
 class _Tree:

@@ -65,7 +65,8 @@ def chunk_at(workspace: Workspace, path: Path, line: int) -> tuple[str, Chunk]:
     Raises:
         NothingToDoError: no such file in the index, or no chunk at that line.
     """
-    name = name_in_index(path.resolve(), Path(workspace.catalog.meta("root") or "."))
+    root = Path(workspace.catalog.meta("root") or ".")
+    name = name_in_index(path.resolve(), root, workspace.indexed_paths)
     chunks = workspace.catalog.chunks_of(name) or workspace.catalog.chunks_of(path.as_posix())
     there = [
         (chunk.span.end_byte - chunk.span.start_byte, id_, chunk)
@@ -132,7 +133,7 @@ def remove(workspace: Workspace, paths: Sequence[Path]) -> list[str]:
         workspace.refresh()
         root = Path(workspace.catalog.meta("root") or ".")
         resolved = [path.resolve() for path in paths]
-        scopes = [name_in_index(path, root) for path in resolved]
+        scopes = [name_in_index(path, root, workspace.indexed_paths) for path in resolved]
         gone = [item for item in indexed_files(workspace) if any(below(item.path, scope) for scope in scopes)]
         if not gone:
             raise NothingToDoError(

@@ -77,14 +77,20 @@ def found_first(paths: Sequence[Path], trust: Sequence[Path], settings: Settings
     if settings.embedding != "auto":  # it may be missing or unknown; `auto` always finds one
         open_embedding(settings.embedding)
     root = first_root(settings)
-    found = _discovered([*paths, *trust], root, settings, {})
-    signed_trees(settings, [path.resolve() for path in trust], root)
+    found = _discovered([*paths, *trust], root, settings, {}, [])
+    signed_trees(
+        settings, [path.resolve() for path in trust], root, [path.resolve() for path in (*paths, *trust)]
+    )
     _refuse_empty(found.files, found)
     return found
 
 
 def _discovered(
-    paths: Sequence[Path], root: Path, settings: Settings, known: Mapping[str, tuple[int, int]]
+    paths: Sequence[Path],
+    root: Path,
+    settings: Settings,
+    known: Mapping[str, tuple[int, int]],
+    tops: Sequence[Path],
 ) -> Discovery:
     return discover(
         paths,
@@ -92,6 +98,7 @@ def _discovered(
         exclude=settings.exclude,
         known=known,
         withhold_secrets=not settings.include_secrets,
+        tops=tops,
     )
 
 
@@ -176,7 +183,7 @@ class Indexer:
         again = self._to_scan_again(known)
         known = {name: state for name, state in known.items() if name not in again}
         if discovery is None or not fresh:  # another process may have created the index, with another root
-            discovery = _discovered([*paths, *trust], root, settings, known)
+            discovery = _discovered([*paths, *trust], root, settings, known, self._workspace.indexed_paths)
         plan = update.plan(paths, trust, untrust, root)
         own = {tree.folder / name for tree in plan.trees for name in (MANIFEST_NAME, BUNDLE_NAME)}
         found = tuple(item for item in discovery.files if item.path not in own)

@@ -107,7 +107,8 @@ def rebuild(
         root = Path(old.root) if old.root is not None else first_root(settings)
         now = datetime.now(UTC).replace(microsecond=0).isoformat()
         resolved = [path.resolve() for path in trust]
-        known = with_changes(old.trusted, resolved, [path.resolve() for path in untrust], root, now)
+        tops = [*old.paths, *(path.resolve() for path in paths), *resolved]
+        known = with_changes(old.trusted, resolved, [path.resolve() for path in untrust], root, now, tops)
         refuse_vanished(known)
         _refuse_unsigned(old, known)
         gone = [path for path in old.paths if not os.path.lexists(path)]

@@ -52,13 +52,19 @@ class TrustPlan:
 
 
 def signed_trees(
-    settings: Settings, trusted: Sequence[Path], root: Path, signed_before: Collection[str] = ()
+    settings: Settings,
+    trusted: Sequence[Path],
+    root: Path,
+    tops: Sequence[Path],
+    signed_before: Collection[str] = (),
 ) -> tuple[list[SignedTree], list[str]]:
-    """Find and verify the signed manifests of trusted paths, which are without links; return them and warnings.
+    """Find and verify the signed manifests of trusted paths; return them and warnings.
+
+    `trusted` and `tops`, the indexed paths, are without links.
 
     Raises ManifestError, ConfigError: one is refused, or a signature is required and there is none.
     """
-    trees, warnings = of_users(find_signed_trees(trusted, root), settings, signed_before)
+    trees, warnings = of_users(find_signed_trees(trusted, root, tops), settings, signed_before)
     verified_trees(trees, settings)
     if settings.require_signature:
         signed = {tree.folder for tree in trees}
@@ -102,19 +108,21 @@ class TrustUpdate:
         """
         before = self._workspace.trusted_paths
         given, taken = [path.resolve() for path in trust], [path.resolve() for path in untrust]
-        known = with_changes(before, given, taken, root, datetime.now(UTC).replace(microsecond=0).isoformat())
-        scopes = scopes_of([*paths, *trust], root)
+        tops = [*self._workspace.indexed_paths, *(path.resolve() for path in paths), *given]
+        now = datetime.now(UTC).replace(microsecond=0).isoformat()
+        known = with_changes(before, given, taken, root, now, tops)
+        scopes = scopes_of([*paths, *trust], root, tops)
         met = [
             item
             for item in known
             if item.trusted and any(below(item.name, scope) or below(scope, item.name) for scope in scopes)
         ]
-        untrusted = [name_in_index(path, root) for path in taken if path not in given]
-        self._refuse_unknown(before, taken, root)
+        untrusted = [name_in_index(path, root, tops) for path in taken if path not in given]
+        self._refuse_unknown(before, taken, root, tops)
         refuse_vanished(met)
         signed_before = [item.name or "." for item in met if item.signed]
         trees, warnings = signed_trees(
-            self._workspace.settings, [Path(item.path) for item in met], root, signed_before
+            self._workspace.settings, [Path(item.path) for item in met], root, tops, signed_before
         )
         self._workspace.warnings.extend(warnings)
         for item in met:
@@ -129,12 +137,14 @@ class TrustUpdate:
         as_before = [item.name or "." for item in met if item.path not in again]
         return TrustPlan(tuple(known), tuple(trees), tuple(scopes), tuple(untrusted), tuple(as_before))
 
-    def _refuse_unknown(self, before: Sequence[TrustedPath], taken: Sequence[Path], root: Path) -> None:
+    def _refuse_unknown(
+        self, before: Sequence[TrustedPath], taken: Sequence[Path], root: Path, tops: Sequence[Path]
+    ) -> None:
         for path in taken:
             if any(Path(item.path).is_relative_to(path) for item in before):
                 continue
             if not os.path.lexists(path) and not any(
-                below(name, name_in_index(path, root)) for name in self._listed()
+                below(name, name_in_index(path, root, tops)) for name in self._listed()
             ):
                 remembered = ", ".join(item.path for item in before if item.trusted)
                 raise ConfigError(

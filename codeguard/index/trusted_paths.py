@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from codeguard.corpus.names import name_of
 from codeguard.index.scopes import below
 
 
@@ -32,11 +33,9 @@ class TrustedPath:
         return path.is_relative_to(self.path)
 
 
-def name_in_index(path: Path, root: Path) -> str:
-    """Return the index's name of a path without links; empty for the root."""
-    if not path.is_relative_to(root):
-        return path.name
-    name = path.relative_to(root).as_posix()
+def name_in_index(path: Path, root: Path, tops: Iterable[Path] = ()) -> str:
+    """Return the index's name of a path without links, where `tops` are indexed; empty for the root."""
+    name = name_of(path, root, tops)
     return "" if name == "." else name
 
 
@@ -55,7 +54,12 @@ def trusted_by_name(name: str, known: Iterable[TrustedPath]) -> bool:
 
 
 def with_changes(
-    known: Sequence[TrustedPath], trust: Sequence[Path], untrust: Sequence[Path], root: Path, now: str
+    known: Sequence[TrustedPath],
+    trust: Sequence[Path],
+    untrust: Sequence[Path],
+    root: Path,
+    now: str,
+    tops: Sequence[Path] = (),
 ) -> list[TrustedPath]:
     """Return the trusted paths after removing `untrust` and adding `trust`; paths are without links.
 
@@ -69,13 +73,13 @@ def with_changes(
         and (item.trusted or not any(Path(item.path).is_relative_to(path) for path in trust))
     ]
     for path in sorted(trust):
-        name = name_in_index(path, root)
+        name = name_in_index(path, root, tops)
         kept = [_moved(item, path, name) if below(item.name, name) else item for item in kept]
         if not any(item.path == str(path) for item in kept):
             kept.append(TrustedPath(str(path), name, now))
     for path in sorted(untrust):
         if path not in trust and trusted_by_path(path, kept):
-            kept.append(TrustedPath(str(path), name_in_index(path, root), now, trusted=False))
+            kept.append(TrustedPath(str(path), name_in_index(path, root, tops), now, trusted=False))
     return sorted(kept, key=lambda item: item.path)
 
 

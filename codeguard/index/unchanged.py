@@ -29,7 +29,7 @@ from codeguard.trust.state_files import inode_of
 LAST_RUN = "last run"
 STATE_FILES = ("manifest.unsigned.json", "perplexity.npz", "seed", "accepted.jsonl")
 STORE = (VECTORS, f"{VECTORS}/{ROWS}")  # if missing or replaced, they must be written again
-SIGNED_TREES = "signed_trees"
+SIGNED_TREES, INDEXED_PATHS = "signed_trees", "indexed_paths"
 SIGNED_NAME = "codeguard.manifest.json"
 SYSTEM = (
     "/proc/sys/kernel/random/boot_id",
@@ -119,7 +119,12 @@ def _same_files(catalog: Catalog, settings: Settings, paths: Sequence[Path]) -> 
     known = {name: (state.size, state.mtime_ns) for name, state in files.items()}
     withhold = not settings.include_secrets
     discovery = discover(
-        paths, root=Path(root), exclude=settings.exclude, known=known, withhold_secrets=withhold
+        paths,
+        root=Path(root),
+        exclude=settings.exclude,
+        known=known,
+        withhold_secrets=withhold,
+        tops=[Path(item) for item in json.loads(catalog.meta(INDEXED_PATHS) or "[]")],
     )
     same = all(known.get(item.name) == (item.size, item.mtime_ns) for item in discovery.files)
     return discovery if same and discovery.files else None

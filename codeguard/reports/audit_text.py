@@ -10,7 +10,7 @@ from codeguard.analysis.observations import DISCOVERY
 from codeguard.audit.findings import AuditReport, Finding
 from codeguard.audit.rules import all_rules
 from codeguard.escaping import escaped
-from codeguard.models import Confidence, Severity
+from codeguard.models import Confidence
 from codeguard.reports.audit_formats import AuditView
 from codeguard.reports.level import level_line
 from codeguard.reports.styled import by_reason, counted

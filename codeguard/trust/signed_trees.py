@@ -17,6 +17,7 @@ import platformdirs
 
 from codeguard.config import Settings
 from codeguard.corpus.chunking import CHUNKER_ID, chunk_file
+from codeguard.corpus.names import name_of
 from codeguard.errors import ConfigError, ManifestError
 from codeguard.trust import (
     BUNDLE_NAME,
@@ -45,10 +46,11 @@ class SignedTree:
     parts: tuple[str, ...]
 
 
-def find_signed_trees(paths: Sequence[Path], root: Path) -> list[SignedTree]:
+def find_signed_trees(paths: Sequence[Path], root: Path, tops: Sequence[Path] = ()) -> list[SignedTree]:
     """Return the trees with a manifest in a trusted path, or above one up to the corpus root.
 
-    `paths` and `root` are resolved. Paths without a manifest are in none of them.
+    `paths`, `root` and `tops`, the folders that are read, are resolved. Paths without a manifest are in none
+    of the trees.
     """
     found: dict[Path, tuple[str, list[str]]] = {}
     for path in paths:
@@ -56,8 +58,7 @@ def find_signed_trees(paths: Sequence[Path], root: Path) -> list[SignedTree]:
         folders = [path, *path.parents] if inside else [path]
         for folder in folders:
             if folder.is_dir() and (folder / MANIFEST_NAME).is_file():
-                prefix = folder.relative_to(root).as_posix() if inside else folder.name
-                part = path.relative_to(root).as_posix() if inside else path.name
+                prefix, part = (name_of(item, root, tops) for item in (folder, path))
                 found.setdefault(folder, (prefix, []))[1].append(part)
                 break
             if folder == root:

@@ -250,6 +250,16 @@ class TestSigned:
         assert desk.remembered() == {"mine": (True, True, 2)}
         return desk
 
+    def test_one_outside_of_the_working_directory_is_verified_by_its_name(
+        self, signed: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.mkdir()
+        monkeypatch.chdir(elsewhere)
+        signed.run("index", signed.corpus, "--trust", signed.corpus / "mine")
+        assert signed.trusted() == {f"corpus/{name}" for name in MINE}
+        assert signed.remembered() == {"corpus/mine": (True, True, 2)}
+
     def test_it_is_verified_anew_each_time(self, signed: Desk) -> None:
         for _ in range(2):
             assert "signed by alice" in signed.run("index", "mine")
@@ -323,3 +333,23 @@ def test_the_nearest_path_decides(
     name: str, trusted: bool, ask: Callable[[str, list[TrustedPath]], bool]
 ) -> None:
     assert ask(name, known("a", "-a/x", "a/x/y")) is trusted
+
+
+def test_what_lies_outside_of_the_working_directory_has_one_name(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    mine = desk.corpus / "mine"
+    desk.run("index", desk.corpus, "--trust", mine)
+    own = {f"corpus/{name}" for name in MINE}
+    assert desk.trusted() == own
+    assert desk.remembered() == {"corpus/mine": (True, False, 2)}
+    assert json.loads(desk.run("status", "--format", "json"))["trusted_files"] == 2
+    desk.run("index", mine)  # a part of it keeps its names
+    assert json.loads(desk.run("status", "--format", "json"))["files"] == 3
+    desk.run("index", desk.corpus, "--untrust", mine / "sub")
+    assert desk.trusted() == {"corpus/mine/m.py"}
+    assert json.loads(desk.run("status", "--format", "json"))["trusted_files"] == 1
+    assert "corpus/theirs/t.py" in desk.run("rm", desk.corpus / "theirs")
