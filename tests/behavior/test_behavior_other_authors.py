@@ -342,7 +342,8 @@ PARALLEL = '''
         found = []
         if n > 10**12:
             {work}
-        return sorted([*found, *(d for d in range(1, n + 1) if n % d == 0)])
+        small = [d for d in range(1, int(n**0.5) + 1) if n % d == 0]
+        return sorted({{*found, *small, *(n // d for d in small)}})
 '''
 DIVISORS = '''
     def divisors_of(n):
