@@ -398,7 +398,6 @@ class _PurityCheck:
             yield f"the number {unparse(node)[:40]}, which the trusted function does not have"
 
 
-_HANDING_ON = (ast.Return, ast.Assign, ast.Tuple, ast.List, ast.Dict, ast.Yield, ast.NamedExpr)
 _BOUNDED = frozenset(f"itertools.{name}" for name in ("islice", "count", "repeat", "cycle"))
 _ROWS_OF_NUMBERS = ("range", "itertools.count", "itertools.cycle", "itertools.repeat")
 _WATCHED = (ast.Compare, ast.BinOp, ast.AugAssign, ast.Return, ast.Subscript, ast.Slice)

@@ -54,7 +54,6 @@ _COPYING = frozenset(
 )
 _DEEPEST_PATH = 4  # depth of aliases
 _WHOLE = frozenset({"/", "~", "/*", "~/", "C:\\", "/home", "/etc", "/usr", "/var", "."})
-_RELOADING = frozenset({"pickle.loads", "dill.loads", "cloudpickle.loads"})
 
 
 def threats(reading: Reading) -> Iterator[Match]:

@@ -22,7 +22,6 @@ _NAME = lazy(
     r"private_?key|encryption_?key|signing_?key|jwt_?key|jwt_?secret|client_?secret|access_?token|db_?pass|app_?key|"
     r"secret_?access_?key|bearer|credentials?|fernet_?key|aes_?key|hmac_?key|master_?key|session_?key)(?:_\d|_b64|_hex)?$"
 )
-_KEY = lazy(r"(?:^|_)(?:encryption|signing|jwt|fernet|aes|hmac|master|session|cipher|crypto)_?key$|^key$")
 # Defaults and placeholders apply if nobody sets another value.
 _KNOWN_TO_ALL = lazy(r"(?:^|_)(?:secret_?key|jwt_?secret|signing_?key|app_?secret|session_?secret)$")
 _DEFAULTS = names("os.environ.get() os.getenv() os.environ.get os.getenv")

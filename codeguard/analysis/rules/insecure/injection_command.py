@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from codeguard.analysis.python.dataflow.outside import SAID
@@ -156,7 +155,6 @@ def _option(names: Names, call: ast.Call, name: str) -> bool:
 _STAR = lazy(
     r"(?:^|[;&|]\s*)(?:sudo )?(?:tar|chown|chmod|rsync|zip|7z|scp)\b(?!.*(?: -- |\./\*))[^;&|]* \*(?:\s|$)"
 )
-_UNQUOTED = lazy(r"[A-Za-z]:\\Program Files(?: \(x86\))?\\[^\"]*\.exe", re.IGNORECASE)
 
 
 def _starred(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
