@@ -10,6 +10,7 @@ from audit_helpers import look, write
 
 from codeguard.analysis.engine import Engine
 from codeguard.analysis.rules import Context, load_file_signals
+from codeguard.audit import precision
 from codeguard.audit.precision import TABLE, Scale, measured_confidence, table
 from codeguard.audit.rules import all_rules
 from codeguard.corpus.chunking import chunk_file
@@ -129,6 +130,15 @@ def test_what_was_not_measured_keeps_its_own_confidence(
     rule: str, severity: Severity, expected: Confidence | None
 ) -> None:
     assert measured_confidence(rule, severity) is expected
+
+
+def test_the_table_is_parsed_once_for_all_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed = []
+    monkeypatch.setattr(precision, "table", lambda text: parsed.append(text) or table(text))
+    precision.measured_confidence.cache_clear()
+    precision._measured.cache_clear()
+    all_rules()
+    assert len(parsed) == 1
 
 
 def test_what_the_ranking_demotes_does_not_follow_what_an_audit_is_sure_of(tmp_path: Path) -> None:
