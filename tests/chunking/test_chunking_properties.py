@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sysconfig
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,13 @@ from codeguard.corpus.decoding import read_text
 from codeguard.errors import CorpusError
 from codeguard.models import ChunkKind, SourceFile
 
-LIBRARY = sorted(
-    path for path in Path(sysconfig.get_path("stdlib")).rglob("*.py") if "site-packages" not in path.parts
-)
+
+@cache  # not on import: every worker collects every file
+def library() -> list[Path]:
+    folder = Path(sysconfig.get_path("stdlib"))
+    return sorted(path for path in folder.rglob("*.py") if "site-packages" not in path.parts)
+
+
 NAMES = st.sampled_from(["a.py", "a.js", "a.md", "a", "a.txt"])
 
 
@@ -108,7 +113,12 @@ def test_any_mixture_of_code_is_tiled(name: str, fragments: list[str], max_chars
 
 
 @settings(max_examples=60)
-@given(st.sampled_from(LIBRARY[::40]), st.integers(0, 10**6), st.integers(0, 2000), st.binary(max_size=6))
+@given(
+    st.deferred(lambda: st.sampled_from(library()[::40])),
+    st.integers(0, 10**6),
+    st.integers(0, 2000),
+    st.binary(max_size=6),
+)
 def test_mutated_real_code_is_tiled(path: Path, at: int, gone: int, put: bytes) -> None:
     data = path.read_bytes()[:30_000]
     at %= len(data) + 1
@@ -135,16 +145,16 @@ def _check_library(paths: list[Path]) -> None:
 
 
 def test_a_sample_of_the_standard_library() -> None:
-    _check_library(LIBRARY[:: max(1, len(LIBRARY) // 150)])
+    _check_library(library()[:: max(1, len(library()) // 150)])
 
 
 @pytest.mark.soak
 def test_the_whole_standard_library() -> None:
-    _check_library(LIBRARY)
+    _check_library(library())
 
 
 def test_chunks_do_not_depend_on_the_name_of_the_file() -> None:
-    data = LIBRARY[0].read_bytes()
+    data = library()[0].read_bytes()
     first, second = chunk_file("a/good.py", data), chunk_file("b/evil.py", data)
     assert [chunk.sha256 for chunk in first.chunks] == [chunk.sha256 for chunk in second.chunks]
     assert [chunk.span for chunk in first.chunks] == [chunk.span for chunk in second.chunks]

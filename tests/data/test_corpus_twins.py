@@ -107,7 +107,7 @@ def same(one: Any, other: Any) -> bool:
 def test_clean_implementation_agrees_with_its_reference(label: FunctionLabel) -> None:
     reference, candidate = REFERENCES[label.target], getattr(MODULES[label.path], label.symbol)
 
-    @settings(max_examples=120, derandomize=True, database=None, deadline=None)
+    @settings(max_examples=60, derandomize=True, database=None, deadline=None)
     @given(DOMAINS[label.target])
     def agrees(args: tuple[Any, ...]) -> None:
         assert same(outcome(candidate, args, {}), outcome(reference, args, {}))

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import tempfile
 import uuid
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -172,8 +173,8 @@ def become_subreaper() -> None:
     ctypes.CDLL(None).prctl(prctl_set_child_subreaper, 1, 0, 0, 0)
 
 
-def descendants(root: int) -> set[int]:
-    """Return the ids of the living processes below `root`."""
+def descendants(root: int, without: Collection[int] = ()) -> set[int]:
+    """Return the ids of the living processes below `root`, but for those in `without` and what is below them."""
     parents: dict[int, int] = {}
     for name in os.listdir("/proc"):  # noqa: PTH208  # after every attack: Path objects would take most of the time
         if name.isdigit():
@@ -184,7 +185,9 @@ def descendants(root: int) -> set[int]:
     found: set[int] = set()
     frontier = {root}
     while frontier:
-        frontier = {pid for pid, parent in parents.items() if parent in frontier} - found
+        frontier = {
+            pid for pid, parent in parents.items() if parent in frontier and pid not in without
+        } - found
         found |= frontier
     return found
 

@@ -13,6 +13,7 @@ from codeguard.sandbox import Call, Job, JobResult, Level, Limits, Outcome, Sand
 from codeguard.sandbox.zygotes import SPARE, Zygote
 
 LIMITS = Limits(wall_s=0.2)
+BRIEF = Limits(wall_s=0.1)  # for what only has to be cut: there are five hundred of them
 CALM = Limits(wall_s=20.0)  # for what has to be right, not to be cut, however busy the machine is
 OVERTIME_S = 0.5
 NEXT = Job("def twice(x):\n    return [x, x + x]\n", (Call("twice", (21,)),), limits=CALM)
@@ -62,7 +63,7 @@ class Range:
         if self.arena.changed() or self.arena.victim_change():
             self._renew()
         own = {worker.pid for worker in self.sandbox._roster.idle() if isinstance(worker, Zygote)}
-        self.others = descendants(os.getpid()) - own.union(*map(descendants, own))
+        self.others = descendants(os.getpid(), without=own)
         clean = self._probe(attack, tier) if attack.proof is Proof.STATE else None
         results = [self._attack(attack, tier)]
         if attack.proof is Proof.FLAP:
@@ -92,7 +93,7 @@ class Range:
 
     def _job(self, attack: Attack, source: str, calls: tuple[str, ...], tier: Tier) -> Job:
         made = tuple(Call(call, args=None) for call in calls)
-        limits = CALM if attack.proof in {Proof.STATE, Proof.FLAP} else self.limits
+        limits = {Proof.STATE: CALM, Proof.FLAP: CALM, Proof.CUT: BRIEF}.get(attack.proof, self.limits)
         return Job(self.arena.fill(source), made, tier, limits, World())
 
     def _attack(self, attack: Attack, tier: Tier) -> JobResult:
