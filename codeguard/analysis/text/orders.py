@@ -177,6 +177,8 @@ _NO_IMPERATIVE = lazy(r"\w+(?:(?<!s)s|ing|-\w+)\b")  # "extracts", "read-only"
 _THIRD_PERSON = lazy(r"(?!always\b)[A-Za-z][a-z]{2,20}(?<!s)s\b")
 
 
+# "``get()`` asks for a password": what a piece of code does.
+_OF_CODE = lazy(r"[`)] \Z")
 _OF_COMMAND = lazy(r"\w+</(?:pre|code|kbd|samp|tt)>")  # "<pre>server list</pre> will show you the addresses"
 
 
@@ -196,7 +198,8 @@ def _in_line(
                 _TAKEN_BACK.search(before) is not None or _FORBIDS.search(found.group()) is not None
             )
             # `Opens …` in a comment or docstring describes the code.
-            described = not prose and _THIRD_PERSON.match(found.group()) is not None
+            told_of = not prose or _OF_CODE.search(before) is not None
+            described = told_of and _THIRD_PERSON.match(found.group()) is not None
             inside = (
                 order.begins
                 and not prose
