@@ -39,6 +39,7 @@ class Order:
     what: str
     pattern: re.Pattern[str]
     needs: tuple[str, ...]  # every text that matches contains one of these, in lower case
+    also: tuple[str, ...] = ()  # and one of these
     severity: Severity | None = None
     prose: bool = False  # only in prose, not in code comments
     negated: bool = False  # the pattern itself contains the negation
@@ -51,7 +52,7 @@ def read_orders(path: Path) -> tuple[Order, ...]:
     """Return the table in a TOML file.
 
     Patterns of `any` are searched in a paragraph as one line, ignoring case; `<NAME>` stands for a
-    pattern in the table `names`. `needs`, `prose`, `negated`, `begins`, `foreign` and `severity`
+    pattern in the table `names`. `needs`, `also`, `prose`, `negated`, `begins`, `foreign` and `severity`
     are as in `Order`.
     """
     stored: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -64,6 +65,7 @@ def read_orders(path: Path) -> tuple[Order, ...]:
             row["what"],
             lazy("|".join(_filled(one, names) for one in row["any"]), re.IGNORECASE),
             tuple(row["needs"]),
+            tuple(row.get("also", ())),
             Severity[row["severity"].upper()] if "severity" in row else None,
             row.get("prose", False),
             row.get("negated", False),
@@ -191,6 +193,8 @@ def _in_line(
         if order.rule in said or (order.prose and not prose) or (order.foreign and not foreign):
             continue
         if not any(word in low for word in order.needs):
+            continue
+        if order.also and not any(word in low for word in order.also):
             continue
         for found in order.pattern.finditer(line):
             before = line[max(0, found.start() - _BEFORE) : found.start()]
