@@ -19,6 +19,10 @@ _REMARK = lazy(r"\s{0,200}(?:[#;]|//|$)")
 _SENTENCE = lazy(r"(?:\b[A-Za-z][a-z'’]{0,20}[,:]?\s{1,3}){4}[A-Za-z][a-z]{1,20}\b")
 _AROUND = 2_000  # characters before and after a place in which documentation has its sentences
 _SENTENCES = 2
+# A key of JSON that is itself a string of JSON.
+_ESCAPED_KEY = lazy(r"\\\"\w{1,60}\\\"[ ]?:")
+_ESCAPED_KEYS = 3
+_NEAR = 1_000  # characters before and after a place in which such keys are looked for
 _MARKUP = lazy(r"<!doctype html|<(?:html|head|body|script|style|div)\b", re.IGNORECASE)
 
 
@@ -38,3 +42,9 @@ def is_explained(text: str, at: int) -> bool:
     """Return whether there are sentences around a place, as documentation has them around an example."""
     around = text[max(0, at - _AROUND) : at + _AROUND]
     return len(list(islice(_SENTENCE.finditer(around), _SENTENCES))) == _SENTENCES
+
+
+def is_recorded(text: str, at: int) -> bool:
+    """Return whether a place is in JSON within a string, as tests record the answers of servers."""
+    around = text[max(0, at - _NEAR) : at + _NEAR]
+    return len(list(islice(_ESCAPED_KEY.finditer(around), _ESCAPED_KEYS))) == _ESCAPED_KEYS

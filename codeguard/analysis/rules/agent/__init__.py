@@ -23,7 +23,7 @@ from codeguard.analysis.rules.agent.prose import (
 )
 from codeguard.analysis.rules.agent.settings import settings
 from codeguard.analysis.rules.base import LESS_SURE, Context, Match, Rule, rules_of
-from codeguard.analysis.text.kinds import is_settings
+from codeguard.analysis.text.kinds import is_recorded, is_settings
 from codeguard.corpus.patterns import lazy
 
 PROSE = frozenset({"markdown", "rst", "text"})
@@ -70,7 +70,8 @@ class AgentSignal:
         explained = not guides and reading.language == "text" and is_settings(reading.text)
         # A README instructs its human readers, not a model.
         if guides or not prose or (_BEGINS_KEYED.match(reading.text) and _SETTINGS.search(reading.text)):
-            yield from frames(reading, prose=prose)
+            for match in frames(reading, prose=prose):
+                yield _less_sure(match) if prose and is_recorded(reading.text, match.start) else match
         for segment in reading.segments:
             if segment.kind is SegmentKind.PROSE and (guides or instructs(segment.text)):
                 yield Match("instructions", segment.start, segment.end, "instructs an assistant")
@@ -94,10 +95,14 @@ def _in_manual(text: str, match: Match) -> Match:
 def _in_settings(text: str, match: Match) -> Match:
     """Return an instruction among settings, as less sure if nothing around it names an assistant.
 
-    What stands there explains a setting to people: "ignore all security rules in tests".
+    What stands there explains a setting to people ("ignore all security rules in tests"), or somebody wrote it on a
+    site whose answer a test has recorded.
     """
-    if _names_assistant(text, match):
-        return match
+    unsure = is_recorded(text, match.start) or not _names_assistant(text, match)
+    return _less_sure(match) if unsure else match
+
+
+def _less_sure(match: Match) -> Match:
     return replace(match, measurements={**match.measurements, LESS_SURE: True})
 
 
