@@ -213,20 +213,7 @@ def _asks(text: str, kind: SegmentKind) -> bool:
 
 
 # Concepts of what is asked of a model: whom it obeys, whom it speaks to, what it weakens or gives away.
-_OF_ATTACKS = frozenset(
-    {
-        "addressee",
-        "authority",
-        "instruction",
-        "leak",
-        "machine",
-        "override",
-        "praise",
-        "risk",
-        "safety",
-        "you",
-    }
-)
+_OF_ATTACKS = _MEANT_FOR_MODELS | {"authority", "leak", "praise", "risk", "you"} | {"instruction", "safety"}
 
 
 _FORBIDS_LEAKS = lazy(
