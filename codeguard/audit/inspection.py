@@ -22,7 +22,7 @@ from codeguard.analysis.observations import (
 )
 from codeguard.analysis.own_checks import INLINE_IGNORE
 from codeguard.analysis.rules import Context, FileSignal, Match, Rule
-from codeguard.analysis.rules.base import IMPORTED, IN_TEST
+from codeguard.analysis.rules.base import IMPORTED, IN_TEST, LESS_SURE
 from codeguard.analysis.rules.secrets import OF_TESTS
 from codeguard.analysis.rules.secrets import SIGNAL as SECRETS
 from codeguard.audit.findings import Finding
@@ -144,6 +144,9 @@ def findings_of(file: SourceFile, observations: Sequence[Observation]) -> list[F
 
 def finding_of(file: SourceFile, item: Observation) -> Finding:
     """Return an observation as a finding."""
+    measured = dict(item.measurements)
+    if item.signal == SECRETS.name and item.rule in OF_TESTS and _is_in(_EXAMPLE_FOLDERS, file.path):
+        measured[LESS_SURE] = True
     chunk = file.chunks[item.chunk] if 0 <= item.chunk < len(file.chunks) else None
     return Finding(
         rule=f"{AUDIT}.detector-error" if item.failed else f"{item.signal}.{item.rule}",
@@ -156,7 +159,7 @@ def finding_of(file: SourceFile, item: Observation) -> Finding:
         symbol="" if chunk is None else chunk.symbol,
         snippet=item.snippet,
         text_digest=item.text_digest,
-        measurements=dict(item.measurements),
+        measurements=measured,
     )
 
 
@@ -169,6 +172,7 @@ def _is_not_run(item: Observation, file: SourceFile) -> bool:
     )
 
 
+_EXAMPLE_FOLDERS = frozenset({"doc", "docs", "example", "examples", "sample", "samples", "demo", "demos"})
 _TEST_FOLDERS = frozenset({"test", "tests", "testing", "testdata", "test_data", "test-data", "fixtures"})
 
 
@@ -178,7 +182,11 @@ def is_in_test_folder(path: str) -> bool:
     Only used for keys and passwords: whoever wants to attack by a file gains nothing by a key that is reported
     as less severe.
     """
-    return not _TEST_FOLDERS.isdisjoint(part.lower() for part in PurePosixPath(path).parts[:-1])
+    return _is_in(_TEST_FOLDERS, path)
+
+
+def _is_in(folders: frozenset[str], path: str) -> bool:
+    return not folders.isdisjoint(part.lower() for part in PurePosixPath(path).parts[:-1])
 
 
 def own_modules(findings: Iterable[Finding], names: Iterable[str]) -> list[Finding]:
@@ -303,9 +311,14 @@ def _alike(
         if item.open and item.severity >= Severity.MEDIUM and (key := key_of(item)):
             groups[key].append(index)
     return [
-        sorted(group, key=lambda index: (-findings[index].severity, *order(findings[index])))
+        sorted(group, key=lambda index: (*_worst_first(findings[index]), *order(findings[index])))
         for group in groups.values()
     ]
+
+
+def _worst_first(item: Finding) -> tuple[int, int]:
+    """Return a sort key; of a secret it does not count how sure its places are, since one publishes it for all."""
+    return -item.severity, 0 if item.rule in _OF_SECRETS else -item.confidence
 
 
 def _tell_once(

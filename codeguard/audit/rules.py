@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from codeguard.analysis.observations import AUDIT, DISCOVERY, ENGINE_RULES
 from codeguard.analysis.rules import Rule
@@ -50,6 +51,43 @@ class NamedRule:
     def id(self) -> str:
         """The full id, `signal.rule`."""
         return f"{self.signal}.{self.rule.id}"
+
+
+class Kind(StrEnum):
+    """What a finding tells of, the most urgent first: an attacker's intent, a flaw by mistake, or what was not read."""
+
+    INTENT = "intent"
+    FLAW = "flaw"
+    UNREAD = "unread"
+
+    @property
+    def heading(self) -> str:
+        """The heading of the kind in a report."""
+        return _HEADINGS[self]
+
+
+_HEADINGS = {
+    Kind.INTENT: "intent, what an attacker would plant",
+    Kind.FLAW: "flaws, mistakes that make code insecure",
+    Kind.UNREAD: "not read, so not cleared",
+}
+
+_KINDS = {
+    **dict.fromkeys(
+        (
+            "agent", "behavior", "capabilities", "deceptive", "flooding", "imports", "injection", "near_copy",
+            "obfuscation", "provenance", "safety_claims",
+        ),
+        Kind.INTENT,
+    ),
+    AUDIT: Kind.UNREAD,
+    DISCOVERY: Kind.UNREAD,
+}  # fmt: skip
+
+
+def kind_of_rule(rule: str) -> Kind:
+    """Return the kind of what a rule (`signal.rule`) reports; a flaw for those of signals that are not ours."""
+    return _KINDS.get(rule.partition(".")[0], Kind.FLAW)
 
 
 OWN_RULES: dict[str, Rule] = {

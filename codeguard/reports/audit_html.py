@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from codeguard.audit.findings import AuditReport, Finding
-from codeguard.audit.rules import NamedRule, all_rules
+from codeguard.audit.rules import Kind, NamedRule, all_rules, kind_of_rule
 from codeguard.corpus.secrets import mask_secrets
 from codeguard.escaping import FinishedPage
 from codeguard.models import Severity
@@ -34,7 +34,13 @@ def render(view: AuditView) -> FinishedPage:
     for item in sorted(report.open, key=lambda found: (-found.severity, -found.confidence, found.rule)):
         by_rule.setdefault(item.rule, []).append(item)
     known = {rule.id: rule for rule in all_rules()}
-    body = "".join(_rule(name, items, known.get(name)) for name, items in by_rule.items())
+    body = ""
+    for kind in Kind:
+        of_kind = {name: items for name, items in by_rule.items() if kind_of_rule(name) is kind}
+        if of_kind:
+            classes = _classes([item for items in of_kind.values() for item in items])
+            body += f"<h2 class='{classes}'>{text(kind.heading)}</h2>\n"
+            body += "".join(_rule(name, items, known.get(name)) for name, items in of_kind.items())
     overruled = [item for item in report.findings if not item.open]
     if overruled:
         body += folded(f"{len(overruled)} overruled", _overruled(overruled))
@@ -85,10 +91,9 @@ def _story(report: AuditReport, failing: Sequence[Finding], fail_on: Severity) -
 
 def _rule(name: str, items: Sequence[Finding], rule: NamedRule | None) -> str:
     worst = max(item.severity for item in items)
-    classes = " ".join(sorted({f"s-{item.severity.name.lower()}" for item in items}))
     summary = text(rule.rule.summary) if rule else ""
-    head = f"<h2 class='{classes}'>{summary or text(name)} <span class='place'>{text(name)}</span> "
-    head += f"{tag(f'{len(items)} × {worst.name.lower()}', _KIND[worst])}</h2>"
+    head = f"<h3 class='{_classes(items)}'>{summary or text(name)} <span class='place'>{text(name)}</span> "
+    head += f"{tag(f'{len(items)} × {worst.name.lower()}', _KIND[worst])}</h3>"
     about = ""
     if rule is not None:
         inside = "".join(
@@ -106,6 +111,11 @@ def _rule(name: str, items: Sequence[Finding], rule: NamedRule | None) -> str:
     if len(items) > MOST_PER_RULE:
         shown += f"<p>… and {len(items) - MOST_PER_RULE} more: --format json lists all.</p>"
     return f"<section>{head}{about}{shown}</section>\n"
+
+
+def _classes(items: Sequence[Finding]) -> str:
+    """Return the classes by which the page's filters show and hide a heading."""
+    return " ".join(sorted({f"s-{item.severity.name.lower()}" for item in items}))
 
 
 def _finding(item: Finding) -> str:

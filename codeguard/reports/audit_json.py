@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from codeguard.audit.findings import AuditReport, Finding
+from codeguard.audit.rules import kind_of_rule
 from codeguard.reports.audit_formats import AuditView
 
 
@@ -39,6 +40,7 @@ def finding_json(item: Finding) -> dict[str, Any]:
     """Return one finding as plain values."""
     return {
         "rule": item.rule,
+        "kind": kind_of_rule(item.rule).value,
         "path": item.path,
         "start_line": item.place.start_line,
         "start_column": item.place.start_column,

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from codeguard import __version__
 from codeguard.audit.findings import AuditReport, Finding, Standing
-from codeguard.audit.rules import NamedRule, all_rules, url_of
+from codeguard.audit.rules import NamedRule, all_rules, kind_of_rule, url_of
 from codeguard.escaping import escaped
 from codeguard.models import Severity
 from codeguard.reports.audit_formats import AuditView
@@ -78,7 +78,11 @@ def _rule(named: NamedRule) -> dict[str, Any]:
         "help": {"text": _help_text(named), "markdown": _help_markdown(named)},
         "defaultConfiguration": {"level": _LEVELS[rule.severity]},
         "properties": {
-            "tags": ["security", *(f"external/cwe/cwe-{number:03d}" for number in rule.cwe)],
+            "tags": [
+                "security",
+                kind_of_rule(named.id).value,
+                *(f"external/cwe/cwe-{number:03d}" for number in rule.cwe),
+            ],
             "precision": {0: "low", 1: "medium", 2: "high"}[int(rule.confidence)],
             "security-severity": _SCORES[rule.severity],
         },
@@ -122,6 +126,7 @@ def _result(item: Finding, index: Mapping[str, int]) -> dict[str, Any]:
         "locations": [{"physicalLocation": _physical(item)}],
         "partialFingerprints": {FINGERPRINT: item.fingerprint},
         "properties": {
+            "kind": kind_of_rule(item.rule).value,
             "severity": item.severity.name.lower(),
             "confidence": item.confidence.name.lower(),
             "digest": item.digest,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from codeguard.analysis.observations import DISCOVERY
 from codeguard.audit.findings import AuditReport, Finding
-from codeguard.audit.rules import all_rules
+from codeguard.audit.rules import Kind, all_rules, kind_of_rule
 from codeguard.escaping import escaped
 from codeguard.models import Confidence
 from codeguard.reports.audit_formats import AuditView
@@ -22,7 +22,7 @@ FIRST = 3  # places of a rule that is less sure
 
 
 def render(view: AuditView) -> str:
-    """Return the report as text: sandbox level first, the most severe rule last, then next steps and counts.
+    """Return the report as text: sandbox level first, intent last and in each kind the most severe rule, then counts.
 
     Findings of low confidence are shown like the others where there are few findings or the user asked for everything.
     """
@@ -32,8 +32,11 @@ def render(view: AuditView) -> str:
         advice = {item.id: (item.rule.summary, item.rule.advice) for item in all_rules()}
         sure = [item for item in report.open if item.confidence > Confidence.LOW]
         less_sure = [item for item in report.open if item.confidence == Confidence.LOW]
-        for rule, group in _by_rule(sure):
-            lines += _group(rule, group, *advice.get(rule, ("", "")))
+        for kind in reversed(Kind):
+            of_kind = [item for item in sure if kind_of_rule(item.rule) is kind]
+            lines += ["", f"{kind.heading}: {counted(len(of_kind), 'finding')}"] if of_kind else []
+            for rule, group in _by_rule(of_kind):
+                lines += _group(rule, group, *advice.get(rule, ("", "")))
         if less_sure:
             in_full = view.in_full or len(report.open) <= SHOWN
             said = "" if in_full else "; --all shows each, --select those of one rule"

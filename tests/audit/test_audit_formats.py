@@ -264,6 +264,21 @@ def test_text_sums_up_what_is_less_sure_where_there_is_much() -> None:
     assert "less sure: 5 findings of low confidence\n\ninsecure.weak-hash: " in few
 
 
+def test_reports_set_intent_apart_from_flaws_and_from_what_was_not_read() -> None:
+    rules = ("audit.not-fully-read", "capabilities.exfiltration", "insecure.weak-hash", "their.rule")
+    report = AuditReport(tuple(finding(rule=rule) for rule in rules))
+    text = _text(report, Severity.MEDIUM, "L2")
+    told = (
+        "not read, so not cleared: 1 finding", "audit.not-fully-read: ",
+        "flaws, mistakes that make code insecure: 2 findings", "insecure.weak-hash: ", "their.rule (",
+        "intent, what an attacker would plant: 1 finding", "capabilities.exfiltration: ",
+    )  # fmt: skip
+    places = [text.index(f"\n{part}") for part in told]
+    assert places == sorted(places)
+    kinds = [item["kind"] for item in audit_json(report)["findings"]]
+    assert kinds == ["unread", "intent", "flaw", "flaw"]
+
+
 def test_text_counts_what_it_does_not_show_and_says_what_can_be_done() -> None:
     report = AuditReport(tuple(finding(severity=severity) for severity in Severity))
     lines = _text(report.at_least(Severity.MEDIUM), Severity.MEDIUM, "L2", first_run=True).splitlines()

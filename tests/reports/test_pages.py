@@ -195,7 +195,7 @@ def test_the_gravest_comes_first_and_a_verdict_is_said_in_words() -> None:
     audited, checked = an_audit(), a_check()
     assert audited.index("a.py:2") < audited.index("a.py:3") < audited.index("a.py:1<")
     rule = find_rule("insecure.command-injection").rule
-    assert f"<h2 class='s-high s-low s-medium'>{text(rule.summary)} <span class='place'>" in audited
+    assert f"<h3 class='s-high s-low s-medium'>{text(rule.summary)} <span class='place'>" in audited
     bare = Finding("behavior.fail", "a.py", Place(1, 1, 1, 2), Severity.HIGH, Confidence.HIGH, "why")
     report = AuditReport((bare,), files=1)
     assert "<p></p>" not in audit_html.render(AuditView(report, Severity.MEDIUM, "L2", **MADE))

@@ -350,7 +350,10 @@ class TaintFlow:
         if values and isinstance(values[0], ast.Name):
             values += self._names.values_of(values[0])
         texts = [item.value for value in values for item in ast.walk(value) if isinstance(item, ast.Constant)]
-        return any(isinstance(text, str) and "." in text and len(text) > 3 for text in texts)
+        return any(
+            isinstance(text, str) and "." in text and len(text) > 3 and not _OF_LINK.search(text)
+            for text in texts
+        )
 
     def _arrive(self, node: ast.Call, name: str, what: str, labels: Labels, function: _Function) -> None:
         for label in labels:
@@ -516,6 +519,9 @@ _KEPT = frozenset(
         ast.Call,
     }
 )
+
+
+_OF_LINK = lazy(r"\.(?:local|localdomain|localhost|home\.arpa)\.?\Z")  # such names leave no network
 
 
 def _sink(name: str) -> str:

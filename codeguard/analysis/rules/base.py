@@ -118,6 +118,8 @@ class Context:
 
 IMPORTED = "imported"  # measurement: the name that is imported; an audit knows which modules lie beside
 IN_TEST = "in_test"  # measurement: the place is in a file of tests, so that an audit rates it as low
+# Measurement: the rule is mostly wrong at a place of this kind, so that an audit lists the finding with low confidence.
+LESS_SURE = "less_sure"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from typing import ClassVar
 
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.python.test_files import is_test_file
-from codeguard.analysis.rules.base import IN_TEST, Context, Match, Rule, rules_of
+from codeguard.analysis.rules.base import IN_TEST, LESS_SURE, Context, Match, Rule, rules_of
+from codeguard.analysis.text.kinds import is_explained, is_page, is_settings
 from codeguard.corpus import secrets
 from codeguard.corpus.secrets import FoundSecret
 from codeguard.models import Severity, SourceFile
@@ -36,13 +37,18 @@ class SecretsSignal:
             value = (item.rule, reading.text[item.start : item.end])
             example = item.rule in _UNSURE and (_is_described(reading, item) or value in told)
             told.add(value)
+            measured = {
+                IN_TEST: in_test and item.rule in OF_TESTS,
+                LESS_SURE: (item.rule in OF_TESTS and _is_published(reading, item))
+                or (item.rule == secrets.CLOUD_KEY and value[1].startswith(_TEMPORARY)),
+            }
             yield Match(
                 item.rule,
                 item.start,
                 item.end,
                 _REASONS[item.rule],
                 Severity.LOW if example else None,
-                measurements={IN_TEST: True} if in_test and item.rule in OF_TESTS else {},
+                measurements={name: True for name, holds in measured.items() if holds},
             )
 
 
@@ -65,6 +71,25 @@ def _is_described(reading: Reading, item: FoundSecret) -> bool:
         segment.kind is SegmentKind.DOCSTRING and segment.start <= item.start < segment.end
         for segment in reading.segments
     )
+
+
+_TEMPORARY = "ASIA"  # begins the names of keys that Amazon gives for at most 36 hours
+_DOCUMENTATION = frozenset({"markdown", "rst"})
+
+
+def _is_published(reading: Reading, item: FoundSecret) -> bool:
+    """Return whether a secret is in documentation or in a page, whose readers are meant to see it.
+
+    Most are examples. Somebody may show a real one by mistake, so they are told as less sure; tokens that a service
+    has issued are told as anywhere else.
+    """
+    if reading.language in _DOCUMENTATION:
+        return True
+    if reading.language != "text":
+        return False
+    if item.rule == secrets.ASSIGNED_SECRET and is_page(reading.text):
+        return True  # every visitor's browser is given it
+    return not is_settings(reading.text) and is_explained(reading.text, item.start)
 
 
 def secrets_of(reading: Reading) -> tuple[FoundSecret, ...]:

@@ -39,6 +39,7 @@ class Order:
     what: str
     pattern: re.Pattern[str]
     needs: tuple[str, ...]  # every text that matches contains one of these, in lower case
+    also: tuple[str, ...] = ()  # and one of these
     severity: Severity | None = None
     prose: bool = False  # only in prose, not in code comments
     negated: bool = False  # the pattern itself contains the negation
@@ -51,7 +52,7 @@ def read_orders(path: Path) -> tuple[Order, ...]:
     """Return the table in a TOML file.
 
     Patterns of `any` are searched in a paragraph as one line, ignoring case; `<NAME>` stands for a
-    pattern in the table `names`. `needs`, `prose`, `negated`, `begins`, `foreign` and `severity`
+    pattern in the table `names`. `needs`, `also`, `prose`, `negated`, `begins`, `foreign` and `severity`
     are as in `Order`.
     """
     stored: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -64,6 +65,7 @@ def read_orders(path: Path) -> tuple[Order, ...]:
             row["what"],
             lazy("|".join(_filled(one, names) for one in row["any"]), re.IGNORECASE),
             tuple(row["needs"]),
+            tuple(row.get("also", ())),
             Severity[row["severity"].upper()] if "severity" in row else None,
             row.get("prose", False),
             row.get("negated", False),
@@ -177,6 +179,8 @@ _NO_IMPERATIVE = lazy(r"\w+(?:(?<!s)s|ing|-\w+)\b")  # "extracts", "read-only"
 _THIRD_PERSON = lazy(r"(?!always\b)[A-Za-z][a-z]{2,20}(?<!s)s\b")
 
 
+# "``get()`` asks for a password": what a piece of code does.
+_OF_CODE = lazy(r"[`)] \Z")
 _OF_COMMAND = lazy(r"\w+</(?:pre|code|kbd|samp|tt)>")  # "<pre>server list</pre> will show you the addresses"
 
 
@@ -190,13 +194,16 @@ def _in_line(
             continue
         if not any(word in low for word in order.needs):
             continue
+        if order.also and not any(word in low for word in order.also):
+            continue
         for found in order.pattern.finditer(line):
             before = line[max(0, found.start() - _BEFORE) : found.start()]
             taken_back = not order.negated and (
                 _TAKEN_BACK.search(before) is not None or _FORBIDS.search(found.group()) is not None
             )
             # `Opens …` in a comment or docstring describes the code.
-            described = not prose and _THIRD_PERSON.match(found.group()) is not None
+            told_of = not prose or _OF_CODE.search(before) is not None
+            described = told_of and _THIRD_PERSON.match(found.group()) is not None
             inside = (
                 order.begins
                 and not prose

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import ClassVar
 
 from codeguard.analysis import Reading, SegmentKind
@@ -21,7 +22,8 @@ from codeguard.analysis.rules.agent.prose import (
     orders,
 )
 from codeguard.analysis.rules.agent.settings import settings
-from codeguard.analysis.rules.base import Context, Match, Rule, rules_of
+from codeguard.analysis.rules.base import LESS_SURE, Context, Match, Rule, rules_of
+from codeguard.analysis.text.kinds import is_recorded, is_settings
 from codeguard.corpus.patterns import lazy
 
 PROSE = frozenset({"markdown", "rst", "text"})
@@ -65,9 +67,11 @@ class AgentSignal:
         manual = not guides and (
             reading.language in _MANUALS or (prose and _RESTRUCTURED.search(reading.text) is not None)
         )
+        explained = not guides and reading.language == "text" and is_settings(reading.text)
         # A README instructs its human readers, not a model.
         if guides or not prose or (_BEGINS_KEYED.match(reading.text) and _SETTINGS.search(reading.text)):
-            yield from frames(reading, prose=prose)
+            for match in frames(reading, prose=prose):
+                yield _less_sure(match) if prose and is_recorded(reading.text, match.start) else match
         for segment in reading.segments:
             if segment.kind is SegmentKind.PROSE and (guides or instructs(segment.text)):
                 yield Match("instructions", segment.start, segment.end, "instructs an assistant")
@@ -75,16 +79,35 @@ class AgentSignal:
                 said = orders(
                     segment.text, segment.start, segment.end, prose=segment.kind is SegmentKind.PROSE
                 )
-                yield from (_in_manual(reading.text, match) for match in said) if manual else said
+                if manual:
+                    said = (_in_manual(reading.text, match) for match in said)
+                yield from (_in_settings(reading.text, match) for match in said) if explained else said
 
 
-_AROUND = 1_000  # characters before and after an instruction in which a manual may name an assistant
+_AROUND = 1_000  # characters before and after an instruction in which a text may name an assistant
 
 
 def _in_manual(text: str, match: Match) -> Match:
     """Return an instruction of a manual, as one for people if nothing around it names an assistant."""
-    named = names_an_assistant(text[max(0, match.start - _AROUND) : match.end + _AROUND])
-    return match if named else for_people(match)
+    return match if _names_assistant(text, match) else for_people(match)
+
+
+def _in_settings(text: str, match: Match) -> Match:
+    """Return an instruction among settings, as less sure if nothing around it names an assistant.
+
+    What stands there explains a setting to people ("ignore all security rules in tests"), or somebody wrote it on a
+    site whose answer a test has recorded.
+    """
+    unsure = is_recorded(text, match.start) or not _names_assistant(text, match)
+    return _less_sure(match) if unsure else match
+
+
+def _less_sure(match: Match) -> Match:
+    return replace(match, measurements={**match.measurements, LESS_SURE: True})
+
+
+def _names_assistant(text: str, match: Match) -> bool:
+    return names_an_assistant(text[max(0, match.start - _AROUND) : match.end + _AROUND])
 
 
 SIGNAL = AgentSignal()

@@ -62,8 +62,8 @@ _WRITTEN = frozenset(
     {"yaml", "yml", "markdown", "md", "json", "toml"}
 )  # prose, or what says as much as prose
 _ADDRESSED = lazy(
-    r"\b(?:assistants?|(?<!ssh[ -])(?<!user[ -])agents?|ais?|llms?|copilot|claude|gemini|codegen"
-    r"|(?:language )?models?|bots?|ki|ia)\b"
+    r"(?<![\w.])(?:assistants?|(?<!ssh[ -])(?<!user[ -])agents?|ais?|llms?|copilot|claude|gemini|codegen"
+    r"|(?:language )?models?|bots?|ki|ia)\b(?!\.\w)"
     r"|sprachmodell|ассистент|модел|нейросет|助手|模型|智能体|アシスタント|エージェント|モデル",
     re.IGNORECASE,
 )

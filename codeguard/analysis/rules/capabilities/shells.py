@@ -117,7 +117,7 @@ _SHELL: tuple[tuple[str, str, re.Pattern[str]], ...] = (
             r"|falcon|clamav|crowdstrike)"
             r"|\bSet-MpPreference\b[^\n]{0,100}-Disable|\bnetsh\b[^\n]{0,60}\bfirewall\b[^\n]{0,60}\boff\b"
             r"|\bcsrutil\s{1,3}disable"
-            r"|\bauditctl\s{1,3}-e\s{1,3}0\b|\bhistory\s{1,3}-c\b|\bunset\s{1,3}HISTFILE\b",
+            r"|\bauditctl\s{1,3}-e\s{1,3}0\b|(?<!\) )\bhistory\s{1,3}-c\b|\bunset\s{1,3}HISTFILE\b",
             re.IGNORECASE,
         ),
     ),

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import ClassVar
 
 from codeguard.analysis import Reading, Segment, SegmentKind
-from codeguard.analysis.rules.base import Context, Match, Rule, rules_of
+from codeguard.analysis.rules.base import LESS_SURE, Context, Match, Rule, rules_of
 from codeguard.analysis.rules.injection.address import speaks
 from codeguard.analysis.rules.injection.features import concepts_of, sequence, tokens_of
 from codeguard.analysis.rules.injection.gate import may_order
 from codeguard.analysis.rules.injection.model import NOTHING, Limits, load_model
+from codeguard.analysis.text.kinds import is_settings
 from codeguard.analysis.text.orders import is_translation, may_speak, orders_in, read_orders
 from codeguard.analysis.text.unmasking import split_name, unmasked
 from codeguard.corpus.patterns import lazy
@@ -211,6 +212,10 @@ def _asks(text: str, kind: SegmentKind) -> bool:
     return any(map(_named(text).issuperset, _ASKED))
 
 
+# Concepts of what is asked of a model: whom it obeys, whom it speaks to, what it weakens or gives away.
+_OF_ATTACKS = _MEANT_FOR_MODELS | {"authority", "leak", "praise", "risk", "you"} | {"instruction", "safety"}
+
+
 _FORBIDS_LEAKS = lazy(
     r"\b(?:must|shall|should|do) not\b[^.!?]{0,60}\b(?:credentials|secrets|tokens|passwords|keys)\b",
     re.IGNORECASE,
@@ -230,7 +235,7 @@ def _is_wording(text: str) -> bool:
     if named.isdisjoint(("you", "package")):
         named -= {"always"}  # "Mark all tests as slow" names no addressee
     spoken = any(map(named.issuperset, (*_ADDRESSED, *_ASKED)))
-    return text.isascii() and not spoken and named.isdisjoint(("machine", "override", "leak"))
+    return _in_english(text) and not spoken and named.isdisjoint(("machine", "override", "leak"))
 
 
 def _only_claims_authority(text: str) -> bool:
@@ -385,6 +390,16 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
     if rule is INSTRUCTION and in_comment and _only_claims_authority(text):
         rule = LIKELY  # "Add user as admin."
     start, end = _place(reading.text, segment, text)
+    # What explains code or settings to people orders a model nothing that it could do for an attacker.
+    less_sure = (
+        rule is INSTRUCTION
+        and _in_english(text)
+        and _named(text).isdisjoint(_OF_ATTACKS)
+        and (
+            (in_comment and not any(map(_named(text).issuperset, _ASKED)))
+            or (reading.language == "text" and is_settings(reading.text))
+        )
+    )
     # Prompts of a program are strings.
     sure = rule is INSTRUCTION and segment.kind is not SegmentKind.STRING and is_plain_order(text)
     return Match(
@@ -393,7 +408,7 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
         end,
         reason(text, masks),
         confidence=Confidence.HIGH if sure else None,
-        measurements={"score": round(score, 2)},
+        measurements={"score": round(score, 2), **({LESS_SURE: True} if less_sure else {})},
     )
 
 
