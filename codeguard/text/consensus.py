@@ -27,7 +27,6 @@ from codeguard.text.votes import (
     Rivalry,
     dependent_groups,
     find_camps,
-    find_dissent,
     find_rivalry,
     weights,
 )
@@ -40,7 +39,8 @@ FEWEST_ADDED = 3  # words; fewer are too little to be judged alone
 ECHO_FLOOR = 0.25  # minimum cosine of what such a sentence adds, relative to the best sentence's
 SYNONYM = 0.6  # minimum cosine of two words that count as one claim
 AGREED = 0.7  # minimum agreement with most votes, relative to the best sentence's, to answer from it
-NEAR = 0.72  # minimum ratio of the cosines to the query of two camps' nearest documents if both answer it
+NEAR = 0.65  # minimum ratio of the cosines to the query of two camps' nearest documents if both answer it
+FARTHER = 0.02  # added to `NEAR` per unit of `Rivalry.apart`: rivals have their subject in common
 REPEATED_FLOOR = 0.5  # minimum cosine of a sentence in several documents, relative to the best sentence's
 
 
@@ -198,7 +198,6 @@ class Consensus:
         near = vectors @ self.embedding.embed([query])[0]
         found = (
             find_rivalry(voted, query, vote, groups, self._same_word),
-            find_dissent(voted, texts, query, vote, groups),
             find_camps(voted, texts, query, vote, groups, self.embedding.embed),
         )
         # Documents on another topic agree with each other as well, but contradict nothing.
@@ -283,7 +282,7 @@ def added(query: str, sentence: str) -> str:
 def _both_near(rivalry: Rivalry, near: NDArray[np.float32]) -> bool:
     # The nearest document of each camp, not the mean: a camp that answers may hold a stray one on another topic.
     low, high = sorted(float(near[sorted(camp)].max()) for camp in (rivalry.first, rivalry.second))
-    return low >= NEAR * high
+    return low >= (NEAR + FARTHER * rivalry.apart) * high
 
 
 def mean_similarity(vectors: NDArray[np.float32]) -> Floats:
