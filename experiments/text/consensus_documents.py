@@ -4,9 +4,9 @@
 
 FOLDER/NAME holds docs.jsonl (`contents`, `relevant_query_ids`) and
 answers.jsonl (a question with what a language model answered, under attack
-and not). Settings were chosen on the first half of the questions ("tuned");
-the second was first measured when they were fixed ("frozen"). The reader is
-extractive. Intervals are bootstrapped over questions, since the draws of one
+and not). Settings were chosen on the first half of the questions and on three
+more ("tuned"); the others were measured when they were fixed ("frozen"). The
+reader is extractive. Intervals are bootstrapped over questions, since the draws of one
 question are no independent trials.
 """
 
@@ -39,6 +39,7 @@ FACTS: tuple[Mode, ...] = ("replaced", "inserted", "substituted", "worded")
 MODES: tuple[Mode, ...] = (*FACTS, "ignore instructions", "biased summary")
 POISONED = (1, 2, 4, 8)
 TOP = 10
+SEEN = (8, 9, 13)  # questions of the second half whose cases were looked at, so they count as tuned
 PUBLISHED_TOP, PUBLISHED_POISONED = (
     (5, 10),
     (1, 4, 8),
@@ -276,7 +277,11 @@ def run(
     chosen = CachedEmbedding(embedding or open_embedding())
     everything = load_questions(data_folder(data, name))
     half = len(everything) // 2
-    questions = {"tuned": everything[:half], "frozen": everything[half:], "all": everything}[part]
+    questions = [
+        question
+        for number, question in enumerate(everything)
+        if part in ("all", "tuned" if number < half or number in SEEN else "frozen")
+    ]
     corpus = [text for question in everything for text in question.documents]
     outcomes: dict[tuple[str, str], dict[int, list[tuple[bool, float]]]] = {}
     for label, number, trial in clean_trials(questions, corpus, chosen, draws):
