@@ -34,7 +34,7 @@ SCHEMA = "codeguard.text.filter/3"
 MAX_BYTES = 512 * 1024 * 1024  # of a saved filter, unpacked
 FOLDS = 5
 FOLD_TREES = 60  # enough to place the threshold
-CALIBRATION_FOLDS = 20  # each scored with the scale, levels and limits of the others
+CALIBRATION_FOLDS = 20  # each scored on the scale and levels of the others
 FEWEST_CLEAN = 20
 LOGARITHMIC = ("perplexity", "matching_frequency", "sentence_length")  # positive, over orders of magnitude
 LEAST_RANGE = (
@@ -237,7 +237,8 @@ def recalibrate(
     fold = np.arange(len(rows)) % CALIBRATION_FOLDS
     scores = np.zeros(len(rows))
     for part in np.unique(fold):
-        scores[fold == part] = _adapted(model, rows[fold != part]).predict(rows[fold == part])
+        others = replace(_adapted(model, rows[fold != part]), limits={})
+        scores[fold == part] = others.predict(rows[fold == part])
     fitted = replace(_adapted(model, rows), threshold=conformal_quantile(scores, keep))
     poison = [Example(pair.query, pair.text, True) for pair in imitations(pairs, reader)]
     imitated = _complete_rows(example_rows(extractor, poison))
