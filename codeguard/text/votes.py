@@ -97,8 +97,7 @@ def weights(groups: Sequence[int], trusted: Sequence[bool], trusted_weight: floa
 class Rivalry:
     """Two claims that exclude each other, with the documents of each and the share of the smaller one.
 
-    `chance` bounds the probability of such a split among unrelated words. `apart` is the contrast
-    of two camps relative to how similar they are to each other.
+    `apart` is the contrast of two camps relative to how similar they are to each other.
     """
 
     word: str
@@ -106,7 +105,6 @@ class Rivalry:
     first: frozenset[int]
     second: frozenset[int]
     share: float
-    chance: float = 0.0
     apart: float = 0.0
 
 
@@ -173,7 +171,7 @@ def find_rivalry(
     camps = {name: {groups[index] for index in who} for name, who in claims.holders.items()}
     usable = {name for name, camp in camps.items() if LEAST_VOTES <= len(camp) <= len(voters) - LEAST_VOTES}
     kinds = [pairs for pairs in _slots(claims, usable, camps, len(voters)) if pairs]
-    best: tuple[float, float, float, str, str] | None = None
+    best: tuple[float, float, str, str] | None = None
     for pairs in kinds:
         for one, other in pairs:
             chance = _chance(one, camps[one], camps[other], len(voters)) * len(pairs) * len(kinds)
@@ -186,10 +184,10 @@ def find_rivalry(
                 continue
             if best is None or (-chance, smaller) > (-best[0], best[1]):
                 first, second = (one, other) if weight[0] >= weight[1] else (other, one)
-                best = (chance, smaller, covered, first, second)
+                best = (chance, smaller, first, second)
     if best is None:
         return None
-    chance, smaller, _, one, other = best
+    _, smaller, one, other = best
     holders = claims.holders
     return Rivalry(
         claims.display[one],
@@ -197,7 +195,6 @@ def find_rivalry(
         frozenset(holders[one]),
         frozenset(holders[other] - holders[one]),
         smaller / total,
-        chance,
     )
 
 
