@@ -16,10 +16,11 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from codeguard.analysis.rules.injection import gives_order
 from codeguard.errors import ConfigError
 from codeguard.index.embedding import Embedding
 from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, reject_all
-from codeguard.text.reading import Reader, failures
+from codeguard.text.reading import Reader, Reading, failures
 from codeguard.text.tokens import longest_echo, sentences, words
 from codeguard.text.votes import (
     Core,
@@ -27,7 +28,6 @@ from codeguard.text.votes import (
     Rivalry,
     dependent_groups,
     find_camps,
-    find_dissent,
     find_rivalry,
     weights,
 )
@@ -40,7 +40,8 @@ FEWEST_ADDED = 3  # words; fewer are too little to be judged alone
 ECHO_FLOOR = 0.25  # minimum cosine of what such a sentence adds, relative to the best sentence's
 SYNONYM = 0.6  # minimum cosine of two words that count as one claim
 AGREED = 0.7  # minimum agreement with most votes, relative to the best sentence's, to answer from it
-NEAR = 0.72  # minimum ratio of the cosines to the query of two camps' nearest documents if both answer it
+NEAR = 0.65  # minimum ratio of the cosines to the query of two camps' nearest documents if both answer it
+FARTHER = 0.02  # added to `NEAR` per unit of `Rivalry.apart`: rivals have their subject in common
 REPEATED_FLOOR = 0.5  # minimum cosine of a sentence in several documents, relative to the best sentence's
 
 
@@ -152,16 +153,22 @@ class Consensus:
     ) -> tuple[Selection, tuple[str, ...], list[int]]:
         if not documents:
             return Selection(()), (), []
-        readings = self.reader.summarise_each(query, [document.text for document in documents])
-        if len(readings) != len(documents):
-            raise TextDefenseError("the reader lost a summary", got=len(readings), expected=len(documents))
+        texts = [document.text for document in documents]
+        if self.config.rule == "sound":
+            texts = [without_orders(text) for text in texts]
+        present = [text for text in texts if text]
+        found = self.reader.summarise_each(query, present) if present else []
+        if len(found) != len(present):
+            raise TextDefenseError("the reader lost a summary", got=len(found), expected=len(present))
+        summarised = iter(found)
+        readings = [next(summarised) if text else Reading("") for text in texts]
         failed = {index: reading.error for index, reading in enumerate(readings) if reading.error}
         summaries = [reading.text for reading in readings]
         if self.config.rule == "original":
-            found = self._judge_original(documents, summaries, failed)
-            selection = Selection(tuple(found), failures=failures(readings))
+            judged = self._judge_original(documents, summaries, failed)
+            selection = Selection(tuple(judged), failures=failures(readings))
             return selection, tuple(summaries), list(range(len(documents)))
-        selection, voted, groups = self._judge_sound(documents, query, summaries, failed)
+        selection, voted, groups = self._judge_sound(documents, texts, query, summaries, failed)
         return replace(selection, failures=failures(readings)), voted, groups
 
     def _judge_original(
@@ -186,7 +193,12 @@ class Consensus:
         return judgments
 
     def _judge_sound(
-        self, documents: Sequence[Document], query: str, summaries: Sequence[str], failed: dict[int, str]
+        self,
+        documents: Sequence[Document],
+        texts: Sequence[str],
+        query: str,
+        summaries: Sequence[str],
+        failed: dict[int, str],
     ) -> tuple[Selection, tuple[str, ...], list[int]]:
         vectors = self.embedding.embed([document.text for document in documents])
         groups = dependent_groups(documents, vectors, query, self.config.duplicate)
@@ -194,16 +206,17 @@ class Consensus:
         vote = weights(groups, [document.trusted for document in documents], self.config.trusted_weight)
         voting = [index for index in range(len(documents)) if index not in failed and cleaned[index]]
         voted = [cleaned[index] if index in voting else "" for index in range(len(documents))]
-        texts = [document.text for document in documents]
         near = vectors @ self.embedding.embed([query])[0]
         found = (
             find_rivalry(voted, query, vote, groups, self._same_word),
-            find_dissent(voted, texts, query, vote, groups),
             find_camps(voted, texts, query, vote, groups, self.embedding.embed),
         )
         # Documents on another topic agree with each other as well, but contradict nothing.
         rivalry = next((item for item in found if item and _both_near(item, near)), None)
         notes = [f"{len(documents)} documents, {len({groups[index] for index in voting})} independent votes"]
+        ordering = sum(text != document.text for text, document in zip(texts, documents, strict=True))
+        if ordering:
+            notes.append(f"orders to a model were taken out of {ordering} documents")
         if rivalry:
             notes.append(
                 f"two camps: {rivalry.word!r} against {rivalry.rival!r}, "
@@ -267,6 +280,13 @@ class Consensus:
         return [" ".join(sentence for sentence in group if next(on_task)) for group in parts]
 
 
+def without_orders(text: str) -> str:
+    """Return a text without the sentences that give orders to a model; the same text if it has none."""
+    parts = sentences(text)
+    kept = [part for part in parts if not gives_order(part)]
+    return text if len(kept) == len(parts) else " ".join(kept)
+
+
 def added(query: str, sentence: str) -> str:
     """Return what a sentence adds to the question if it repeats the question, else the sentence.
 
@@ -283,7 +303,7 @@ def added(query: str, sentence: str) -> str:
 def _both_near(rivalry: Rivalry, near: NDArray[np.float32]) -> bool:
     # The nearest document of each camp, not the mean: a camp that answers may hold a stray one on another topic.
     low, high = sorted(float(near[sorted(camp)].max()) for camp in (rivalry.first, rivalry.second))
-    return low >= NEAR * high
+    return low >= (NEAR + FARTHER * rivalry.apart) * high
 
 
 def mean_similarity(vectors: NDArray[np.float32]) -> Floats:

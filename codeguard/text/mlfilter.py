@@ -23,17 +23,24 @@ from codeguard.text.features import FEATURES, Background, FeatureExtractor
 from codeguard.text.filterrag import CleanPair, finish, imitations
 from codeguard.text.forest import Floats, Forest, train_forest
 from codeguard.text.frequency import MORE_PASSAGES, WordMatcher, conformal_quantile
+from codeguard.text.linear import LinearModel, train_linear
 from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, reject_all
 from codeguard.text.reading import Reader, failures
 from codeguard.trust.local import open_regular, write_atomically
 
 Kind = Literal["forest", "xgboost"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-SCHEMA = "codeguard.text.filter/2"
+SCHEMA = "codeguard.text.filter/3"
 MAX_BYTES = 512 * 1024 * 1024  # of a saved filter, unpacked
 FOLDS = 5
 FOLD_TREES = 60  # enough to place the threshold
+CALIBRATION_FOLDS = 20  # each scored on the scale and levels of the others
 FEWEST_CLEAN = 20
+LOGARITHMIC = ("perplexity", "matching_frequency", "sentence_length")  # positive, over orders of magnitude
+LEAST_RANGE = (
+    0.02,
+    0.5,
+)  # of the clean texts' scores by trees and by regression, against division by next to 0
 LIMITED = ("echo", "unknown_words")  # features whose limits can be learned from clean texts only
 LEAST_CAUGHT = 0.5  # share of imitated poison that a recalibrated classifier should catch
 
@@ -49,30 +56,38 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class TrainedFilter:
-    """A classifier with its features, its threshold and the background of its domain.
+    """Two classifiers with their features, the threshold and the background of their domain.
 
-    A text that exceeds one of `limits` is rejected regardless of the classifier. `recalibrate`
-    learns these limits from clean texts.
+    Trees and a regression err on different texts, and the sum of their scores errs less than
+    either. `levels` are the median and the 95th percentile of each one's scores of clean texts, by
+    which the two are made comparable. A text that exceeds one of `limits` is rejected regardless of
+    them. `recalibrate` learns levels and limits from clean texts.
     """
 
     kind: Kind
     features: tuple[str, ...]
     threshold: float
     background: Background
+    linear: LinearModel
+    levels: Floats
     forest: Forest | None = None
     booster: bytes = b""
     limits: Mapping[str, float] = field(default_factory=dict)
 
     def predict(self, rows: Floats) -> Floats:
-        """Return the probability of poison for each row of `FEATURES`, 0 to 1."""
+        """Return a score of poison for each row of `FEATURES`, 0 to 1, about 0.5 for common clean texts."""
+        joint = _joint(self.parts(rows), self.levels)
+        for name, limit in self.limits.items():
+            joint[rows[:, FEATURES.index(name)] > limit] = 1.0
+        return joint
+
+    def parts(self, rows: Floats) -> Floats:
+        """Return the scores of the trees (a probability) and of the regression (log-odds), in two columns."""
         chosen = rows[:, [FEATURES.index(name) for name in self.features]]
-        likely = (
+        trees = (
             self.forest.predict(chosen) if self.forest is not None else _predict_boosted(self.booster, chosen)
         )
-        beyond = np.zeros(len(rows), dtype=np.bool_)
-        for name, limit in self.limits.items():
-            beyond |= rows[:, FEATURES.index(name)] > limit
-        return np.where(beyond, 1.0, likely)
+        return np.column_stack([trees, self.linear.predict(_logarithmic(chosen, self.features))])
 
     def save(self, path: Path) -> None:
         """Write the filter as a numpy archive of plain arrays, without pickle.
@@ -96,6 +111,8 @@ class TrainedFilter:
             "keys": self.background.characters.keys,
             "counts": self.background.characters.counts,
             "booster": np.frombuffer(self.booster, dtype=np.uint8),
+            "levels": self.levels,
+            **self.linear.arrays(),
             **(self.forest.arrays() if self.forest else {}),
         }
         packed = io.BytesIO()
@@ -140,11 +157,16 @@ def _from_archive(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -
     counts = {str(word): int(count) for word, count in meta["words"].items()}
     model = NgramModel(int(meta["order"]), arrays["keys"], arrays["counts"])
     kind: Kind = "forest" if meta["kind"] == "forest" else "xgboost"
+    levels = np.asarray(arrays["levels"], dtype=np.float64)
+    if levels.shape != (2, 2) or not np.isfinite(levels).all():
+        raise ValueError("levels out of range")
     return TrainedFilter(
         kind,
         features,
         float(meta["threshold"]),
         Background(model, counts, sum(counts.values())),
+        LinearModel.of_arrays(arrays, len(features)),
+        levels,
         Forest.of_arrays(arrays, len(features)) if kind == "forest" else None,
         arrays["booster"].tobytes(),
         {name: float(meta["limits"][name]) for name in LIMITED if name in meta["limits"]},
@@ -193,8 +215,10 @@ def recalibrate(
 ) -> Recalibration:
     """Fit a trained filter to another corpus, from clean passages of that corpus only.
 
-    The new threshold is the conformal quantile of their scores; the classifier is not changed. For
-    the features in `LIMITED`, the largest value among the clean passages becomes a limit: the run
+    The new threshold is the conformal quantile of their scores, each by a filter that was fitted
+    without the passage (cross-conformal prediction, Vovk, 2015). The trees and the regression's
+    weights are not changed, but its features are put on the scale of these passages. For the
+    features in `LIMITED`, the largest value among the clean passages becomes a limit: the run
     of the question's words that a text repeats, and the share of words unknown to clean texts.
     Attacks with the question as a prefix or with misspelt words exceed these in every corpus, even
     if their other features do not transfer.
@@ -210,15 +234,47 @@ def recalibrate(
         )
     extractor = FeatureExtractor(embedding, reader, matcher or WordMatcher(), model.background)
     rows = _complete_rows(example_rows(extractor, examples))
-    limits = {name: float(rows[:, FEATURES.index(name)].max()) for name in LIMITED}
-    fitted = replace(model, limits=limits)
-    fitted = replace(fitted, threshold=conformal_quantile(fitted.predict(rows), keep))
+    fold = np.arange(len(rows)) % CALIBRATION_FOLDS
+    scores = np.zeros(len(rows))
+    for part in np.unique(fold):
+        others = replace(_adapted(model, rows[fold != part]), limits={})
+        scores[fold == part] = others.predict(rows[fold == part])
+    fitted = replace(_adapted(model, rows), threshold=conformal_quantile(scores, keep))
     poison = [Example(pair.query, pair.text, True) for pair in imitations(pairs, reader)]
     imitated = _complete_rows(example_rows(extractor, poison))
     kept_before = float((model.predict(rows) <= model.threshold).mean())
     # Without the limits, which catch these imitations by construction.
     caught = float((replace(fitted, limits={}).predict(imitated) > fitted.threshold).mean())
     return Recalibration(fitted, len(rows), kept_before, caught, keep)
+
+
+def _adapted(model: TrainedFilter, clean: Floats) -> TrainedFilter:
+    """Return the filter with the scale, the levels and the limits of other clean texts."""
+    limits = {name: float(clean[:, FEATURES.index(name)].max()) for name in LIMITED}
+    chosen = clean[:, [FEATURES.index(name) for name in model.features]]
+    found = replace(model, limits=limits, linear=model.linear.rescale(_logarithmic(chosen, model.features)))
+    return replace(found, levels=_levels(found.parts(clean)))
+
+
+def _logarithmic(rows: Floats, features: Sequence[str]) -> Floats:
+    """Return the rows with the logarithm of `LOGARITHMIC` features; `rows` has the columns `features`."""
+    found = rows.copy()
+    for place in (place for place, name in enumerate(features) if name in LOGARITHMIC):
+        found[:, place] = np.log(np.maximum(found[:, place], 1e-9))
+    return found
+
+
+def _levels(parts: Floats) -> Floats:
+    """Return the median and the 95th percentile of each classifier's scores of clean texts, one row each."""
+    low, high = np.quantile(parts, [0.5, 0.95], axis=0)
+    return np.stack([low, np.maximum(high, low + LEAST_RANGE)])
+
+
+def _joint(parts: Floats, levels: Floats) -> Floats:
+    """Return the sum of two classifiers' scores, each in units of the clean texts' range, mapped to 0 to 1."""
+    total = ((parts - levels[0]) / (levels[1] - levels[0])).sum(axis=1)
+    result: Floats = 0.5 + 0.5 * total / (1 + np.abs(total))
+    return result
 
 
 def _complete_rows(rows: Floats) -> Floats:
@@ -286,16 +342,22 @@ def train_filter(
     known = ~np.isnan(rows).any(axis=1)
     columns = [FEATURES.index(name) for name in features]
     chosen = rows[:, columns]
-    held_out = np.zeros(len(examples))
+    scaled = _logarithmic(chosen, features)
+    held_out = np.zeros((len(examples), 2))
     for part in range(FOLDS):
         inside, outside = known & (fold == part), known & (fold != part)
         if inside.any():
-            held_out[inside] = _fit_predictor(kind, chosen[outside], poisoned[outside])(chosen[inside])
-    threshold = float(np.quantile(held_out[known & ~poisoned], keep))
+            trees = _fit_predictor(kind, chosen[outside], poisoned[outside])
+            linear = train_linear(scaled[outside], poisoned[outside])
+            held_out[inside] = np.column_stack([trees(chosen[inside]), linear.predict(scaled[inside])])
+    clean = held_out[known & ~poisoned]
+    levels = _levels(clean)
+    threshold = float(np.quantile(_joint(clean, levels), keep))
     background = Background.train(list(dict.fromkeys(item.text for item in examples if not item.poisoned)))
     forest = train_forest(chosen[known], poisoned[known]) if kind == "forest" else None
     booster = _train_booster(chosen[known], poisoned[known]) if kind == "xgboost" else b""
-    return TrainedFilter(kind, tuple(features), threshold, background, forest, booster)
+    linear = train_linear(scaled[known], poisoned[known])
+    return TrainedFilter(kind, tuple(features), threshold, background, linear, levels, forest, booster)
 
 
 def example_rows(extractor: FeatureExtractor, examples: Sequence[Example]) -> Floats:
@@ -354,8 +416,8 @@ def _judgment(document: Document, chance: float, seen: bool, threshold: float) -
     if not seen:
         return Judgment(document, False, "no_answer", "no answer could be had from the text")
     over = chance > threshold
-    reason = f"poison with probability {chance:.2f}, {'above' if over else 'within'} {threshold:.2f}"
-    scores = {"probability": chance, "threshold": threshold}
+    reason = f"poison score {chance:.2f}, {'above' if over else 'within'} {threshold:.2f}"
+    scores = {"score": chance, "threshold": threshold}
     return Judgment(document, not over, "classified" if over else "classifier_ok", reason, scores)
 
 

@@ -32,10 +32,10 @@ CHANCE = 0.1  # maximum probability of a split as clean by chance, over all comp
 SAME_SLOT = 0.3  # minimum cosine of the contexts of two words that fill the same slot
 SURROUNDING = 3  # words of context on either side of a word
 CORE = 0.5  # minimum share of the votes for a word of the core
-APART = 0.2  # a text with less of the core is about something else, or contradicts it
-JOINT = 0.75  # minimum share of a second camp that has a word in common
 SLIP = 0.15  # share of summaries in which a negation is misread
-CONTRAST = 0.33  # minimum contrast times the square root of the number of votes
+CONTRAST = 0.28  # minimum contrast times the square root of the number of votes
+GRAM = 4  # characters
+LEAST_SIMILAR = 0.01  # replaces a mean similarity of 0 or less before dividing by it
 
 Floats = NDArray[np.float64]
 
@@ -97,7 +97,7 @@ def weights(groups: Sequence[int], trusted: Sequence[bool], trusted_weight: floa
 class Rivalry:
     """Two claims that exclude each other, with the documents of each and the share of the smaller one.
 
-    `chance` bounds the probability of such a split among unrelated words.
+    `apart` is the contrast of two camps relative to how similar they are to each other.
     """
 
     word: str
@@ -105,7 +105,7 @@ class Rivalry:
     first: frozenset[int]
     second: frozenset[int]
     share: float
-    chance: float = 0.0
+    apart: float = 0.0
 
 
 @dataclass(slots=True)
@@ -171,7 +171,7 @@ def find_rivalry(
     camps = {name: {groups[index] for index in who} for name, who in claims.holders.items()}
     usable = {name for name, camp in camps.items() if LEAST_VOTES <= len(camp) <= len(voters) - LEAST_VOTES}
     kinds = [pairs for pairs in _slots(claims, usable, camps, len(voters)) if pairs]
-    best: tuple[float, float, float, str, str] | None = None
+    best: tuple[float, float, str, str] | None = None
     for pairs in kinds:
         for one, other in pairs:
             chance = _chance(one, camps[one], camps[other], len(voters)) * len(pairs) * len(kinds)
@@ -184,10 +184,10 @@ def find_rivalry(
                 continue
             if best is None or (-chance, smaller) > (-best[0], best[1]):
                 first, second = (one, other) if weight[0] >= weight[1] else (other, one)
-                best = (chance, smaller, covered, first, second)
+                best = (chance, smaller, first, second)
     if best is None:
         return None
-    chance, smaller, _, one, other = best
+    _, smaller, one, other = best
     holders = claims.holders
     return Rivalry(
         claims.display[one],
@@ -195,7 +195,6 @@ def find_rivalry(
         frozenset(holders[one]),
         frozenset(holders[other] - holders[one]),
         smaller / total,
-        chance,
     )
 
 
@@ -217,13 +216,6 @@ class Core:
                 weight[key] += share / total
         return cls({key: share for key, share in weight.items() if share >= CORE}, question_stems)
 
-    def share_of_mentioned_core(self, text: str) -> float:
-        """Return the share of the core that a text mentions, affirmed or negated; 1 if the core is empty."""
-        found = signed_words(text, self.question_stems)
-        mentioned = {sign + key.removeprefix("-") for key in found for sign in ("", "-")}
-        whole = sum(self.shares.values())
-        return sum(share for key, share in self.shares.items() if key in mentioned) / whole if whole else 1.0
-
     def agreement(self, text: str) -> float:
         """Return the F1 score of a text's words against the core; 1 if the core is empty.
 
@@ -237,46 +229,6 @@ class Core:
         return 2 * hit / (sum(self.shares.values()) + len(stems))
 
 
-def find_dissent(
-    summaries: Sequence[str],
-    texts: Sequence[str],
-    query: str,
-    vote: Floats,
-    groups: Sequence[int],
-) -> Rivalry | None:
-    """Return a second camp that shares next to nothing with the core of nearly all others, or None."""
-    core = Core.of(summaries, query, vote)
-    present = [index for index, summary in enumerate(summaries) if summary]
-    dissenting = [
-        index
-        for index in present
-        if core.share_of_mentioned_core(summaries[index]) < APART
-        and core.share_of_mentioned_core(texts[index]) < APART
-    ]
-    if len({groups[index] for index in dissenting}) < LEAST_VOTES or not core.shares:
-        return None
-    stems = {index: signed_words(texts[index], core.question_stems) for index in present}
-
-    def share(key: str, among: Iterable[int]) -> float:
-        chosen = list(among)
-        held = float(vote[[index for index in chosen if key in stems[index]]].sum())
-        return held / float(vote[chosen].sum())
-
-    others = sorted(set(present) - set(dissenting))
-    word = max(sorted(core.shares), key=lambda key: core.shares[key])
-    own = sorted({key for index in dissenting for key in stems[index]})
-    own = [key for key in own if share(key, dissenting) >= JOINT and share(key, others) <= 1 - COVERED]
-    if not others or not own or share(word, others) < COVERED:
-        return None
-    return Rivalry(
-        _readable(word),
-        _readable(max(own, key=lambda key: share(key, dissenting) - share(key, others))),
-        frozenset(others),
-        frozenset(dissenting),
-        float(vote[dissenting].sum()) / float(vote[present].sum()),
-    )
-
-
 def find_camps(
     summaries: Sequence[str],
     texts: Sequence[str],
@@ -287,9 +239,10 @@ def find_camps(
 ) -> Rivalry | None:
     """Return the two camps that are similar within and dissimilar to each other, or None.
 
-    The similarity of two votes is the mean of four cosines: of embeddings and of word sets, of the
-    summaries and of the whole texts, without the question's words. A camp is a vote with its
-    nearest ones. Both camps have to be more similar within than to each other.
+    The similarity of two votes is the mean of six figures: the cosines of embeddings and of sets of
+    character n-grams, and the root of the cosine of word sets, of the summaries and of the whole
+    texts, without the question's words. A camp is a vote with its nearest ones. Both camps have to
+    be more similar within than to each other.
     """
     question_stems = frozenset(stem(word) for word in words(query))
     members: dict[int, list[int]] = defaultdict(list)
@@ -307,7 +260,8 @@ def find_camps(
     contrast, inside = max(
         ((_contrast(alike, mask), mask) for mask in _splits(alike, LEAST_VOTES)), key=lambda found: found[0]
     )
-    if contrast * math.sqrt(count) < CONTRAST:
+    contrast *= math.sqrt(count)
+    if contrast < CONTRAST:
         return None
     camps = [
         frozenset(
@@ -334,6 +288,7 @@ def find_camps(
         camps[0],
         camps[1],
         smaller / (smaller + float(vote[sorted(camps[0])].sum())),
+        apart=contrast / max(float(alike[inside][:, ~inside].mean()), LEAST_SIMILAR),
     )
 
 
@@ -342,18 +297,30 @@ def _similarities(
     question_stems: frozenset[str],
     embed: Callable[[Sequence[str]], NDArray[np.float32]],
 ) -> Floats:
-    """Return the mean of the cosines of embeddings and of word sets, without the question's words."""
+    """Return how similar each two texts are by embeddings, character n-grams and words, on average.
+
+    The question's words are left out. Of the cosine of word sets the root is taken, since two ways
+    to say the same thing share few words.
+    """
     rest = [
         " ".join(word for word in text.split() if not question_stems.issuperset(map(stem, words(word))))
         for text in texts
     ]
     rows = embed([left or text for left, text in zip(rest, texts, strict=True)]).astype(np.float64)
     stems = [signed_words(text, question_stems) for text in texts]
-    shared = [
-        [len(one & other) / math.sqrt(max(1, len(one) * len(other))) for other in stems] for one in stems
+    grams = [
+        {word[start : start + GRAM] for word in found for start in range(max(1, len(word) - GRAM + 1))}
+        for found in ({key.removeprefix("-") for key in signed} for signed in stems)
     ]
-    result: Floats = (rows @ rows.T + np.array(shared)) / 2
+    result: Floats = (rows @ rows.T + _shared(grams) + np.sqrt(_shared(stems))) / 3
     return result
+
+
+def _shared(sets: Sequence[set[str]]) -> Floats:
+    """Return the cosine of each two sets."""
+    return np.array(
+        [[len(one & other) / math.sqrt(max(1, len(one) * len(other))) for other in sets] for one in sets]
+    )
 
 
 def _splits(alike: Floats, least: int) -> Iterable[NDArray[np.bool_]]:

@@ -20,7 +20,7 @@ from experiments.text.common import (
     wilson,
 )
 from experiments.text.consensus_corpus import load_topics
-from experiments.text.consensus_documents import MODES, attacked, placed
+from experiments.text.consensus_documents import MODES, attacked, placed, reports_conflict, succeeded
 from experiments.text.consensus_documents import load_questions as load_published
 from experiments.text.consensus_documents import run as run_documents
 from experiments.text.filterrag import load_questions, swap_words
@@ -147,6 +147,28 @@ def test_attacks_are_inserted_into_the_true_documents_at_every_place(tmp_path: P
         "Alpha stands. Beta. Gamma falls.",
         "Alpha stands. Gamma falls. Beta.",
     ]
+
+
+def test_a_report_of_a_conflict_is_no_poison_and_no_success_of_the_attacker(tmp_path: Path) -> None:
+    published_questions(tmp_path / "set")
+    path = tmp_path / "set" / "answers.jsonl"
+    first, second = (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
+    conflict = "Some claims were revised. The sources disagree on direction: up or down."
+    first["answers"].append({**first["answers"][0], "consensus": conflict})
+    path.write_text(f"{json.dumps(first)}\n{json.dumps(second)}\n", encoding="utf-8")
+    (question, _) = load_published(tmp_path / "set")
+    assert conflict not in question.wrong
+    assert len(question.wrong) == 10
+    assert not reports_conflict("Reports differentiate two kinds of vendors.")
+    assert not reports_conflict("Sources agree; prices vary.")
+
+
+def test_without_poison_no_attack_succeeds(tmp_path: Path) -> None:
+    published_questions(tmp_path / "set")
+    (question, _) = load_published(tmp_path / "set")
+    for mode in MODES:
+        trial = attacked(question, mode, 0, seed=0)
+        assert not any(succeeded(mode, trial, text) for text in (*question.documents, *question.right, ""))
 
 
 def test_the_consensus_on_a_folder_of_published_questions(tmp_path: Path) -> None:

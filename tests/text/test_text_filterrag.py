@@ -12,6 +12,7 @@ from codeguard.text.features import FEATURES, Background, FeatureExtractor, plai
 from codeguard.text.filterrag import Calibration, CleanPair, FilterConfig, FilterRAG, calibrate, own_questions
 from codeguard.text.forest import Forest, train_forest
 from codeguard.text.frequency import Frequency, WordMatcher, conformal_quantile, fit_threshold
+from codeguard.text.linear import LinearModel, train_linear
 from codeguard.text.mlfilter import MAX_BYTES, Example, MLFilterRAG, TrainedFilter, recalibrate, train_filter
 from codeguard.text.reading import Reading
 from codeguard.text.tokens import longest_echo
@@ -280,6 +281,43 @@ def test_a_filter_is_recalibrated_by_clean_texts_of_another_corpus_alone(tmp_pat
         recalibrate(model, pairs(5), EMBEDDING, READER)
 
 
+FLAT = LinearModel(np.zeros(2), np.zeros(1), np.ones(1))
+LEVELS = np.array([[0.0, 0.0], [1.0, 1.0]])
+
+
+def test_the_regression_is_the_one_of_scikit_learn_on_scaled_features() -> None:
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    rng = np.random.default_rng(4)
+    rows = rng.normal(size=(400, 3)) * [1.0, 50.0, 0.01]
+    labels = rows[:, 0] + rows[:, 1] / 50 + rng.normal(size=400) > 1.5
+    model = train_linear(rows, labels)
+    scaled = np.clip((rows - model.middle) / model.spread, -6, 6)
+    peer = linear_model.LogisticRegression(C=3, class_weight="balanced", tol=1e-9, max_iter=5000)
+    np.testing.assert_allclose(
+        model.predict(rows), peer.fit(scaled, labels).decision_function(scaled), atol=1e-3
+    )
+    # Another corpus has other units. Its clean texts tell them.
+    moved = model.rescale(100 + 7 * rows[~labels])
+    np.testing.assert_allclose(moved.predict(100 + 7 * rows), model.predict(rows), atol=1e-6)
+    again = LinearModel.of_arrays(model.arrays(), 3)
+    np.testing.assert_array_equal(again.predict(rows), model.predict(rows))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"linear_weights": np.zeros(3)},
+        {"linear_spread": np.zeros(1)},
+        {"linear_middle": np.array([np.nan])},
+        {"linear_middle": np.array(["x"])},
+    ],
+)
+def test_a_damaged_regression_is_refused(damage: dict[str, np.ndarray]) -> None:
+    assert LinearModel.of_arrays(FLAT.arrays(), 1).predict(np.array([[3.0]])).tolist() == [0.0]
+    with pytest.raises(TextDefenseError, match="damaged"):
+        LinearModel.of_arrays({**FLAT.arrays(), **damage}, 1)
+
+
 def _judged(model: TrainedFilter, pair: CleanPair) -> bool:
     selection = MLFilterRAG(model, EMBEDDING, READER, WordMatcher()).select([Document(pair.text)], pair.query)
     return bool(selection.kept)
@@ -290,8 +328,8 @@ def test_a_saved_filter_holds_no_pickle_and_a_damaged_one_is_refused(tmp_path: P
     forest.left[0] = -1
     path = tmp_path / "filter.npz"
     background = Background.train(["a clean text"])
-    TrainedFilter("forest", ("echo",), 0.5, background, forest).save(path)
-    assert TrainedFilter.load(path).predict(np.zeros((2, len(FEATURES)))).tolist() == [0, 0]
+    TrainedFilter("forest", ("echo",), 0.5, background, FLAT, LEVELS, forest).save(path)
+    assert TrainedFilter.load(path).predict(np.zeros((2, len(FEATURES)))).tolist() == [0.5, 0.5]
     whole = path.read_bytes()
     with np.load(path, allow_pickle=False) as archive:
         assert all(archive[name].dtype != object for name in archive.files)
@@ -318,7 +356,7 @@ def test_a_filter_that_cannot_be_written_leaves_the_one_that_was_there(
     background = Background.train(["the river rises"])
     rows = np.array([[0.0], [1.0]] * 20)
     forest = train_forest(rows, rows[:, 0] > 0.5, trees=1)
-    model = TrainedFilter("forest", ("echo",), 0.5, background, forest)
+    model = TrainedFilter("forest", ("echo",), 0.5, background, FLAT, LEVELS, forest)
     model.save(tmp_path / "filter.npz")
     before = (tmp_path / "filter.npz").read_bytes()
 

@@ -307,6 +307,15 @@ class InjectionSignal:
                     return
 
 
+def gives_order(sentence: str) -> bool:
+    """Return whether a sentence of prose may be an order to the model that reads it, from the weakest sign on."""
+    if not may_order(sentence, tokens_of(sentence)):
+        return False
+    model = load_model()
+    limit = model.limits["comment"]
+    return model.score(sentence, limit) >= limit.weak
+
+
 def _formed(segment: Segment) -> Iterator[Match]:
     """Yield instructions recognised by their form, each rule once."""
     table = read_orders(_FORMS_TABLE)
