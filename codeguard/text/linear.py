@@ -6,6 +6,7 @@ better than the feature's values do. So `rescale` needs only clean texts of the 
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from codeguard.errors import MissingExtraError
 from codeguard.text.model import TextDefenseError
 
 Floats = NDArray[np.float64]
-PENALTY = 1 / 3  # of the squared weights, against the sum of the examples' losses
-STEPS = 50  # of Newton's method, which needs about ten
+INVERSE_PENALTY = 3.0  # weight of the examples' losses against half the sum of the squared weights
+MOST_STEPS = 5_000
 FARTHEST = 6.0  # spreads from the median; features farther away count as that far
 SMALLEST = 1e-6  # a feature with less spread is constant and is not scaled
 
@@ -69,19 +71,18 @@ class LinearModel:
 
 
 def train_linear(rows: Floats, poisoned: NDArray[np.bool_]) -> LinearModel:
-    """Fit by Newton's method with a ridge penalty, both classes with equal weight."""
+    """Fit the weights with a ridge penalty, both classes with equal weight, on the scale of the clean rows.
+
+    Raises:
+        MissingExtraError: scikit-learn is not installed.
+    """
+    try:
+        models = importlib.import_module("sklearn.linear_model")
+    except ImportError:
+        raise MissingExtraError("training a regression needs scikit-learn", "text") from None
     count = rows.shape[1]
     empty = LinearModel(np.zeros(count + 1), np.zeros(count), np.ones(count)).rescale(rows[~poisoned])
-    scaled = empty._scaled(rows)
-    share = np.where(poisoned, 0.5 / poisoned.mean(), 0.5 / (~poisoned).mean())
-    ridge = np.diag([PENALTY] * count + [SMALLEST])
-    weights = np.zeros(count + 1)
-    for _ in range(STEPS):
-        chance = 1 / (1 + np.exp(-np.clip(scaled @ weights, -500, 500)))
-        slope = scaled.T @ (share * (chance - poisoned)) + ridge @ weights
-        curve = (scaled * (share * chance * (1 - chance))[:, None]).T @ scaled + ridge
-        step = np.linalg.solve(curve, slope)
-        weights -= step
-        if np.abs(step).max() < SMALLEST:
-            break
-    return replace(empty, weights=weights)
+    scaled = empty._scaled(rows)[:, :-1]
+    model = models.LogisticRegression(C=INVERSE_PENALTY, class_weight="balanced", max_iter=MOST_STEPS)
+    model.fit(scaled, poisoned)
+    return replace(empty, weights=np.append(model.coef_[0], model.intercept_))
