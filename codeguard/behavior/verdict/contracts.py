@@ -84,11 +84,17 @@ class _Pair:
         return self.item.comparison is Comparison.SAME
 
     @cached_property
+    def value_text(self) -> str:
+        """The expected value as text; kept, because many forms ask for it and it may be long."""
+        return result_text(self.expected.value)
+
+    @property
     def answer(self) -> str:
         """The expected result as text."""
-        expected = self.expected
-        returned = expected.outcome is Outcome.RETURNED
-        return result_text((expected.value, expected.files)) if returned else "raised"
+        if self.expected.outcome is not Outcome.RETURNED:
+            return "raised"
+        files = self.expected.files
+        return f"{self.value_text}, {result_text(files)}" if files else self.value_text
 
     @property
     def same_files(self) -> bool:
@@ -160,7 +166,7 @@ def _distinctive(pairs: Sequence[_Pair]) -> Iterator[_Pair]:
         pair
         for pair in pairs
         if pair.expected.outcome is not Outcome.RETURNED
-        or not returns_first_argument(pair.call.args or (), result_text(pair.expected.value))
+        or not returns_first_argument(pair.call.args or (), pair.value_text)
     )
 
 
@@ -190,7 +196,11 @@ def _is_same(pair: _Pair) -> bool:
 
 def _forms(pairs: Sequence[_Pair], text: str, own_words: bool) -> Iterator[tuple[str, Fits]]:
     """Yield the forms that differ by convention, each with a test for one call."""
-    shown = {result_text(_result(pair.expected)) for pair in pairs if pair.returned}
+    shown = {
+        result_text(pair.expected.args_after) if pair.expected.value is None else pair.value_text
+        for pair in pairs
+        if pair.returned
+    }
     if len(shown) < LEAST_SHOWN:
         return
     yield "prints its result", _is_printed
@@ -218,11 +228,6 @@ def _forms(pairs: Sequence[_Pair], text: str, own_words: bool) -> Iterator[tuple
         ]
         if len(compared) >= LEAST_SHOWN and all(_shifted_input(pair, by_number, by) for pair in compared):
             yield "counts its argument from another number", partial(_shifted_input, results=by_number, by=by)
-
-
-def _result(result: CallResult) -> object:
-    """Return a call's result; if that is None, the arguments after the call."""
-    return result.args_after if result.value is None else result.value
 
 
 def _is_printed(pair: _Pair) -> bool:
@@ -282,9 +287,19 @@ def _promises_order(pairs: Sequence[_Pair], text: str) -> bool:
     rows = [
         row
         for pair in pairs
-        if (row := _as_list(pair.expected.value)) is not None and len(set(map(result_text, row))) > 2
+        if (row := _as_list(pair.expected.value)) is not None and _differ(row, 3)
     ]
     return bool(rows) and all(_is_sorted(row) for row in rows)
+
+
+def _differ(row: Sequence[object], count: int) -> bool:
+    """Return whether a row has at least `count` different items."""
+    seen: set[str] = set()
+    for item in row:
+        seen.add(result_text(item))
+        if len(seen) >= count:
+            return True
+    return False
 
 
 def _lower_words(text: str) -> set[str]:
@@ -304,7 +319,7 @@ def _reorders(pairs: Sequence[_Pair]) -> bool:
     long = [
         pair
         for pair in pairs
-        if pair.returned and len(set(map(result_text, _as_list(pair.expected.value) or ()))) > 1
+        if pair.returned and _differ(_as_list(pair.expected.value) or (), 2)
     ]
     moved = [pair for pair in long if not pair.same]
     return bool(long) and len(moved) >= LEAST_REORDERED * len(long)
