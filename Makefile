@@ -45,14 +45,14 @@ WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
 test: $(VENV)/installed
 	$(BIN)/python -m pytest -m "not slow and not soak" -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-# By test instead of by file: most of them are in one file.
+# Not by file: most of them are in one file. Neighbors stay together, because they share what takes long to make.
 test-slow: $(VENV)/installed
-	$(BIN)/python -m pytest -m slow -n $(WORKERS) --dist loadgroup
+	$(BIN)/python -m pytest -m slow -n $(WORKERS) --dist worksteal
 
 test-all: test test-slow
 
 soak: $(VENV)/installed
-	$(BIN)/python -m pytest -m soak -n $(WORKERS) --dist loadgroup
+	$(BIN)/python -m pytest -m soak -n $(WORKERS) --dist worksteal
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

@@ -14,7 +14,7 @@ from experiments.truth import example_truth
 from experiments.workbench import POISON, UNKNOWN, Workbench
 
 # tests/golden holds what is said of these corpora, tests/test_guard.py works on small ones.
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("example corpora")]
+pytestmark = pytest.mark.slow
 K = 5
 
 

@@ -16,7 +16,8 @@ from attacks.confined import Range
 
 from codeguard.sandbox import Job, Level, Sandbox, Status, Tier
 
-# A proof starts two interpreters in namespaces; the quick subset takes one attack of each kind a category.
+# A proof starts two interpreters in namespaces and runs nothing of codeguard; the quick subset takes one attack of
+# each kind a category, `make soak` all of them.
 QUICK = {
     (attack.category, attack.proof): attack.id for attack in reversed(ALL) if attack.proof is not Proof.CUT
 }
@@ -28,7 +29,7 @@ def _name(value: object) -> str:
 
 def _proofs() -> list[object]:
     return [
-        pytest.param(attack, marks=() if attack.id in QUICK.values() else pytest.mark.slow) for attack in ALL
+        pytest.param(attack, marks=() if attack.id in QUICK.values() else pytest.mark.soak) for attack in ALL
     ]
 
 
