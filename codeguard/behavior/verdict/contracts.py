@@ -284,11 +284,7 @@ def _promises_order(pairs: Sequence[_Pair], text: str) -> bool:
     """Return whether the order of the results is part of the trusted function's contract."""
     if ORDERED_WORDS & _lower_words(text):
         return True
-    rows = [
-        row
-        for pair in pairs
-        if (row := _as_list(pair.expected.value)) is not None and _differ(row, 3)
-    ]
+    rows = [row for pair in pairs if (row := _as_list(pair.expected.value)) is not None and _differ(row, 3)]
     return bool(rows) and all(_is_sorted(row) for row in rows)
 
 
@@ -316,11 +312,7 @@ def _is_sorted(row: Sequence[object]) -> bool:
 
 def _reorders(pairs: Sequence[_Pair]) -> bool:
     """Return whether the candidate uses another order consistently, not on a few inputs only."""
-    long = [
-        pair
-        for pair in pairs
-        if pair.returned and _differ(_as_list(pair.expected.value) or (), 2)
-    ]
+    long = [pair for pair in pairs if pair.returned and _differ(_as_list(pair.expected.value) or (), 2)]
     moved = [pair for pair in long if not pair.same]
     return bool(long) and len(moved) >= LEAST_REORDERED * len(long)
 
