@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 SETS = Path(__file__).parents[2] / "experiments/audit_sets"
 
 BETWEEN = '''"""Two readings of one micron, and memory that is filled and run."""
@@ -22,6 +24,7 @@ kernel.CreateThread(0, 0, place, 0, 0, 0)
 '''
 
 
+@pytest.mark.slow
 def test_two_processes_find_the_same(tmp_path: Path) -> None:
     (tmp_path / "one.py").write_text(BETWEEN, encoding="utf-8")
 

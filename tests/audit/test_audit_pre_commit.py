@@ -55,7 +55,16 @@ def test_the_entry_as_pre_commit_runs_it(repository: Path, text: str, code: int)
     assert done.returncode == code, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("name", ["--no-behavior", "--ignore=audit", "--fail-on=critical", "-x"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "--no-behavior",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("--ignore=audit", "--fail-on=critical", "-x")
+        ),
+    ],
+)
 def test_a_file_named_like_an_option_stops_the_commit(repository: Path, name: str) -> None:
     write(repository, {name: CLEAN, "changed.py": FLAGGED})
     words = [*hooks()["codeguard-audit"]["entry"].split(), "changed.py"]

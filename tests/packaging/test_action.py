@@ -101,6 +101,7 @@ def test_a_pull_request_is_audited_in_what_it_changes(repository: tuple[Path, st
     assert not (folder / "hacked").exists()
 
 
+@pytest.mark.slow
 def test_trust_is_that_of_before_the_pull_request(repository: tuple[Path, str], tmp_path: Path) -> None:
     folder, base = repository
     documented = CLEAN.replace("return", '"""Add.\n\n    >>> add(1, 2)\n    3\n    """\n    return')
@@ -114,18 +115,21 @@ def test_trust_is_that_of_before_the_pull_request(repository: tuple[Path, str], 
     assert any(rule.startswith(("behavior.", "provenance.", "near_copy.")) for rule, _ in found(log))
 
 
+@pytest.mark.slow
 def test_nothing_changed_is_fine(repository: tuple[Path, str], tmp_path: Path) -> None:
     folder, base = repository
     code, outputs, log = audit(folder, tmp_path, BASE=base)
     assert (code, log, "written" in outputs) == (0, {}, False)
 
 
+@pytest.mark.slow
 def test_named_paths_are_audited_on_any_event(repository: tuple[Path, str], tmp_path: Path) -> None:
     code, _, log = audit(repository[0], tmp_path, PATHS="src\nold.py\n")
     assert code == 1
     assert found(log) == {("insecure.command-injection", "old.py")}
 
 
+@pytest.mark.slow
 def test_an_error_of_the_audit_fails_the_job(repository: tuple[Path, str], tmp_path: Path) -> None:
     code, outputs, _ = audit(repository[0], tmp_path, PATHS="src", FAIL_ON="whatever")
     assert code == 2

@@ -108,6 +108,7 @@ def test_what_an_extra_is_for_is_in_it(module: str) -> None:
     assert project in names
 
 
+@pytest.mark.slow
 def test_the_base_install_audits_and_checks(project: Path) -> None:
     audited = base("audit", "theirs", "--trust", "ours", cwd=project)
     assert audited.returncode == 1, audited.stderr

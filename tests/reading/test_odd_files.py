@@ -194,6 +194,7 @@ GROWING: dict[str, Callable[[int], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GROWING)
 def test_reading_candidates_grows_with_the_file_and_not_with_its_square(name: str) -> None:
     def cost(count: int) -> int:
@@ -297,6 +298,7 @@ def test_a_header_is_complete_with_its_colon(header: bytes, complete: bool) -> N
 # The grammar of the running Python
 
 
+@pytest.mark.slow
 def test_every_node_of_the_grammar_is_generated() -> None:
     grammar = Grammar(random.Random(4))
     missing = set(KINDS)

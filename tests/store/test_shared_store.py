@@ -87,6 +87,7 @@ def test_two_see_each_others_rows_through_one_process(folder: Path, store: Share
     assert store.ids() == {"a", "b"}
 
 
+@pytest.mark.slow
 def test_more_rows_than_one_request_bears(store: SharedStore) -> None:
     many = [Row(f"r{number}", "x" * 10_000, {"path": "p"}) for number in range(2100)]
     store.add(many, np.tile(EYE, (525, 1)))

@@ -244,7 +244,7 @@ def examples() -> list[Example]:
     return found
 
 
-@pytest.mark.parametrize("kind", ["forest", "xgboost"])
+@pytest.mark.parametrize("kind", ["forest", pytest.param("xgboost", marks=pytest.mark.slow)])
 def test_a_trained_filter_survives_saving_and_judges_questions_it_has_not_seen(
     kind: str, tmp_path: Path
 ) -> None:
