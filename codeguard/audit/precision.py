@@ -80,7 +80,7 @@ def measured_confidence(rule: str, severity: Severity) -> Confidence | None:
     """
     if severity not in (Severity.MEDIUM, Severity.HIGH):
         return None
-    scale, judged = _measured()  # parsed once: a rule a time had taken half of a small audit
+    scale, judged = _measured()  # parsing it for each rule took half of a small audit
     share = scale.share(rule, judged)
     return None if share is None else scale.confidence(share)
 

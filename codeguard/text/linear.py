@@ -34,7 +34,7 @@ class LinearModel:
 
     def predict(self, rows: Floats) -> Floats:
         """Return the log-odds of poison for each row."""
-        result: Floats = self._scaled(rows) @ self.weights
+        result: Floats = self._scaled(rows) @ self.weights[:-1] + self.weights[-1]
         return result
 
     def rescale(self, clean: Floats) -> LinearModel:
@@ -66,8 +66,8 @@ class LinearModel:
         return cls(*found)
 
     def _scaled(self, rows: Floats) -> Floats:
-        scaled = np.clip((rows - self.middle) / self.spread, -FARTHEST, FARTHEST)
-        return np.column_stack([scaled, np.ones(len(rows))])
+        scaled: Floats = np.clip((rows - self.middle) / self.spread, -FARTHEST, FARTHEST)
+        return scaled
 
 
 def train_linear(rows: Floats, poisoned: NDArray[np.bool_]) -> LinearModel:
@@ -82,7 +82,6 @@ def train_linear(rows: Floats, poisoned: NDArray[np.bool_]) -> LinearModel:
         raise MissingExtraError("training a regression needs scikit-learn", "text") from None
     count = rows.shape[1]
     empty = LinearModel(np.zeros(count + 1), np.zeros(count), np.ones(count)).rescale(rows[~poisoned])
-    scaled = empty._scaled(rows)[:, :-1]
     model = models.LogisticRegression(C=INVERSE_PENALTY, class_weight="balanced", max_iter=MOST_STEPS)
-    model.fit(scaled, poisoned)
+    model.fit(empty._scaled(rows), poisoned)
     return replace(empty, weights=np.append(model.coef_[0], model.intercept_))

@@ -37,10 +37,8 @@ FOLD_TREES = 60  # enough to place the threshold
 CALIBRATION_FOLDS = 20  # each scored on the scale and levels of the others
 FEWEST_CLEAN = 20
 LOGARITHMIC = ("perplexity", "matching_frequency", "sentence_length")  # positive, over orders of magnitude
-LEAST_RANGE = (
-    0.02,
-    0.5,
-)  # of the clean texts' scores by trees and by regression, against division by next to 0
+# Of the clean texts' scores by trees and by regression, against division by next to 0.
+LEAST_RANGE = (0.02, 0.5)
 LIMITED = ("echo", "unknown_words")  # features whose limits can be learned from clean texts only
 LEAST_CAUGHT = 0.5  # share of imitated poison that a recalibrated classifier should catch
 

@@ -351,7 +351,7 @@ class TaintFlow:
             values += self._names.values_of(values[0])
         texts = [item.value for value in values for item in ast.walk(value) if isinstance(item, ast.Constant)]
         return any(
-            isinstance(text, str) and "." in text and len(text) > 3 and not _OF_LINK.search(text)
+            isinstance(text, str) and "." in text and len(text) > 3 and not _LOCAL_NAME.search(text)
             for text in texts
         )
 
@@ -521,7 +521,7 @@ _KEPT = frozenset(
 )
 
 
-_OF_LINK = lazy(r"\.(?:local|localdomain|localhost|home\.arpa)\.?\Z")  # such names leave no network
+_LOCAL_NAME = lazy(r"\.(?:local|localdomain|localhost|home\.arpa)\.?\Z")  # such names leave no network
 
 
 def _sink(name: str) -> str:

@@ -71,7 +71,9 @@ class AgentSignal:
         # A README instructs its human readers, not a model.
         if guides or not prose or (_BEGINS_KEYED.match(reading.text) and _SETTINGS.search(reading.text)):
             for match in frames(reading, prose=prose):
-                yield _less_sure(match) if prose and is_recorded(reading.text, match.start) else match
+                # Not in an assistant's own files: nobody records there, and an attacker could write it to be less sure.
+                recorded = prose and not guides and is_recorded(reading.text, match.start)
+                yield _less_sure(match) if recorded else match
         for segment in reading.segments:
             if segment.kind is SegmentKind.PROSE and (guides or instructs(segment.text)):
                 yield Match("instructions", segment.start, segment.end, "instructs an assistant")
