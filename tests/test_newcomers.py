@@ -23,6 +23,7 @@ from codeguard.analysis import Reading
 from codeguard.analysis.rules import insecure, load_file_signals
 from codeguard.analysis.rules.insecure.engine import Engine as Checks
 from codeguard.analysis.rules.insecure.engine import load_checks
+from codeguard.audit import rules as audit_rules
 from codeguard.config import DefenseConfig
 from codeguard.corpus.chunking import chunk_file, grammars, languages, registry
 from codeguard.errors import ConfigError, EmbeddingError
@@ -171,7 +172,7 @@ from codeguard.ranking.signals.base import Moment
 
 
 class Shouting:
-    name, summary, needs = "shouting", "sees capitals", frozenset()
+    name, summary, needs, intent = "shouting", "sees capitals", frozenset(), True
     rules = (Rule("loud", "all capitals", Severity.MEDIUM, Confidence.LOW, weight=0.7),
              Rule("plain", "no weight of its own", Severity.LOW, Confidence.LOW))
 
@@ -201,6 +202,14 @@ def test_a_signal_comes_from_another_distribution_with_weights_of_its_own(
     module = f"newcomer_{tmp_path.name}"
     installed(SIGNAL, f"[codeguard.signals]\nshouting = {module}:FILES\nlong = {module}:CHUNKS\n")
     assert {"shouting", "long"} <= {item.name for item in load_all()}
+    audit_rules._signals_of_intent.cache_clear()
+    try:
+        assert [audit_rules.kind_of_rule(rule) for rule in ("shouting.loud", "long.chunk")] == [
+            "intent",
+            "flaw",
+        ]
+    finally:
+        audit_rules._signals_of_intent.cache_clear()
     file = chunk_file("m.py", b"def f():\n    return 'LOUD'\n")
     (signal,) = [item for item in load_file_signals() if item.name == "shouting"]
     static = StaticEvidence(Weights(), file_signals=[signal])

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cache
 
 from codeguard.analysis.observations import AUDIT, DISCOVERY, ENGINE_RULES
 from codeguard.analysis.rules import Rule
@@ -72,22 +73,21 @@ _HEADINGS = {
     Kind.UNREAD: "not read, so not cleared",
 }
 
-_KINDS = {
-    **dict.fromkeys(
-        (
-            "agent", "behavior", "capabilities", "deceptive", "flooding", "imports", "injection", "near_copy",
-            "obfuscation", "provenance", "safety_claims",
-        ),
-        Kind.INTENT,
-    ),
-    AUDIT: Kind.UNREAD,
-    DISCOVERY: Kind.UNREAD,
-}  # fmt: skip
+
+@cache
+def _signals_of_intent() -> frozenset[str]:
+    return frozenset(signal.name for signal in load_all() if getattr(signal, "intent", False))
 
 
 def kind_of_rule(rule: str) -> Kind:
-    """Return the kind of what a rule (`signal.rule`) reports; a flaw for those of signals that are not ours."""
-    return _KINDS.get(rule.partition(".")[0], Kind.FLAW)
+    """Return the kind of what a rule (`signal.rule`) reports.
+
+    A signal whose `intent` is true tells of what an attacker would plant, any other of flaws.
+    """
+    signal = rule.partition(".")[0]
+    if signal in (AUDIT, DISCOVERY):
+        return Kind.UNREAD
+    return Kind.INTENT if signal in _signals_of_intent() else Kind.FLAW
 
 
 OWN_RULES: dict[str, Rule] = {

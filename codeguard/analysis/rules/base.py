@@ -144,7 +144,8 @@ class FileSignal(Protocol):
     """A static signal that inspects one whole file, for findings of the audit and penalties of the ranking.
 
     It is not run if a service in `needs` is missing. It may have `uses`, a frozenset of optional
-    services. Its penalty for a rule is the weight `name.rule`, charged once per chunk. It uses only
+    services, and `intent`, true if it tells of what an attacker would plant rather than of mistakes;
+    reports list the two apart. Its penalty for a rule is the weight `name.rule`, charged once per chunk. It uses only
     the text and its services, never the file's name or folder, so renaming a file changes no
     finding.
     """

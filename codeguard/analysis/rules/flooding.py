@@ -155,6 +155,7 @@ class FloodingSignal:
     """Finds near-duplicates by bottom-k sketches of tokens, and descriptions that repeat themselves."""
 
     name: ClassVar[str] = "flooding"
+    intent: ClassVar[bool] = True
     summary: ClassVar[str] = "near-duplicates in many files, descriptions stuffed with what people search for"
     needs: ClassVar[frozenset[str]] = frozenset()
     rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())

@@ -66,6 +66,7 @@ class SafetyClaimsSignal:
     """Claims of safety next to findings of the rules for insecure code."""
 
     name: ClassVar[str] = "safety_claims"
+    intent: ClassVar[bool] = True
     summary: ClassVar[str] = "comments that claim safety beside code that is not safe"
     rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
     needs: ClassVar[frozenset[str]] = frozenset()

@@ -40,6 +40,7 @@ class BehaviorSignal:
     """
 
     name: ClassVar[str] = "behavior"
+    intent: ClassVar[bool] = True
     summary: ClassVar[str] = "sandboxed tests against specs and trusted references"
     moment: ClassVar[Moment] = Moment.INDEX
     needs: ClassVar[frozenset[str]] = frozenset({"behavior"})

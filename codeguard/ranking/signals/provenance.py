@@ -23,6 +23,7 @@ class ProvenanceSignal:
     """Trust, recomputed for every query from the manifest and the digest of the text."""
 
     name: ClassVar[str] = "provenance"
+    intent: ClassVar[bool] = True
     summary: ClassVar[str] = "whether a verified manifest lists this text under this path"
     moment: ClassVar[Moment] = Moment.QUERY
     needs: ClassVar[frozenset[str]] = frozenset()

@@ -53,6 +53,7 @@ class AgentSignal:
     """Finds harmful instructions, one paragraph at a time, and permissions granted in settings."""
 
     name: ClassVar[str] = "agent"
+    intent: ClassVar[bool] = True
     summary: ClassVar[str] = "what a text makes an agent do"
     needs: ClassVar[frozenset[str]] = frozenset()
     rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())

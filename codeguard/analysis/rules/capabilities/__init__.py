@@ -53,6 +53,7 @@ class CapabilitiesSignal:
     """
 
     name: ClassVar[str] = "capabilities"
+    intent: ClassVar[bool] = True
     summary: ClassVar[str] = "what code can do, and the threats in it"
     needs: ClassVar[frozenset[str]] = frozenset()
     uses: ClassVar[frozenset[str]] = frozenset({"trusted_functions"})

@@ -64,6 +64,7 @@ class DeceptiveSignal:
     """Bidirectional controls, invisible characters, lookalike names and punctuation, overprinting."""
 
     name: ClassVar[str] = "deceptive"
+    intent: ClassVar[bool] = True
     summary: ClassVar[str] = "characters that show something other than what the machine reads"
     rules: ClassVar[tuple[Rule, ...]] = RULES
     needs: ClassVar[frozenset[str]] = frozenset()

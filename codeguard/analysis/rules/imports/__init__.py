@@ -44,6 +44,7 @@ class ImportsSignal:
     """
 
     name: ClassVar[str] = "imports"
+    intent: ClassVar[bool] = True
     summary: ClassVar[str] = "unknown packages, lookalikes of well-known ones, text that urges to install"
     needs: ClassVar[frozenset[str]] = frozenset()
     uses: ClassVar[frozenset[str]] = frozenset({"packages"})

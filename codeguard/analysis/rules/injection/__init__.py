@@ -287,6 +287,7 @@ class InjectionSignal:
     """Scores each text of a file with a grammar of concepts and a linear model over it."""
 
     name: ClassVar[str] = "injection"
+    intent: ClassVar[bool] = True
     summary: ClassVar[str] = "text that gives orders to the model which reads the code"
     rules: ClassVar[tuple[Rule, ...]] = (INSTRUCTION, LIKELY, POSSIBLE, HIDDEN, *FORMS)
     needs: ClassVar[frozenset[str]] = frozenset()

@@ -35,6 +35,7 @@ class NearCopySignal:
     """
 
     name: ClassVar[str] = "near_copy"
+    intent: ClassVar[bool] = True
     summary: ClassVar[str] = "copies of trusted functions with a changed line"
     needs: ClassVar[frozenset[str]] = frozenset({"trusted_functions"})
     rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())

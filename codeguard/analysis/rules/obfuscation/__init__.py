@@ -55,6 +55,7 @@ class ObfuscationSignal:
     """
 
     name: ClassVar[str] = "obfuscation"
+    intent: ClassVar[bool] = True
     summary: ClassVar[str] = "code that hides what it does"
     needs: ClassVar[frozenset[str]] = frozenset()
     rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
