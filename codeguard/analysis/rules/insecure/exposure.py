@@ -3,41 +3,38 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator
 
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.handlers import is_from_request
-from codeguard.analysis.rules.insecure.words import PASSWORD, last_name, mentions
+from codeguard.analysis.rules.insecure.words import PASSWORD, last_name, mentions, vocabulary
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
 
-_LOGGED = lazy(r"passw|passphrase|(?<![a-z])pwd(?![a-z])|secret|api_?key|private_?key|access_?token|auth_?token|"
-                     r"session_?token|reset_?token|credit_?card|card_?number|cvv|(?<![a-z])ssn(?![a-z])|"
-                     r"(?<![a-z])token$")  # fmt: skip
-# Names of tokens that log somebody in; other tokens belong to a language, a page or an object of the program.
-_LOGIN_TOKEN = lazy(
-    r"^_*(?:(?:access|admin|api|auth|bearer|bot|client|device|github|gitlab|id|jwt|login|oauth|refresh|registry|reset"
-    r"|service|session|slack|user)_?)?token$",
-    re.IGNORECASE,
-)
-_HARMLESS = lazy(r"len|hash|count|exist|valid|length|type|name|field|url|path|file|masked|redact|expire|id$|"
-                       r"reset_?password$|policy|reason|available|min|max|prompt|is_|has_|form|error|label|help|usage|"
-                       r"(?<!card_)(?<!card)num|_(?:bytes|bits|size)$")  # fmt: skip
-_COMPARED = lazy(r"passw(?:or)?d|secret|token|signature|(?<![a-z])(?:hmac|mac|digest)(?![a-z])|api_?key|"
-                       r"(?<![a-z])sig(?![a-z])|"
-                       r"(?<![a-z])otp(?![a-z])|csrf")  # fmt: skip
+_LOGGED = vocabulary("logged")
+_LOGIN_TOKEN = vocabulary("login_token")
+_HARMLESS = vocabulary("harmless")
+_COMPARED = vocabulary("compared")
+_BY_CHARACTER = vocabulary("compared_by_character")
+_NOT_COMPARED = vocabulary("not_compared")
+_OF_TYPES = vocabulary("type_signature")
+_TOKENS = vocabulary("client_token")
+_VERIFYING = vocabulary("verifying")
+_ENTERS = vocabulary("entering")
+_LOGS_IN_BY = vocabulary("login_encoding")
+_HASHED = vocabulary("hashed")
+_AUTHENTICATING = vocabulary("authenticating")
+_TYPED_AGAIN = vocabulary("typed_again")
+_STORED = vocabulary("stored")
+_ENCRYPTED = vocabulary("encrypted")
+_PERSONAL = vocabulary("personal")
+_TYPED_PASSWORD = vocabulary("typed_password")
+_CARD_COLUMN = vocabulary("card_column")
 _LOG_METHODS = names("debug info warning warn error critical exception log")
-
-
-_BY_CHARACTER = lazy(
-    r"passw|pwd|(?<![a-z])pin(?![a-z])|token|secret|(?<![a-z])otp|signature|(?<![a-z])sig(?![a-z])|digest|hmac|(?<![a-z])mac(?![a-z])"
-    r"|api_?key|passcode"
-)
 
 
 def _by_character(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -85,9 +82,8 @@ def _shortened(view: View, node: ast.Compare) -> bool:
             if isinstance(last, int) and 0 < last < _FEWEST:
                 made = value.value  # type: ignore[attr-defined]
                 if isinstance(made, ast.Call) and getattr(made.func, "attr", "") == "hexdigest":
-                    return (
-                        "hmac" in ast.unparse(made)
-                        or _VERIFYING.search(getattr(view.function_of(node), "name", "").lower()) is not None
+                    return "hmac" in ast.unparse(made) or mentions(
+                        getattr(view.function_of(node), "name", ""), _VERIFYING
                     )
     return False
 
@@ -167,11 +163,6 @@ def _compares_digests(view: View, node: ast.Compare) -> bool:
     )
 
 
-_NOT_COMPARED = lazy(
-    r"token_?(?:type|kind|id$|len|count|num|name)|_?(?:version|algorithm|method|scheme)$|_(?:type|kind|len|length|count|field|url|name)$|next_token|mac_?(?:src|dst|addr)|(?:src|dst)_?mac"
-)
-
-
 def _authentic(view: View, node: ast.Compare, secret: str) -> bool:
     """Return whether a comparison authenticates a request, not tokens of a language or file checksums."""
     function = view.function_of(node)
@@ -181,7 +172,7 @@ def _authentic(view: View, node: ast.Compare, secret: str) -> bool:
     if (
         own
         and not any(_is_digest(view, side) for side in sides)
-        and not _VERIFYING.search(function.name.lower() if function is not None else "")
+        and not mentions(function.name if function is not None else "", _VERIFYING)
     ):
         return False  # a client that compares its own tokens
     around = (function.name if function is not None else "") + " " + ast.unparse(node)
@@ -191,25 +182,12 @@ def _authentic(view: View, node: ast.Compare, secret: str) -> bool:
         and not view.has("hmac", "hashlib", "crypt", "verif", "webhook", "secret")
     ):
         return False  # of a function
-    return bool(
-        re.search(
-            r"hmac|sign|auth|login|api_?key|passw|secret|webhook|csrf|otp|session|verify_token|access|request\b",
-            around.lower(),
-        )
-    )
-
-
-_OF_TYPES = lazy(r"^_?(?:\w+_)?sig(?:nature)?s?$")
-_TOKENS = lazy(r"token|api_?key")
-_VERIFYING = lazy(
-    r"verif|check|valid|authent|authori|log_?in$|^is_|_is_|allow|compare|match|confirm|require|guard|accept|hook|"
-    r"callback|handle"
-)
+    return mentions(around, _AUTHENTICATING)
 
 
 def _pair_of_new(words: list[str]) -> bool:
     """Return whether both values come from the same form: `password == confirmation`."""
-    return any(re.search(r"confirm|repeat|again|verif|[12]$|old_|new_", word.lower()) for word in words)
+    return any(mentions(word, _TYPED_AGAIN) for word in words)
 
 
 def _looks_for_change(view: View, node: ast.Compare) -> bool:
@@ -272,7 +250,7 @@ def _logged(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         word = word or _whole_form(view, node, argument) or _credentials_in(view, argument)
         if word:
             typed = any(view.names.called(value) == "getpass.getpass" for value in _calls_of(view, argument))
-            other = word.lower().endswith("token") and not _LOGIN_TOKEN.match(word)
+            other = word.lower().endswith("token") and not mentions(word, _LOGIN_TOKEN)
             severity = Severity.LOW if (name == "print" and not typed) or other else Severity.MEDIUM
             yield NodeMatch(node, f"{word} is written into a log", severity)
             return
@@ -364,13 +342,12 @@ _LOGS_IN = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-k
 def _whole_form(view: View, node: ast.Call, argument: ast.expr) -> str:
     """Return the form that is logged as a whole, with its passwords, in a login or registration."""
     function = view.function_of(node)
-    if function is None or not view.has("request") or not _ENTERS.search(function.name):
+    if function is None or not view.has("request") or not mentions(function.name, _ENTERS):
         return ""
     text = ast.unparse(argument)[:200]
     return "the whole form" if _FORM.search(text) else ""
 
 
-_ENTERS = lazy(r"log_?in|sign_?(?:in|up)|register|auth|password|pay|checkout|account", re.IGNORECASE)
 _FORM = lazy(
     r"\brequest\.(?:form|POST|json|data|body|headers|get_json\(\)|get_data\(\)|form\.to_dict\(\)|values)\)*$"
 )
@@ -428,13 +405,9 @@ def _stored(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Call)
     for argument in (*node.args, *(item.value for item in node.keywords)):
         word = _secret_in(argument)
-        if (
-            word
-            and re.search(r"passw|pwd|card|ssn|cvv|token|secret|api_?key", word.lower())
-            and not re.search(r"hash|crypt|enc", word.lower())
-        ):
+        if word and mentions(word, _STORED) and not mentions(word, _ENCRYPTED):
             owner = view.names.resolve(node.func.value) if isinstance(node.func, ast.Attribute) else ""
-            a_token = re.search(r"passw|pwd|card|ssn|cvv", word.lower()) is None
+            a_token = not mentions(word, _PERSONAL)
             whole = isinstance(node.func, ast.Attribute) and node.func.attr == "write_text"
             if (
                 whole
@@ -454,8 +427,8 @@ def _kept(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         targets = statement.targets if isinstance(statement, ast.Assign) else []
         function = view.function_of(node)
         around = f"{function.name if function is not None else ''} {' '.join(last_name(target) for target in targets)}"
-        keeps = view.has("json.dump", "insert", "update ", "save", "write") and not _LOGS_IN_BY.search(
-            around.lower()
+        keeps = view.has("json.dump", "insert", "update ", "save", "write") and not mentions(
+            around, _LOGS_IN_BY
         )
         kept = any(mentions(last_name(target), PASSWORD) for target in targets) or (
             keeps and isinstance(_stored_at(view, node), ast.Dict | ast.keyword)
@@ -511,9 +484,6 @@ def _kept(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
                 return
 
 
-_LOGS_IN_BY = lazy(r"basic|auth|header|sasl|smtp|login|plain|credential")
-
-
 def _stored_at(view: View, node: ast.AST) -> ast.AST | None:
     """Return the holder of a text, without the methods called on it."""
     at = view.parent(node)
@@ -523,7 +493,6 @@ def _stored_at(view: View, node: ast.AST) -> ast.AST | None:
 
 
 _SEARCHED = lazy(r"where\b.{0,200}\b(?:password|passwd|pwd)\s?=\s?(?:\?|%s|:\w+|\$\d)")
-_HASHED = lazy(r"crypt|hash|sha\d|md5")
 
 
 def _raw(view: View, node: ast.Call, given: list[tuple[str, ast.expr]]) -> Iterator[NodeMatch]:
@@ -534,7 +503,7 @@ def _raw(view: View, node: ast.Call, given: list[tuple[str, ast.expr]]) -> Itera
         word = last_name(value)
         bound = view.names.values_of(value)
         made = any(isinstance(item, ast.Call) and not is_from_request(view, item) for item in bound)
-        if re.fullmatch(r"(?:new_|user_|raw_)?(?:password|passwd|pwd)", word.lower()) and not made:
+        if mentions(word, _TYPED_PASSWORD) and not made:
             yield NodeMatch(node, f"{word} is stored in clear text")
             return
 
@@ -566,10 +535,7 @@ def _personal(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     target = node.targets[0] if isinstance(node, ast.Assign) else node.target
     if not isinstance(target, ast.Name) or not isinstance(node.value, ast.Call):
         return
-    if not isinstance(view.parent(node), ast.ClassDef) or not re.fullmatch(
-        r"(?:card|credit_card|cc)(?:_?(?:number|no|num))|cvv2?|cvc|card_cvv|pan|ssn|social_security_number",
-        target.id,
-    ):
+    if not isinstance(view.parent(node), ast.ClassDef) or not mentions(target.id, _CARD_COLUMN):
         return
     if view.names.called(node.value).rpartition(".")[2] in (
         "CharField",

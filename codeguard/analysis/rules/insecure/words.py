@@ -1,19 +1,27 @@
-"""Patterns for the names of secrets."""
+"""What names mean: vocabularies in `words.toml`, and the name of an expression."""
 
 from __future__ import annotations
 
 import ast
 import re
+import tomllib
+from pathlib import Path
 
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name
 
-PASSWORD = lazy(r"passw|passphrase|\bpwd|_pwd|passcode|\bpw\b|(?<![a-z])pin(?:_?code)?(?![a-z])")
-SECRET = lazy(
-    r"passw|passphrase|pwd|secret|token|api_?key|access_?key|private_?key|auth_?key|credential|signature|"
-    r"session_?id|otp|csrf|encryption_?key|signing_?key|master_?key|reset_?code|verification_?code|nonce|"
-    r"invite_?code|activation|cookie|licen[cs]e_?key|(?<![a-z])salt|(?<![a-z])sid(?![a-z])"
+_ALTERNATIVES: dict[str, list[str]] = tomllib.loads(
+    Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
 )
+
+
+def vocabulary(name: str) -> re.Pattern[str]:
+    """Return a pattern for a list of `words.toml`, for names in lower case; raise KeyError if there is none."""
+    return lazy("|".join(_ALTERNATIVES[name]))
+
+
+PASSWORD = vocabulary("password")
+SECRET = vocabulary("secret")
 
 
 def mentions(text: str, pattern: re.Pattern[str]) -> bool:
