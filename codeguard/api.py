@@ -106,10 +106,12 @@ class CodeGuard:
         *,
         quarantine: bool = False,
         rebuild: bool = False,
+        exclude: Sequence[str] = (),
         progress: Progress = lambda stage, done, total: None,
     ) -> IndexReport:
         """Bring the index up to date with these paths and the trusted ones; see `Indexer.run`.
 
+        `exclude` are .gitignore patterns of files to leave out, in this run and later ones; `!GLOB` takes one back.
         With `rebuild` it is rebuilt from the files, including those of earlier runs, and so is an index of
         another user or an older version; see `codeguard.index.rebuild.rebuild`.
         """
@@ -124,11 +126,17 @@ class CodeGuard:
 
             self.close()
             return make_new(
-                self._settings, chosen, trust, untrust=untrust, quarantine=quarantine, progress=progress
+                self._settings,
+                chosen,
+                trust,
+                untrust=untrust,
+                quarantine=quarantine,
+                exclude=exclude,
+                progress=progress,
             )
-        discovery = None if exists else found_first(chosen, trust, self._settings)
+        discovery = None if exists else found_first(chosen, trust, self._settings, exclude)
         return Indexer(self.workspace, progress).run(
-            chosen, trust, untrust=untrust, quarantine=quarantine, discovery=discovery
+            chosen, trust, untrust=untrust, quarantine=quarantine, exclude=exclude, discovery=discovery
         )
 
     def audit(self, paths: Sequence[str | Path], options: AuditOptions | None = None) -> AuditReport:

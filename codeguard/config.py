@@ -6,7 +6,7 @@ the tool that audits it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -101,6 +101,14 @@ class DefenseConfig:
         return switches.get(signal, True)
 
 
+def check_exclusions(patterns: Iterable[str]) -> None:
+    """Raise ConfigError for a pattern of excluded files that cannot count."""
+    for pattern in patterns:
+        problem = pattern_problem(pattern)
+        if problem:
+            raise ConfigError(f"exclude: {pattern!r}", got=problem, expected="a pattern as in .gitignore")
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Everything a command needs besides its arguments.
@@ -147,10 +155,7 @@ class Settings:
             )
         if self.lexical_weight is not None and not 0 <= self.lexical_weight <= 1:
             raise ConfigError("lexical_weight", got=self.lexical_weight, expected="0 to 1")
-        for pattern in self.exclude:
-            problem = pattern_problem(pattern)
-            if problem:
-                raise ConfigError(f"exclude: {pattern!r}", got=problem, expected="a pattern as in .gitignore")
+        check_exclusions(self.exclude)
 
     @property
     def remote(self) -> bool:

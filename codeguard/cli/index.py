@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 @click.option("--cluster", help="Address of a dask scheduler (tcp://host:port) instead of processes here.")
 @click.option("--quarantine", is_flag=True, help="Keep convicted functions out of the collection.")
 @click.option(
-    "--exclude", multiple=True, metavar="GLOB", help="Leave these out, as in .gitignore. Repeatable."
+    "--exclude",
+    multiple=True,
+    metavar="GLOB",
+    help="Leave these out, as in .gitignore; remembered. '!GLOB' takes it back. Repeatable.",
 )
 @click.option("--include-secrets", is_flag=True, help="Index what holds secrets as well; they are masked.")
 @FORMAT
@@ -57,16 +60,14 @@ def index(
 
     Code under --trust is the team's own: it is indexed as well, and its functions, examples and tests are the
     reference for checking other code. It stays trusted in later runs until --untrust. Without PATH, everything
-    that earlier runs indexed is brought up to date, or with --rebuild indexed again; --exclude, --quarantine and
-    --include-secrets count for one run.
+    that earlier runs indexed is brought up to date, or with --rebuild indexed again. What --exclude leaves out stays
+    out in later runs; --quarantine and --include-secrets count for one run.
     """
     from codeguard.index.unchanged import unchanged_report
     from codeguard.reports.index import index_json, index_text
 
     settings = read_settings(context, store=store, embedding=embedding, jobs=jobs, cluster=cluster)
-    settings = settings.replace(
-        exclude=(*settings.exclude, *exclude), include_secrets=include_secrets or settings.include_secrets
-    )
+    settings = settings.replace(include_secrets=include_secrets or settings.include_secrets)
     if not paths and not rebuild:
         paths = _indexed_before(settings)
     trusted = [Path(path) for path in trust or settings.defense.trust_paths]
@@ -74,13 +75,15 @@ def index(
     report = (
         None
         if rebuild
-        else unchanged_report(settings, [Path(path) for path in paths], trusted, quarantine, taken)
+        else unchanged_report(settings, [Path(path) for path in paths], trusted, quarantine, taken, exclude)
     )
     if report is None:
         from codeguard.api import CodeGuard
 
         with CodeGuard.open(trust=trust, untrust=untrust, settings=settings, renew=True) as guard:
-            report = guard.index(paths, quarantine=quarantine, rebuild=rebuild, progress=Progress())
+            report = guard.index(
+                paths, quarantine=quarantine, rebuild=rebuild, exclude=exclude, progress=Progress()
+            )
     for line in report.warnings:
         warn(line)
     if format_ == "json":

@@ -34,6 +34,7 @@ def status(context: click.Context, store: str | None, format_: str) -> None:
         files = indexed_files(workspace)
         since = changes(workspace)
         paths = [str(path) for path in workspace.indexed_paths]
+        excluded = workspace.excluded()
         trusted = [item.path for item in workspace.trusted_paths if item.trusted]
         level = workspace.catalog.meta("sandbox_level") or ""
         chunks = workspace.catalog.count()
@@ -49,6 +50,7 @@ def status(context: click.Context, store: str | None, format_: str) -> None:
                 "chunks": chunks,
                 "trusted_files": sum(item.trusted for item in files),
                 "indexed_paths": paths,
+                "excluded": excluded,
                 "trusted_paths": trusted,
                 "trust_refused": refused,
                 "convicted": [asdict(item) for item in convicted],
@@ -66,6 +68,8 @@ def status(context: click.Context, store: str | None, format_: str) -> None:
         f"indexed    {counted(len(files), 'file')}, cut into {counted(chunks, 'chunk')} (functions and other pieces)"
     )
     say(f"from       {', '.join(paths)}")
+    if excluded:
+        say(f"without    {', '.join(excluded)}")
     if unfinished:
         say(f"unfinished {unfinished}")
     if refused:

@@ -98,7 +98,7 @@ def changes(workspace: Workspace) -> Changes:
     found = discover(
         [path for path in paths if path.exists()],
         root=Path(root),
-        exclude=settings.exclude,
+        exclude=workspace.excluded(),
         known=known,
         withhold_secrets=not settings.include_secrets,
     )

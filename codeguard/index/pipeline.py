@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from codeguard.config import Settings, below_level
+from codeguard.config import Settings, below_level, check_exclusions
 from codeguard.corpus.chunking.chunker import is_prose
 from codeguard.corpus.discovery import Discovery, FoundFile, discover, read_file
 from codeguard.corpus.secrets import scanner
@@ -68,7 +68,9 @@ class _Run:
     vectors: dict[str, Vectors] = field(default_factory=dict)
 
 
-def found_first(paths: Sequence[Path], trust: Sequence[Path], settings: Settings) -> Discovery:
+def found_first(
+    paths: Sequence[Path], trust: Sequence[Path], settings: Settings, exclude: Sequence[str] = ()
+) -> Discovery:
     """Find the files of an index's first run, and raise its errors, before anything is created.
 
     Raises:
@@ -76,8 +78,9 @@ def found_first(paths: Sequence[Path], trust: Sequence[Path], settings: Settings
     """
     if settings.embedding != "auto":  # it may be missing or unknown; `auto` always finds one
         open_embedding(settings.embedding)
+    check_exclusions(exclude)
     root = first_root(settings)
-    found = _discovered([*paths, *trust], root, settings, {}, [])
+    found = _discovered([*paths, *trust], root, settings, (*settings.exclude, *exclude), {}, [])
     signed_trees(
         settings, [path.resolve() for path in trust], root, [path.resolve() for path in (*paths, *trust)]
     )
@@ -89,13 +92,14 @@ def _discovered(
     paths: Sequence[Path],
     root: Path,
     settings: Settings,
+    exclude: Sequence[str],
     known: Mapping[str, tuple[int, int]],
     tops: Sequence[Path],
 ) -> Discovery:
     return discover(
         paths,
         root=root,
-        exclude=settings.exclude,
+        exclude=exclude,
         known=known,
         withhold_secrets=not settings.include_secrets,
         tops=tops,
@@ -146,22 +150,25 @@ class Indexer:
         *,
         untrust: Sequence[Path] = (),
         quarantine: bool = False,
+        exclude: Sequence[str] = (),
         discovery: Discovery | None = None,
     ) -> IndexReport:
         """Index `paths` and `trust`; files under `trust` become the team's own, those under `untrust` cease to be.
 
-        `discovery` is the result of `found_first`, for a new index.
+        `exclude` are patterns of files to leave out, in this run and later ones. `discovery` is the result of
+        `found_first`, for a new index.
 
         Raises:
             CorpusError: a path that does not exist or cannot be read, or is trusted and has vanished.
             NothingToDoError: there is no file under the paths.
-            ConfigError: the run would revoke trust without being told to.
+            ConfigError: the run would revoke trust without being told to, or a pattern cannot count.
             StoreError, EmbeddingError, ManifestError: see there.
         """
+        check_exclusions(exclude)
         with self._workspace.writing(lambda: self._progress("waiting for another index of this store", 0, 1)):
             self._workspace.refresh()
             discard_unfinished(self._workspace.state)
-            return self._run(paths, trust, untrust, quarantine, discovery)
+            return self._run(paths, trust, untrust, quarantine, exclude, discovery)
 
     def _run(
         self,
@@ -169,6 +176,7 @@ class Indexer:
         trust: Sequence[Path],
         untrust: Sequence[Path],
         quarantine: bool,
+        exclude: Sequence[str],
         discovery: Discovery | None,
     ) -> IndexReport:
         start = time.monotonic()
@@ -183,7 +191,10 @@ class Indexer:
         again = self._to_scan_again(known)
         known = {name: state for name, state in known.items() if name not in again}
         if discovery is None or not fresh:  # another process may have created the index, with another root
-            discovery = _discovered([*paths, *trust], root, settings, known, self._workspace.indexed_paths)
+            workspace = self._workspace
+            discovery = _discovered(
+                [*paths, *trust], root, settings, workspace.excluded(exclude), known, workspace.indexed_paths
+            )
         plan = update.plan(paths, trust, untrust, root)
         own = {tree.folder / name for tree in plan.trees for name in (MANIFEST_NAME, BUNDLE_NAME)}
         found = tuple(item for item in discovery.files if item.path not in own)
@@ -206,6 +217,7 @@ class Indexer:
             self._update_files(found, run)
             self._remove_vanished(plan.scopes, names, run)
             self._workspace.remember_indexed([path.resolve() for path in (*paths, *trust)])
+            self._workspace.remember_excluded(exclude)
             update.update(plan, trusted_names, names, root.name)
             self._catalog.set_meta(SECRETS, self._secrets_made())
             self._workspace.remember_embedding()

@@ -20,7 +20,15 @@ from codeguard.index.report import IndexReport, Progress
 from codeguard.index.swapping import WRITING, discard_unfinished, finish_swap, fresh_folder, put_in_place
 from codeguard.index.trusted import refuse_vanished
 from codeguard.index.trusted_paths import TrustedPath, trusted_by_name, with_changes
-from codeguard.index.workspace import INDEXED_PATHS, SEED, SIGNED_TREES, TRUSTED_PATHS, Workspace, passing_key
+from codeguard.index.workspace import (
+    EXCLUDED,
+    INDEXED_PATHS,
+    SEED,
+    SIGNED_TREES,
+    TRUSTED_PATHS,
+    Workspace,
+    passing_key,
+)
 from codeguard.index.writer_lock import held
 from codeguard.trust import Manifest, load_unsigned
 from codeguard.trust.acceptances import ACCEPTED_NAME
@@ -48,6 +56,7 @@ class _Remembered:
     root: str | None = None
     embedding: str | None = None
     paths: list[Path] = field(default_factory=list)
+    excluded: list[str] = field(default_factory=list)
     trusted: list[TrustedPath] = field(default_factory=list)
     signed: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
@@ -60,6 +69,7 @@ def rebuild(
     *,
     untrust: Sequence[Path] = (),
     quarantine: bool = False,
+    exclude: Sequence[str] = (),
     progress: Progress = lambda stage, done, total: None,
 ) -> IndexReport:
     """Rebuild catalog and vectors from the files under the remembered paths and the given ones.
@@ -125,7 +135,7 @@ def rebuild(
                 embedding=old.embedding if settings.embedding == "auto" else None,
                 share_idle_s=0.0,
             )
-            report = _built(built, chosen, trust, untrust, old.trusted, quarantine, progress)
+            report = _built(built, chosen, trust, untrust, old, quarantine, exclude, progress)
             warnings += _left_out(old, folder, key)
             put_in_place(state)
         finally:
@@ -139,15 +149,19 @@ def _built(
     paths: Sequence[Path],
     trust: Sequence[Path],
     untrust: Sequence[Path],
-    trusted: Sequence[TrustedPath],
+    old: _Remembered,
     quarantine: bool,
+    exclude: Sequence[str],
     progress: Progress,
 ) -> IndexReport:
     workspace = Workspace(settings, create=True)
     try:
-        workspace.save_trusted_paths(trusted)
+        workspace.save_trusted_paths(old.trusted)
+        workspace.remember_excluded(old.excluded)
         workspace.adopt_manifest()
-        return Indexer(workspace, progress).run(paths, trust, untrust=untrust, quarantine=quarantine)
+        return Indexer(workspace, progress).run(
+            paths, trust, untrust=untrust, quarantine=quarantine, exclude=exclude
+        )
     finally:
         workspace.close()
 
@@ -166,6 +180,7 @@ def _remembered(state: Path, key: bytes) -> _Remembered:
             else:
                 found.root, found.embedding = catalog.meta("root"), catalog.meta("embedding_name")
                 found.paths = [Path(item) for item in json.loads(catalog.meta(INDEXED_PATHS) or "[]")]
+                found.excluded = [str(item) for item in json.loads(catalog.meta(EXCLUDED) or "[]")]
                 found.trusted = trusted_paths.from_text(catalog.meta(TRUSTED_PATHS))
             found.files = [str(row) for row in catalog.paths()]
     except (CodeguardError, TypeError, ValueError) as error:

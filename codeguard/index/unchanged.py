@@ -29,7 +29,7 @@ from codeguard.trust.state_files import inode_of
 LAST_RUN = "last run"
 STATE_FILES = ("manifest.unsigned.json", "perplexity.npz", "seed", "accepted.jsonl")
 STORE = (VECTORS, f"{VECTORS}/{ROWS}")  # if missing or replaced, they must be written again
-SIGNED_TREES, INDEXED_PATHS = "signed_trees", "indexed_paths"
+SIGNED_TREES, INDEXED_PATHS, EXCLUDED = "signed_trees", "indexed_paths", "excluded"
 SIGNED_NAME = "codeguard.manifest.json"
 SYSTEM = (
     "/proc/sys/kernel/random/boot_id",
@@ -49,6 +49,7 @@ def unchanged_report(
     trust: Sequence[Path],
     quarantine: bool,
     untrust: Sequence[Path] = (),
+    exclude: Sequence[str] = (),
 ) -> IndexReport | None:
     """Return the report of a run with nothing to do, or None if the run must be made."""
     start = time.monotonic()
@@ -66,7 +67,10 @@ def unchanged_report(
                 return None
             if remembered.get("inputs") != inputs_digest(settings, paths, trust, untrust, quarantine):
                 return None
-            discovery = _same_files(catalog, settings, [*paths, *trust])
+            excluded = json.loads(catalog.meta(EXCLUDED) or "[]")
+            if list(exclude) != excluded[len(excluded) - len(exclude) :]:
+                return None
+            discovery = _same_files(catalog, settings, [*paths, *trust], excluded)
             if discovery is None or remembered.get("found") != _found_digest(discovery):
                 return None
         report = IndexReport.from_json(remembered["report"])
@@ -111,7 +115,9 @@ def forget(catalog: Catalog) -> None:
         catalog.put_analyses({LAST_RUN: {}})
 
 
-def _same_files(catalog: Catalog, settings: Settings, paths: Sequence[Path]) -> Discovery | None:
+def _same_files(
+    catalog: Catalog, settings: Settings, paths: Sequence[Path], excluded: Sequence[str]
+) -> Discovery | None:
     root = catalog.meta("root")
     if root is None:
         return None
@@ -121,7 +127,7 @@ def _same_files(catalog: Catalog, settings: Settings, paths: Sequence[Path]) -> 
     discovery = discover(
         paths,
         root=Path(root),
-        exclude=settings.exclude,
+        exclude=(*settings.exclude, *excluded),
         known=known,
         withhold_secrets=withhold,
         tops=[Path(item) for item in json.loads(catalog.meta(INDEXED_PATHS) or "[]")],

@@ -75,6 +75,7 @@ SEED = "seed"
 SIGNED_TREES = "signed_trees"
 TRUSTED_PATHS = "trusted_paths"
 INDEXED_PATHS = "indexed_paths"
+EXCLUDED = "excluded"
 STAGE = "stage"  # a setting of the catalog: how far the last index has come
 EMBEDDED_ELSEWHERE = 4  # queries after which a process opens the model itself
 MARK_BYTES = 128  # the first line of a sealed manifest or a model holds the digest of the rest
@@ -439,6 +440,20 @@ class Workspace:
             if not any(path != other and path.is_relative_to(other) for other in known)
         )
         self.catalog.set_meta(INDEXED_PATHS, json.dumps(outermost))
+
+    def excluded(self, more: Sequence[str] = ()) -> list[str]:
+        """Return the patterns of files to leave out: the configuration's, those of all runs so far, and `more`."""
+        return [*self.settings.exclude, *self._excluded_by_runs(more)]
+
+    def remember_excluded(self, patterns: Sequence[str]) -> None:
+        """Store the patterns given to a run."""
+        self.catalog.set_meta(EXCLUDED, json.dumps(self._excluded_by_runs(patterns)))
+
+    def _excluded_by_runs(self, more: Sequence[str]) -> list[str]:
+        """Return the runs' patterns; a later GLOB or `!GLOB` takes the place of an earlier GLOB."""
+        kept = None if self.catalog.foreign else self.catalog.meta(EXCLUDED)
+        before = json.loads(kept or "[]")
+        return [*(item for item in before if item not in more and f"!{item}" not in more), *more]
 
     def forget_indexed(self, paths: Sequence[Path]) -> None:
         """Forget paths without links, and everything below them, so that no later run brings them back."""

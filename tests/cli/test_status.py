@@ -109,6 +109,30 @@ def test_index_without_a_path_brings_all_of_it_up_to_date(project: Path) -> None
     assert run("index").stderr == ""
 
 
+def names() -> set[str]:
+    return {item["path"] for item in json.loads(run("ls", "--format", "json").stdout)["files"]}
+
+
+def test_what_is_left_out_stays_out_until_it_is_taken_back(project: Path) -> None:
+    everything = {"ours/m.py", "theirs/x.py", "theirs/y.py"}
+    assert names() == everything
+    for words in (["theirs", "--exclude", "/theirs/y*"], [], [], ["theirs"], ["--rebuild"]):
+        done = run("index", *words)
+        assert (done.exit_code, names()) == (0, everything - {"theirs/y.py"}), done.output
+        assert "excluded by --exclude or the configuration: theirs/y.py" in done.output
+    told = run("status").stdout
+    assert "without    /theirs/y*\n" in told
+    assert "nothing has changed since" in told
+    assert json.loads(run("status", "--format", "json").stdout)["excluded"] == ["/theirs/y*"]
+    assert run("index", "--exclude", "!/theirs/y*").exit_code == 0
+    assert names() == everything
+    assert run("index", "theirs", "--exclude", "*").exit_code == 3
+    assert run("index").exit_code == 0
+    assert names() == everything, "a run that did nothing is remembered"
+    done = run("index", "--exclude", "*a*b*c*")
+    assert (done.exit_code, len(done.stderr.splitlines())) == (2, 1)
+
+
 def test_diff_tells_new_changed_and_vanished_files_by_their_contents(project: Path) -> None:
     (project / "theirs/new.py").write_text("z = 1\n")
     (project / "theirs/x.py").unlink()
