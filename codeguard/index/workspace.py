@@ -450,10 +450,12 @@ class Workspace:
         self.catalog.set_meta(EXCLUDED, json.dumps(self._excluded_by_runs(patterns)))
 
     def _excluded_by_runs(self, more: Sequence[str]) -> list[str]:
-        """Return the runs' patterns; a later GLOB or `!GLOB` takes the place of an earlier GLOB."""
+        """Return the runs' patterns; a later GLOB takes the place of an earlier one, and `!GLOB` takes it back."""
         kept = None if self.catalog.foreign else self.catalog.meta(EXCLUDED)
         before = json.loads(kept or "[]")
-        return [*(item for item in before if item not in more and f"!{item}" not in more), *more]
+        taken_back = {f"!{item}" for item in before}
+        left = [item for item in before if item not in more and f"!{item}" not in more]
+        return [*left, *(item for item in more if item not in taken_back)]
 
     def forget_indexed(self, paths: Sequence[Path]) -> None:
         """Forget paths without links, and everything below them, so that no later run brings them back."""

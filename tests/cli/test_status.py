@@ -126,6 +126,7 @@ def test_what_is_left_out_stays_out_until_it_is_taken_back(project: Path) -> Non
     assert json.loads(run("status", "--format", "json").stdout)["excluded"] == ["/theirs/y*"]
     assert run("index", "--exclude", "!/theirs/y*").exit_code == 0
     assert names() == everything
+    assert "without" not in run("status").stdout
     assert run("index", "theirs", "--exclude", "*").exit_code == 3
     assert run("index").exit_code == 0
     assert names() == everything, "a run that did nothing is remembered"
