@@ -178,8 +178,13 @@ def inputs_digest(
 
 
 def _own_files() -> list[Path]:
-    own = Path(__file__).parent
-    return sorted(own.rglob("*.py")) + sorted(own.rglob("*.toml"))
+    """Return codeguard's own code and data."""
+    return sorted(
+        Path(folder, name)
+        for folder, _, names in os.walk(Path(__file__).parents[1])
+        for name in names
+        if name.endswith((".py", ".toml", ".json"))
+    )
 
 
 def _stamps(paths: Iterable[Path]) -> list[tuple[str, int, int, int] | str]:

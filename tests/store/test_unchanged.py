@@ -6,11 +6,14 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from lexical_settings import lexical_settings
 
+from codeguard.analysis import engine
 from codeguard.api import CodeGuard
+from codeguard.behavior import version
 from codeguard.config import DefenseConfig
 from codeguard.index.report import IndexReport
 from codeguard.index.unchanged import SIGNED_NAME, STATE_FILES, unchanged_report
@@ -173,3 +176,17 @@ def test_the_command_loads_nothing_for_it(desk: Desk) -> None:
         )
     assert done.stderr.splitlines()[-1] == "[]", done.stderr
     assert "this run: 1 file unchanged" in done.stdout
+
+
+@pytest.mark.parametrize("module", [engine, version])
+def test_another_version_of_codeguard_makes_the_whole_run(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, module: ModuleType
+) -> None:
+    changed, made = Path(str(module.__file__)), Path.stat
+
+    def stat(path: Path, **given: bool) -> os.stat_result:
+        found = made(path, **given)
+        return os.stat_result((*found[:6], found.st_size + 1, *found[7:])) if path == changed else found
+
+    monkeypatch.setattr(Path, "stat", stat)
+    assert desk.unchanged() is None
