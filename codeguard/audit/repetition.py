@@ -12,8 +12,10 @@ from pathlib import PurePosixPath
 
 from codeguard.audit.findings import Finding
 from codeguard.audit.rules import Kind, kind_of_rule
+from codeguard.corpus.patterns import lazy
 
 FEW = 3  # places that are each told in full
+_ELSEWHERE = lazy(r"(?: \((?:also|as) in [^()]{1,1000}\)){1,3}\Z")  # what is told once names its other places
 
 
 def by_message(findings: Iterable[Finding]) -> list[list[Finding]]:
@@ -41,7 +43,9 @@ def repeated(findings: Iterable[Finding]) -> dict[str, str]:
 
 def _message(item: Finding) -> tuple[object, ...]:
     kind = kind_of_rule(item.rule)
-    reason = re.sub(r"\d+", "0", item.reason) if kind is Kind.UNREAD else item.reason
+    reason = _ELSEWHERE.sub("", item.reason)
+    if kind is Kind.UNREAD:
+        reason = re.sub(r"\d+", "0", reason)
     line = item.snippet.strip() if kind is Kind.INTENT else ""
     folder = PurePosixPath(item.path).parent
     return item.rule, folder, reason, line, item.severity, item.confidence, item.standing, item.note

@@ -324,6 +324,10 @@ def test_a_secret_that_documentation_shows_is_less_sure_where_it_is_used(tmp_pat
             'class Call:\n    """An AI\'s request to call a tool.\n\n    This represents a request to call '
             'the tool named "a" with arguments.\n    """\n',
         ),
+        (
+            "CONTRIBUTING.md",
+            "Load real credentials from environment variables such as `API_KEY`; use fake values in tests.\n",
+        ),
         ("hosts.py", "import socket\n\nsocket.gethostbyname_ex(socket.gethostname() + '.local')\n"),
         ("index.py", "# --trusted-host is a list of names, see package.models.sources in the registry.\n"),
     ],

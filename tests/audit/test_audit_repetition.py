@@ -88,6 +88,11 @@ def test_how_far_files_were_read_is_one_message_and_numbers_elsewhere_are_not() 
     assert len(by_message(addresses)) == MANY
 
 
+def test_other_places_that_a_finding_names_are_no_message_of_their_own() -> None:
+    told = _many(FLAW, reason=f"{FLAW.reason} (also in line 9, 12) (also in other/b.py)")
+    assert len(by_message(told)) == 1
+
+
 def test_formats_for_programs_list_each_and_say_which_one_it_repeats() -> None:
     report = AuditReport(tuple(with_fingerprints(_many(FLAW))))
     first, *others = report.findings
