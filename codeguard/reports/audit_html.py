@@ -110,8 +110,7 @@ def _rule(name: str, items: Sequence[Finding], rule: NamedRule | None) -> str:
     more = messages[OPEN_PER_RULE:MOST_PER_RULE]
     if more:
         shown += folded(f"{len(messages) - OPEN_PER_RULE} more", "".join(map(_message, more)))
-    if len(messages) > MOST_PER_RULE:
-        shown += f"<p>… and {len(messages) - MOST_PER_RULE} more: --format json lists all.</p>"
+    shown += _not_shown(len(messages) - MOST_PER_RULE)
     return f"<section>{head}{about}{shown}</section>\n"
 
 
@@ -123,9 +122,15 @@ def _classes(items: Sequence[Finding]) -> str:
 def _message(items: Sequence[Finding]) -> str:
     """Return a finding with the places that repeat it."""
     first, *others = items
-    rows = [[place(item.path, item.place.start_line), text(item.digest)] for item in others]
+    listed = others[: MOST_PER_RULE - 1]
+    rows = [[place(item.path, item.place.start_line), text(item.digest)] for item in listed]
     said = f"the same in {counted(len(others), 'more place')} of the folder"
-    return _finding(first, folded(said, table(["place", "digest"], rows)) if others else "")
+    more = _not_shown(len(others) - len(listed))
+    return _finding(first, folded(said, table(["place", "digest"], rows) + more) if others else "")
+
+
+def _not_shown(count: int) -> str:
+    return f"<p>… and {count} more: --format json lists all.</p>" if count > 0 else ""
 
 
 def _finding(item: Finding, more: str) -> str:
