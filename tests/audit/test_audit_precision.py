@@ -318,6 +318,10 @@ def test_a_secret_that_documentation_shows_is_less_sure_where_it_is_used(tmp_pat
             "requirements.txt",
             "# DESCRIPTION:\n#    pip install -r <THIS_FILE>\n#\n# SEE ALSO:\n#  * https://pip.invalid/guide/\n",
         ),
+        (
+            "CHANGELOG.md",
+            '- full installation by `pip3 install "a[full]"`\n- [a.invalid](http://a.invalid) has another footer\n',
+        ),
         ("Makefile", "upload:\n\ttwine upload --repository-url https://index.invalid/legacy/ dist/*\n"),
         (
             "calls.py",
