@@ -28,6 +28,7 @@ from codeguard.analysis.rules.secrets import SIGNAL as SECRETS
 from codeguard.audit.findings import Finding
 from codeguard.audit.ignores import Ignore
 from codeguard.audit.rules import OWN_RULES
+from codeguard.corpus.agent_files import agent_file_kind
 from codeguard.corpus.chunking import chunk_file
 from codeguard.corpus.discovery import FoundFile, read_file
 from codeguard.errors import CorpusError
@@ -147,6 +148,10 @@ def finding_of(file: SourceFile, item: Observation) -> Finding:
     measured = dict(item.measurements)
     if item.signal == SECRETS.name and item.rule in OF_TESTS and _is_in(_EXAMPLE_FOLDERS, file.path):
         measured[LESS_SURE] = True
+    if item.signal == "insecure" and is_in_test_folder(file.path):
+        measured[LESS_SURE] = True  # what helps tests without being one, whose own flaws are low
+    if item.signal in ("agent", "injection") and agent_file_kind(file.path):
+        measured.pop(LESS_SURE, None)  # an assistant obeys it, whatever it looks like
     chunk = file.chunks[item.chunk] if 0 <= item.chunk < len(file.chunks) else None
     return Finding(
         rule=f"{AUDIT}.detector-error" if item.failed else f"{item.signal}.{item.rule}",
@@ -179,8 +184,8 @@ _TEST_FOLDERS = frozenset({"test", "tests", "testing", "testdata", "test_data", 
 def is_in_test_folder(path: str) -> bool:
     """Return whether a file is in a folder of tests, by the folder's name.
 
-    Only used for keys and passwords: whoever wants to attack by a file gains nothing by a key that is reported
-    as less severe.
+    Used for the severity of keys and passwords alone: whoever wants to attack by a file gains nothing by a key that
+    is reported as less severe. Other flaws are told as less sure there, and as severe as anywhere.
     """
     return _is_in(_TEST_FOLDERS, path)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from codeguard.audit.findings import AuditReport, Finding
+from codeguard.audit.repetition import repeated
 from codeguard.audit.rules import kind_of_rule
 from codeguard.reports.audit_formats import AuditView
 
@@ -16,6 +17,7 @@ def render(view: AuditView) -> dict[str, Any]:
 
 def audit_json(report: AuditReport) -> dict[str, Any]:
     """Return the report as plain values; untrusted text is not escaped."""
+    repeats = repeated(report.findings)
     return {
         "schema": "codeguard.audit/1",
         "files": report.files,
@@ -29,15 +31,15 @@ def audit_json(report: AuditReport) -> dict[str, Any]:
         "hidden": report.hidden,
         "below": {severity.name.lower(): count for severity, count in sorted(report.below.items())},
         "seconds": round(report.seconds, 3),
-        "findings": [finding_json(item) for item in report.findings],
+        "findings": [finding_json(item, repeats.get(item.fingerprint, "")) for item in report.findings],
         "skipped": [{"path": item.path, "reason": item.reason} for item in report.skipped],
         "notes": list(report.notes),
         "warnings": list(report.warnings),
     }
 
 
-def finding_json(item: Finding) -> dict[str, Any]:
-    """Return one finding as plain values."""
+def finding_json(item: Finding, repeats: str = "") -> dict[str, Any]:
+    """Return one finding as plain values; `repeats` is the fingerprint of the one whose message it repeats."""
     return {
         "rule": item.rule,
         "kind": kind_of_rule(item.rule).value,
@@ -53,6 +55,7 @@ def finding_json(item: Finding) -> dict[str, Any]:
         "digest": item.digest,
         "text_digest": item.text_digest,
         "fingerprint": item.fingerprint,
+        "repeats": repeats,
         "standing": item.standing.value,
         "note": item.note,
         "measurements": dict(item.measurements),

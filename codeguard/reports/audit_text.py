@@ -5,9 +5,11 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import PurePosixPath
 
 from codeguard.analysis.observations import DISCOVERY
 from codeguard.audit.findings import AuditReport, Finding
+from codeguard.audit.repetition import by_message
 from codeguard.audit.rules import Kind, all_rules, kind_of_rule
 from codeguard.escaping import escaped
 from codeguard.models import Confidence
@@ -32,19 +34,18 @@ def render(view: AuditView) -> str:
         advice = {item.id: (item.rule.summary, item.rule.advice) for item in all_rules()}
         sure = [item for item in report.open if item.confidence > Confidence.LOW]
         less_sure = [item for item in report.open if item.confidence == Confidence.LOW]
+        in_full = view.in_full or len(report.open) <= SHOWN
         for kind in reversed(Kind):
             of_kind = [item for item in sure if kind_of_rule(item.rule) is kind]
             lines += ["", f"{kind.heading}: {counted(len(of_kind), 'finding')}"] if of_kind else []
             for rule, group in _by_rule(of_kind):
-                lines += _group(rule, group, *advice.get(rule, ("", "")))
+                lines += _group(rule, group, *advice.get(rule, ("", "")), in_full=in_full)
         if less_sure:
-            in_full = view.in_full or len(report.open) <= SHOWN
             said = "" if in_full else "; --all shows each, --select those of one rule"
             lines += ["", f"less sure: {counted(len(less_sure), 'finding')} of low confidence{said}"]
             for rule, group in _by_rule(less_sure):
-                lines += (
-                    _group(rule, group, *advice.get(rule, ("", ""))) if in_full else [_places(rule, group)]
-                )
+                shown = _group(rule, group, *advice.get(rule, ("", "")), in_full=True)
+                lines += shown if in_full else [_places(rule, group)]
     lines += _overruled([item for item in report.findings if not item.open])
     lines += _summary(report)
     failing = len(report.failing(view.fail_on))
@@ -62,7 +63,9 @@ def _by_rule(findings: Iterable[Finding]) -> list[tuple[str, list[Finding]]]:
     return sorted(groups.items(), key=lambda pair: (max(item.severity for item in pair[1]), pair[0]))
 
 
-def _group(rule: str, group: Sequence[Finding], summary: str, remediation: str) -> list[str]:
+def _group(
+    rule: str, group: Sequence[Finding], summary: str, remediation: str, *, in_full: bool
+) -> list[str]:
     counts = Counter(item.severity for item in group)
     shown = ", ".join(f"{count} {severity.name.lower()}" for severity, count in sorted(counts.items()))
     lines = [
@@ -70,9 +73,20 @@ def _group(rule: str, group: Sequence[Finding], summary: str, remediation: str) 
         f"{escaped(rule)}: {escaped(summary)} ({shown})" if summary else f"{escaped(rule)} ({shown})",
     ]
     lines += [f"  fix: {escaped(remediation)}"] if remediation else []
-    for item in sorted(group, key=lambda item: item.severity):
-        lines += _finding(item)
+    ordered = sorted(group, key=lambda item: item.severity)
+    for first, *others in [[item] for item in ordered] if in_full else by_message(ordered):
+        lines += [*_finding(first), *_repeated(others)]
     return lines
+
+
+def _repeated(others: Sequence[Finding]) -> Iterator[str]:
+    """Yield where else in its folder a finding is: every place, since what stands around it may differ."""
+    if others:
+        by_file: dict[str, list[str]] = {}
+        for item in others:
+            by_file.setdefault(PurePosixPath(item.path).name, []).append(str(item.place.start_line))
+        yield f"    the same in {counted(len(others), 'more place')} of the folder (--all shows each in full):"
+        yield from (f"      {escaped(name)}:{','.join(lines)}" for name, lines in by_file.items())
 
 
 def _places(rule: str, group: Sequence[Finding]) -> str:

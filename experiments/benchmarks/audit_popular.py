@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from codeguard.audit.findings import AuditReport, Finding
+from codeguard.audit.repetition import by_message
 from codeguard.audit.run import AuditOptions, audit
 from codeguard.escaping import escaped
 from codeguard.models import Confidence, Severity
@@ -99,6 +100,7 @@ def _figures(reports: dict[str, AuditReport], found: list[Finding]) -> dict[str,
         "seconds": round(sum(report.seconds for report in reports.values()), 1),
         "findings": len(found),
         "less_sure": sum(map(_less_sure, found)),
+        "messages": len(by_message(item for item in found if not _less_sure(item))),  # of the main list
         "by_package": {
             name: sum(item.severity >= Severity.MEDIUM for item in report.open)
             for name, report in reports.items()

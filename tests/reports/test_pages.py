@@ -78,8 +78,8 @@ def an_audit(hostile: str = "") -> str:
 )
 def test_at_most_two_hundred_findings_of_a_rule_are_on_the_page(count: int, more: str) -> None:
     findings = tuple(
-        Finding("insecure.weak-hash", "a.py", Place(index, 1, index, 9), Severity.MEDIUM, Confidence.HIGH, "why",
-                "0" * 64, f"name{index}_", "md5()")
+        Finding("insecure.weak-hash", "a.py", Place(index, 1, index, 9), Severity.MEDIUM, Confidence.HIGH,
+                f"why {index}", "0" * 64, f"name{index}_", "md5()")
         for index in range(1, count + 1)
     )  # fmt: skip
     view = AuditView(AuditReport(findings, files=1, lines=9), Severity.MEDIUM, "L2", **MADE)
@@ -88,6 +88,17 @@ def test_at_most_two_hundred_findings_of_a_rule_are_on_the_page(count: int, more
     assert ("more: --format json" in page) is bool(more)
     assert more in page
     assert (f">{count - 10} more<" in page) is (count > 10)
+
+
+def test_at_most_two_hundred_places_of_a_message_are_on_the_page() -> None:
+    findings = tuple(
+        Finding("insecure.weak-hash", f"name{index}_.py", Place(1, 1, 1, 9), Severity.MEDIUM, Confidence.HIGH, "why",
+                "0" * 64, "f", "md5()")
+        for index in range(203)
+    )  # fmt: skip
+    page = str(audit_html.render(AuditView(AuditReport(findings), Severity.MEDIUM, "L2", **MADE)))
+    assert sum(f"name{index}_" in page for index in range(203)) == 200
+    assert "… and 3 more: --format json lists all." in page
 
 
 def a_check(hostile: str = "") -> str:

@@ -208,6 +208,8 @@ def test_no_plugin_verifies_anything(monkeypatch: pytest.MonkeyPatch) -> None:
         ("private_key: x25519.X25519PrivateKey\n    | MLKEM768PrivateKey\n", False),
         ("private_key: MLKEM768X25519PrivateKey\n", False),
         ("private_key: Zq8.x7Lw2KpV9tRb4\n", True),
+        ("password: !encrypted/pkcs1-oaep\n  - Zq8x7Lw2KpV9tRb4\n", False),
+        ("password: !Zq8x7Lw2KpV9tRb4\n", True),
         ("private_key: Ed25519PrivateKeyZq8x7Lw2Kp\n", True),
     ],
 )

@@ -43,6 +43,7 @@ def test_bad(name: str, text: str, rule: str) -> None:
         ("package.json", '{"scripts": {"prepare": "husky", "postinstall": "node scripts/patch.js"}}'),
         ("Dockerfile", "FROM a\nRUN curl -LsSf https://astral.sh/uv/install.sh | sh\n"),
         ("README.md", "    curl -fsSL https://get.docker.com | sh\n"),
+        ("action.yaml", "# curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh\n"),
         ("Makefile", "all:\n\tcurl -o data.csv https://example.org/data.csv\n"),
     ],
 )

@@ -103,6 +103,7 @@ CASES = [
     ("# pip install --index-url http://198.51.100.7/simple x", "x.py", None, [("install-source", HIGH)]),
     ("# pip install --index-url http://pkgs.example.net/simple x", "x.py", None, [("install-source", HIGH)]),
     ("# pip install https://198.51.100.7/x.tar.gz", "x.py", None, [("install-source", HIGH)]),
+    ("# pip install --index-url=file:///srv/packages/simple x", "x.py", None, [("install-source", LOW)]),
     ("# pip install --index-url http://localhost:3141/root x", "x.py", None, [("install-source", MEDIUM)]),
     ("# pip install --extra-index-url=https://pkgs.example.net x", "x.py", None, [("install-source", MEDIUM)]),
     ("# pip install https://example.net/x-1.0.whl", "x.py", None, [("install-source", MEDIUM)]),

@@ -6,6 +6,7 @@ Their ranking weight is 0: trusted code may contain one, and the index withholds
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import ClassVar
 
@@ -14,6 +15,7 @@ from codeguard.analysis.python.test_files import is_test_file
 from codeguard.analysis.rules.base import IN_TEST, LESS_SURE, Context, Match, Rule, rules_of
 from codeguard.analysis.text.kinds import is_explained, is_page, is_settings
 from codeguard.corpus import secrets
+from codeguard.corpus.patterns import lazy
 from codeguard.corpus.secrets import FoundSecret
 from codeguard.models import Severity, SourceFile
 
@@ -40,7 +42,8 @@ class SecretsSignal:
             measured = {
                 IN_TEST: in_test and item.rule in OF_TESTS,
                 LESS_SURE: (item.rule in OF_TESTS and _is_published(reading, item))
-                or (item.rule == secrets.CLOUD_KEY and value[1].startswith(_TEMPORARY)),
+                or value[1].startswith(_TEMPORARY)
+                or (item.rule == secrets.CLOUD_KEY and _SIGNED.match(reading.text, item.end) is not None),
             }
             yield Match(
                 item.rule,
@@ -73,7 +76,10 @@ def _is_described(reading: Reading, item: FoundSecret) -> bool:
     )
 
 
-_TEMPORARY = "ASIA"  # begins the names of keys that Amazon gives for at most 36 hours
+# Begin the names of keys that Amazon gives for at most 36 hours, and tokens that GitHub gives for one.
+_TEMPORARY = ("ASIA", "ghs_")
+# An address that was signed with a key names it to everybody, with day and region.
+_SIGNED = lazy(r"(?:/|%2F)20\d{6}(?:/|%2F)[a-z]{2}-", re.IGNORECASE)
 _DOCUMENTATION = frozenset({"markdown", "rst"})
 
 

@@ -23,6 +23,11 @@ _SENTENCES = 2
 _ESCAPED_KEY = lazy(r"\\\"\w{1,60}\\\"[ ]?:")
 _ESCAPED_KEYS = 3
 _NEAR = 1_000  # characters before and after a place in which such keys are looked for
+# A server answers in one line, however long; people who write JSON begin a line for each key.
+_MOST_OF_A_LINE = 100_000  # characters before and after a place
+_BEGINS_ANSWER = lazy(r"[ \t]{0,20}[\[{]")
+_KEY = lazy(r"[{,][ ]?\"\w{1,60}\"[ ]?:")
+_KEYS_OF_A_LINE = 12
 _MARKUP = lazy(r"<!doctype html|<(?:html|head|body|script|style|div)\b", re.IGNORECASE)
 
 
@@ -46,5 +51,16 @@ def is_explained(text: str, at: int) -> bool:
 
 def is_recorded(text: str, at: int) -> bool:
     """Return whether a place is in JSON within a string, as tests record the answers of servers."""
-    around = text[max(0, at - _NEAR) : at + _NEAR]
-    return len(list(islice(_ESCAPED_KEY.finditer(around), _ESCAPED_KEYS))) == _ESCAPED_KEYS
+    found = _ESCAPED_KEY.finditer(text, max(0, at - _NEAR), at + _NEAR)
+    return len(list(islice(found, _ESCAPED_KEYS))) == _ESCAPED_KEYS
+
+
+def is_answer(text: str, at: int) -> bool:
+    """Return whether a place is in a long line of JSON, as a server answers."""
+    first, last = max(0, at - _MOST_OF_A_LINE), at + _MOST_OF_A_LINE
+    first = max(first, text.rfind("\n", first, at) + 1)
+    end = text.find("\n", at, last)
+    if not _BEGINS_ANSWER.match(text, first):
+        return False
+    found = _KEY.finditer(text, first, last if end < 0 else end)
+    return len(list(islice(found, _KEYS_OF_A_LINE))) == _KEYS_OF_A_LINE

@@ -163,7 +163,10 @@ def _windows(line: str) -> Iterator[str]:
 
 
 # Three words in a row, another script, or an image: entries of a lock file have none of these.
-_SPEAKS = lazy(r"(?:[A-Za-z'\u2019]{1,20}[^\w\s]? [^\w\s]?){2}[A-Za-z'\u2019]|[^\x00-\x7f]|!\[")
+# Three words in a row; of the first its last letter is enough, so that a search does not begin at each of its letters.
+_SPEAKS = lazy(
+    r"[A-Za-z'\u2019][^\w\s]? [^\w\s]?[A-Za-z'\u2019]{1,20}[^\w\s]? [^\w\s]?[A-Za-z'\u2019]|[^\x00-\x7f]|!\["
+)
 
 
 def may_speak(text: str) -> bool:

@@ -21,7 +21,7 @@ _WORDS = lazy(r"[^\W\d_]{2,}")
 
 
 def _base64(run: str) -> bytes:
-    run = re.sub(r"\s", "", run).replace("-", "+").replace("_", "/").rstrip("=")
+    run = "".join(run.split()).replace("-", "+").replace("_", "/").rstrip("=")
     return base64.b64decode(run + "=" * (-len(run) % 4))
 
 
@@ -31,6 +31,8 @@ def _base32(run: str) -> bytes:
 
 
 def _hexadecimal(run: str) -> bytes:
+    if run.isalnum() and "x" not in run and "X" not in run:
+        return bytes.fromhex(run)  # digests, of which lock files have thousands
     return bytes.fromhex(re.sub(r"0[xX]|\\x|[^0-9a-fA-F]", "", run))
 
 

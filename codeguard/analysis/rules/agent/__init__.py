@@ -23,7 +23,7 @@ from codeguard.analysis.rules.agent.prose import (
 )
 from codeguard.analysis.rules.agent.settings import settings
 from codeguard.analysis.rules.base import LESS_SURE, Context, Match, Rule, rules_of
-from codeguard.analysis.text.kinds import is_recorded, is_settings
+from codeguard.analysis.text.kinds import is_answer, is_recorded, is_settings
 from codeguard.corpus.patterns import lazy
 
 PROSE = frozenset({"markdown", "rst", "text"})
@@ -68,9 +68,11 @@ class AgentSignal:
         manual = not guides and (
             reading.language in _MANUALS or (prose and _RESTRUCTURED.search(reading.text) is not None)
         )
-        explained = not guides and reading.language == "text" and is_settings(reading.text)
+        plain = not guides and reading.language == "text"
+        explained = plain and is_settings(reading.text)
+        keyed = prose and bool(_BEGINS_KEYED.match(reading.text) and _SETTINGS.search(reading.text))
         # A README instructs its human readers, not a model.
-        if guides or not prose or (_BEGINS_KEYED.match(reading.text) and _SETTINGS.search(reading.text)):
+        if guides or not prose or keyed:
             for match in frames(reading, prose=prose):
                 # Not in an assistant's own files: nobody records there, and an attacker could write it to be less sure.
                 recorded = prose and not guides and is_recorded(reading.text, match.start)
@@ -84,7 +86,11 @@ class AgentSignal:
                 )
                 if manual:
                     said = (_in_manual(reading.text, match) for match in said)
-                yield from (_in_settings(reading.text, match) for match in said) if explained else said
+                if explained:
+                    said = (_in_settings(reading.text, match) for match in said)
+                if plain and not keyed:  # a server of tools answers with what an assistant obeys
+                    said = (_in_answer(reading.text, match) for match in said)
+                yield from said
 
 
 _AROUND = 1_000  # characters before and after an instruction in which a text may name an assistant
@@ -103,6 +109,10 @@ def _in_settings(text: str, match: Match) -> Match:
     """
     unsure = is_recorded(text, match.start) or not _names_assistant(text, match)
     return _less_sure(match) if unsure else match
+
+
+def _in_answer(text: str, match: Match) -> Match:
+    return _less_sure(match) if is_answer(text, match.start) else match
 
 
 def _less_sure(match: Match) -> Match:

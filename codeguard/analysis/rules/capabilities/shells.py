@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from codeguard.corpus.patterns import lazy
@@ -137,10 +137,22 @@ _SHELL: tuple[tuple[str, str, re.Pattern[str]], ...] = (
 _QUICK = lazy(
     r"curl|wget|urlopen|fetch|iex|Invoke|base64|xxd|powershell|/dev/|\bnc\b|ncat|netcat|mkfifo|socat|>|crontab|schtasks"
     r"|reg|rm|mkfs|dd|:\(\)"
-    r"|certutil|bitsadmin|mshta|regsvr32|DownloadFile|OutFile|nslookup|dig|ping|setenforce|ufw|iptables|spctl"
+    r"|certutil|bitsadmin|BitsTransfer|mshta|regsvr32|DownloadFile|OutFile|nslookup|dig|ping|setenforce|ufw|iptables|spctl"
     r"|systemctl|MpPreference|netsh|csrutil|auditctl|history|HISTFILE|env",
     re.IGNORECASE,
 )
+
+# One of these words is in every text that matches; a text without them is not searched.
+_NEEDS: Mapping[str, tuple[str, ...]] = {
+    "download-and-run": (
+        "curl", "wget", "fetch", "exec", "eval", "function", "iex", "invoke-expression", "downloadfile", "outfile",
+        "start-bitstransfer", "mshta", "regsvr32",
+    ),
+    "disables-security": (
+        "setenforce", "ufw", "iptables", "spctl", "systemctl", "set-mppreference", "netsh", "csrutil", "auditctl",
+        "history", "histfile",
+    ),
+}  # fmt: skip
 
 _RUN_JS = (
     r"(?:\beval|\bnew\s{1,3}Function|\bFunction|\bvm\.runIn\w{1,20}"
@@ -233,7 +245,7 @@ def shell_places(text: str) -> Iterator[tuple[str, str, int, int]]:
     """Yield rule, description, start and end of the threats in shell text."""
     if not _QUICK.search(text):
         return
-    yield from _places(text, _SHELL)
+    yield from _places(text, _SHELL, _NEEDS)
     if "=" in text and "$" in text:
         yield from _with_variables(text)
 
@@ -270,8 +282,14 @@ def script_places(text: str) -> Iterator[tuple[str, str, int, int]]:
 
 
 def _places(
-    text: str, table: tuple[tuple[str, str, re.Pattern[str]], ...]
+    text: str,
+    table: tuple[tuple[str, str, re.Pattern[str]], ...],
+    needs: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Iterator[tuple[str, str, int, int]]:
+    needs = needs or {}
+    low = text.lower() if needs else ""
     for rule, what, pattern in table:
+        if rule in needs and not any(word in low for word in needs[rule]):
+            continue
         for found in pattern.finditer(text):
             yield rule, what, found.start(), found.end()

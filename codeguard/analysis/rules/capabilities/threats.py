@@ -17,7 +17,7 @@ from codeguard.analysis.python.capabilities import (
     kind_of,
 )
 from codeguard.analysis.python.imports import missing_in
-from codeguard.analysis.rules.base import Match
+from codeguard.analysis.rules.base import LESS_SURE, Match
 from codeguard.analysis.rules.capabilities.shells import shell_threats
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name
@@ -226,7 +226,10 @@ def _patched(reading: Reading, node: ast.AST, target: str, value: ast.expr) -> I
         return
     start, end = reading.place(node)
     severity = Severity.LOW if _is_restored(reading, target) else None
-    yield Match("tampered-verification", start, end, f"replaces {target} for the whole process", severity)
+    reason = f"replaces {target} for the whole process"
+    made = reading.names.called(value) if isinstance(value, ast.Call) else ""
+    mocked = {LESS_SURE: True} if made.startswith(("unittest.mock.", "mock.")) else {}
+    yield Match("tampered-verification", start, end, reason, severity, measurements=mocked)
 
 
 _KEPT = lazy(r"(?:^|_)(?:orig(?:inal)?|real|saved|old|prev(?:ious)?)(?:_|$)")

@@ -18,7 +18,8 @@ _SOURCE = lazy(
 )
 _USUAL = lazy(
     r"(?:git\+)?(?:https|ssh)://(?:git@)?(?:pypi\.org|test\.pypi\.org|files\.pythonhosted\.org|registry\.npmjs\.org"
-    r"|download\.pytorch\.org|github\.com|gitlab\.com|bitbucket\.org|codeload\.github\.com)(?:[:/]|\Z)",
+    r"|download\.pytorch\.org|github\.com|gitlab\.com|bitbucket\.org|codeload\.github\.com)(?:[:/]|\Z)"
+    r"|file:///",  # a folder of the machine, in which whoever writes the text has nothing
     re.IGNORECASE,
 )
 # The network, or the owner of an IP address, controls what is installed.

@@ -8,12 +8,14 @@ import re
 import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import ClassVar
 
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.python.capabilities import DECODING, RUNNING_CODE, RUNNING_COMMANDS
 from codeguard.analysis.python.imports import SCRIPTS
-from codeguard.analysis.rules.base import Context, Match, Rule, rules_of
+from codeguard.analysis.python.test_files import is_test_file
+from codeguard.analysis.rules.base import LESS_SURE, Context, Match, Rule, rules_of
 from codeguard.analysis.rules.obfuscation.texts import (
     encoded_code,
     far_right,
@@ -129,7 +131,8 @@ def _python(reading: Reading) -> Iterator[Match]:
                 blobs.append(node)  # type: ignore[arg-type]
             hidden = encoded_code(text) if isinstance(text, str) else ""
             if hidden:
-                encoded.append(Match("hidden-text", *reading.place(node), f"comes to {hidden[:MAX_SHOWN]!r}"))
+                match = Match("hidden-text", *reading.place(node), f"comes to {hidden[:MAX_SHOWN]!r}")
+                encoded.append(_unsure_in_test(reading, node, match))
         elif kind is ast.Assign or kind is ast.ImportFrom:
             yield from _disguised(reading, node)  # type: ignore[arg-type]
         elif kind is ast.Name:
@@ -188,6 +191,16 @@ def _runs(reading: Reading, node: ast.Call) -> bool:
     return False
 
 
+def _unsure_in_test(reading: Reading, node: ast.AST, match: Match) -> Match:
+    """Return a match as less sure in a function of a file of tests.
+
+    Tests run what the package has generated, and compare what a server sends with a text that nothing decodes.
+    """
+    if reading.names.function_of(node) is None or not is_test_file(reading):
+        return match
+    return replace(match, measurements={**match.measurements, LESS_SURE: True})
+
+
 def _decodes(reading: Reading) -> bool:
     return (
         re.search(r"b64decode|b85decode|a85decode|fromhex|unhexlify|decompress|marshal", reading.text)
@@ -214,7 +227,11 @@ def _call(reading: Reading, node: ast.Call) -> Iterator[Match]:
             # Tests of a repr evaluate it.
             shown = isinstance(first, ast.Call) and reading.names.called(first) == "repr"
             reason = f"{name} gets what {origin} of another file holds"
-            yield Match("runs-imported-text", start, end, reason, Severity.LOW if shown else None)
+            yield _unsure_in_test(
+                reading,
+                node,
+                Match("runs-imported-text", start, end, reason, Severity.LOW if shown else None),
+            )
     elif name in DECODING or name.endswith(".join"):
         around = reading.parents.get(node)
         if isinstance(around, ast.Attribute | ast.Call) and reading.names.called(_outer(around)) in DECODING:
