@@ -3,8 +3,8 @@
 import os
 import shutil
 import sqlite3
+import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -424,7 +424,7 @@ def test_a_distance_that_none_can_have_is_computed_from_the_vector(
     before = guard.query(QUERY)
     nearest = VectorStore.nearest
     monkeypatch.setattr(
-        VectorStore, "nearest", lambda *asked: [replace(hit, distance=impossible) for hit in nearest(*asked)]
+        VectorStore, "nearest", lambda *asked: [hit._replace(distance=impossible) for hit in nearest(*asked)]
     )
     after = guard.query(QUERY)
     assert NO_COSINE in after.warnings
@@ -456,6 +456,35 @@ def test_rows_are_counted_again_once_the_store_changes(
         vectors.delete(sorted(vectors.ids())[:1])
     for _ in range(2):
         assert any("lacks 1 of" in line for line in guard.query(QUERY).warnings)
+
+
+def test_the_model_computes_while_the_words_are_looked_up(
+    guard: CodeGuard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = guard.query(QUERY)
+    catalog, embedding = guard.workspace.catalog, guard.workspace.embedding
+    embed, search = embedding.embed, catalog.lexical_scores
+    beside = guard._parts()[1]._beside
+    submit = beside.submit
+    held, begun, met = threading.Event(), threading.Event(), []
+
+    def looked_up(query: str, count: int) -> dict[str, float]:
+        with catalog._lock:
+            held.set()
+            met.append(begun.wait(5))
+            return search(query, count)
+
+    def submitted(work, *asked):  # type: ignore[no-untyped-def]
+        found = submit(work, *asked)
+        if "scores" in work.__name__:
+            assert held.wait(5)
+        return found
+
+    monkeypatch.setattr(beside, "submit", submitted)
+    monkeypatch.setattr(embedding, "embed", lambda texts: begun.set() or embed(texts))
+    monkeypatch.setattr(catalog, "lexical_scores", looked_up)
+    assert guard.query(QUERY) == before
+    assert met == [True]
 
 
 def test_the_indexer_repairs_nothing_where_nothing_is_intended(guard: CodeGuard) -> None:
