@@ -510,3 +510,18 @@ def test_a_nested_argument_forgets_no_other_folder_of_its_name(corpus: Path, tmp
         guard.index([other])
         guard.index([corpus])
         assert "ours/kept.py" in guard.catalog.files()
+
+
+def test_a_running_process_reads_a_rebuilt_index_anew(corpus: Path) -> None:
+    with CodeGuard.open(settings=settings_of(corpus)) as guard:
+        guard.index([corpus])
+    with CodeGuard.open(settings=settings_of(corpus)) as running:
+        before = running.query(QUERY, mode="rerank", defense=False)
+        assert running.query(QUERY, mode="rerank", defense=False) == before
+        running.workspace.vectors.close()
+        running.workspace._vectors = None
+        (corpus / "theirs/clean.py").write_text(CLEAN.replace("sum([x, y])", "sum((y, x))"))
+        with CodeGuard.open(settings=settings_of(corpus)) as other:
+            other.index([corpus], rebuild=True)
+        after = running.query(QUERY, mode="rerank", defense=False)
+    assert "sum((y, x))" in place(after, "theirs/clean.py").chunk.text

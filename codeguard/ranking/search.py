@@ -81,7 +81,7 @@ class Searcher:
         self._beside = ThreadPoolExecutor(1, thread_name_prefix="search")
         self._signals: tuple[Signal, ...] | None = None
         self._generation: tuple[int, ...] = ()
-        self._trust: tuple[object, object] = (None, None)
+        self._trust: tuple[object, ...] = (None, None, None)
         self._epoch = ""
         self._made_with: str | None = None  # the embedding of the index
         self._level = ""
@@ -153,9 +153,9 @@ class Searcher:
         return scoring.weight_for(self._made_with or "") if chosen is None else chosen
 
     def _renew(self) -> None:
-        """Forget what was read where the catalog or the trust has changed since."""
+        """Forget what was read where the catalog or the trust has changed since, or is another one."""
         workspace = self._workspace
-        trust = (workspace.manifest, workspace.perplexity)
+        trust = (workspace.catalog, workspace.manifest, workspace.perplexity)
         generation = (*workspace.catalog.generation(), *stamp(workspace.state / ACCEPTED_NAME))
         if generation == self._generation and all(
             old is new for old, new in zip(self._trust, trust, strict=True)
