@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -328,3 +329,56 @@ def test_an_edited_copy_that_cannot_be_run_is_demoted(
     found = settled([checked, change], Subject(file.chunks[-1], file, Trust.UNLISTED, 0.0, 0.0))
     assert is_demoted(found) is demoted
     assert found[1].penalty == 1.5
+
+
+class Asked:
+    name: ClassVar[str] = "asked"
+    summary: ClassVar[str] = "counts how often it is asked"
+    needs: ClassVar[frozenset[str]] = frozenset()
+    rules: ClassVar[tuple[Rule, ...]] = ()
+
+    def __init__(self, moment: Moment) -> None:
+        self.moment, self.times = moment, 0  # type: ignore[misc]
+
+    def examine(self, subject: Subject, context: Context) -> Iterable[Evidence]:
+        self.times += 1
+        return [Evidence(self.name, "often", 0.0, f"asked {self.times} times", demotes=True)]
+
+
+class Static:
+    """Static evidence in which a chunk depends on nothing grave."""
+
+    known_only = False
+
+    def __init__(self) -> None:
+        self.looked = 0
+
+    def __call__(self, *subject: object) -> tuple[Evidence, ...]:
+        return ()
+
+    def grave(self, file: SourceFile, place: int) -> tuple[Evidence, ...]:
+        self.looked += 1
+        return ()
+
+
+def test_what_lasts_is_settled_once_and_what_a_query_changes_stays_in_its_place(tmp_path: Path) -> None:
+    static = Static()
+    services = Services(behavior=reports, static=static)  # type: ignore[arg-type]
+    manager = DefenseManager(manifest=manifest(tmp_path), services=services, remember=True)
+    fresh = DefenseManager(manifest=manifest(tmp_path), services=services)
+    near = [OURS, CLEAN, WRONG]
+    far = [*near, replace(CLEAN, id="far", distance=1.9)]
+    assert manager.apply(near) == fresh.apply(near)
+    looked = static.looked
+    assert manager.apply(near) == manager.apply(near)
+    assert static.looked == looked
+    assert manager.apply(far) == fresh.apply(far)
+
+
+@pytest.mark.parametrize(("moment", "times"), [(Moment.INDEX, 1), (Moment.QUERY, 3)])
+def test_a_plugin_that_looks_at_the_query_is_asked_each_time(moment: Moment, times: int) -> None:
+    asked = Asked(moment)
+    manager = DefenseManager(signals=[asked], remember=True)
+    outcomes = [manager.apply([CLEAN]) for _ in range(3)]
+    assert asked.times == times
+    assert outcomes[-1].retained[0].evidence[0].reason == f"asked {times} times"

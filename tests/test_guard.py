@@ -3,8 +3,8 @@
 import os
 import shutil
 import sqlite3
+import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -424,7 +424,7 @@ def test_a_distance_that_none_can_have_is_computed_from_the_vector(
     before = guard.query(QUERY)
     nearest = VectorStore.nearest
     monkeypatch.setattr(
-        VectorStore, "nearest", lambda *asked: [replace(hit, distance=impossible) for hit in nearest(*asked)]
+        VectorStore, "nearest", lambda *asked: [hit._replace(distance=impossible) for hit in nearest(*asked)]
     )
     after = guard.query(QUERY)
     assert NO_COSINE in after.warnings
@@ -458,6 +458,35 @@ def test_rows_are_counted_again_once_the_store_changes(
         assert any("lacks 1 of" in line for line in guard.query(QUERY).warnings)
 
 
+def test_the_model_computes_while_the_words_are_looked_up(
+    guard: CodeGuard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = guard.query(QUERY)
+    catalog, embedding = guard.workspace.catalog, guard.workspace.embedding
+    embed, search = embedding.embed, catalog.lexical_scores
+    beside = guard._parts()[1]._beside
+    submit = beside.submit
+    held, begun, met = threading.Event(), threading.Event(), []
+
+    def looked_up(query: str, count: int) -> dict[str, float]:
+        with catalog._lock:
+            held.set()
+            met.append(begun.wait(5))
+            return search(query, count)
+
+    def submitted(work, *asked):  # type: ignore[no-untyped-def]
+        found = submit(work, *asked)
+        if "scores" in work.__name__:
+            assert held.wait(5)
+        return found
+
+    monkeypatch.setattr(beside, "submit", submitted)
+    monkeypatch.setattr(embedding, "embed", lambda texts: begun.set() or embed(texts))
+    monkeypatch.setattr(catalog, "lexical_scores", looked_up)
+    assert guard.query(QUERY) == before
+    assert met == [True]
+
+
 def test_the_indexer_repairs_nothing_where_nothing_is_intended(guard: CodeGuard) -> None:
     before = guard.workspace.vectors.ids()
     Indexer(guard.workspace).repair()
@@ -481,3 +510,18 @@ def test_a_nested_argument_forgets_no_other_folder_of_its_name(corpus: Path, tmp
         guard.index([other])
         guard.index([corpus])
         assert "ours/kept.py" in guard.catalog.files()
+
+
+def test_a_running_process_reads_a_rebuilt_index_anew(corpus: Path) -> None:
+    with CodeGuard.open(settings=settings_of(corpus)) as guard:
+        guard.index([corpus])
+    with CodeGuard.open(settings=settings_of(corpus)) as running:
+        before = running.query(QUERY, mode="rerank", defense=False)
+        assert running.query(QUERY, mode="rerank", defense=False) == before
+        running.workspace.vectors.close()
+        running.workspace._vectors = None
+        (corpus / "theirs/clean.py").write_text(CLEAN.replace("sum([x, y])", "sum((y, x))"))
+        with CodeGuard.open(settings=settings_of(corpus)) as other:
+            other.index([corpus], rebuild=True)
+        after = running.query(QUERY, mode="rerank", defense=False)
+    assert "sum((y, x))" in place(after, "theirs/clean.py").chunk.text

@@ -263,8 +263,8 @@ class Workspace:
             )
         return embedding
 
-    def query_vectors(self, texts: Sequence[str]) -> Matrix:
-        """Return a row for each query.
+    def query_embedder(self) -> Callable[[Sequence[str]], Matrix]:
+        """Return what gives a row for each query. It does not read the catalog, which a search may keep busy.
 
         The first few queries of a process are embedded by the process that serves the store and has the model
         loaded: loading it takes longer than the rest of a query.
@@ -273,18 +273,22 @@ class Workspace:
 
         identity, name = self.catalog.meta("embedding"), self.catalog.meta("embedding_name")
         vectors = self.vectors
-        if (
-            identity is not None
-            and name is not None
-            and self.settings.embedding == "auto"
-            and isinstance(vectors, SharedStore)
-            and "embedding" not in self.__dict__
-            and self._embedded_elsewhere < EMBEDDED_ELSEWHERE
-        ):
-            self._embedded_elsewhere += len(texts)
-            with contextlib.suppress(StoreError):  # fall back to opening the model in this process
-                return vectors.embed(name, identity, texts)
-        return self.embedding.embed(texts)
+
+        def embed(texts: Sequence[str]) -> Matrix:
+            if (
+                identity is not None
+                and name is not None
+                and self.settings.embedding == "auto"
+                and isinstance(vectors, SharedStore)
+                and "embedding" not in self.__dict__
+                and self._embedded_elsewhere < EMBEDDED_ELSEWHERE
+            ):
+                self._embedded_elsewhere += len(texts)
+                with contextlib.suppress(StoreError):  # fall back to opening the model in this process
+                    return vectors.embed(name, identity, texts)
+            return self.embedding.embed(texts)
+
+        return embed
 
     @property
     def vectors(self) -> Vectors:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,7 +37,8 @@ from codeguard.trust.acceptances import SIGNAL as ACCEPTANCE
 from codeguard.workers.deadline import Deadline, DeadlineError
 from codeguard.workers.tasks import LOOKING_S
 
-KEPT_EVIDENCE = 100_000  # entries, each of one chunk and one signal
+KEPT_EVIDENCE = 100_000  # entries, each of one chunk, or of one chunk and one signal
+ASKED_LAST = ""  # id of the mark in the place of what a signal says of each query
 # Rules that only say that a text differs from another; a missing check may matter where no test reaches.
 LEAST_SETTLING = 30  # calls that agree
 MOST_UNREACHED = 5  # as many as a report names: there may be more
@@ -132,6 +132,13 @@ class DefenseManager:
         enabled = [item for item in registered if self.config.enabled(item.name)]
         self.active = tuple(item for item in enabled if known.meet(item.needs))
         self._in_workers = frozenset(item.name for item in self.active if bounded(item))
+        self._ours = frozenset(item.name for item in self.active if ours(item))
+        # Ours neither demote nor convict, so nothing else depends on what they say of one query.
+        self._asked_last = {
+            item.name: item for item in self.active if item.moment is Moment.QUERY and item.name in self._ours
+        }
+        self._lasting = len(self._asked_last) == sum(item.moment is Moment.QUERY for item in self.active)
+        self._whole: dict[tuple[str, Trust], tuple[Evidence, ...]] = {}
 
     def known_only(self, only: bool) -> None:
         """Set whether files that are not examined yet stay unexamined, which their evidence then says."""
@@ -155,10 +162,36 @@ class DefenseManager:
     def forget(self) -> None:
         """Clear the cached evidence, some of which is outdated or was temporary."""
         self._kept.clear()
+        self._whole.clear()
 
     def _evidence_of(self, id_: str | None, subject: Subject) -> tuple[Evidence, ...]:
         found: list[Evidence] = []
+        for item in self._known(id_, subject):
+            signal = self._asked_last.get(item.signal) if item.id == ASKED_LAST else None
+            if signal is None:
+                found.append(item)
+            else:
+                found += self._examined(signal, subject)
+        return tuple(found)
+
+    def _known(self, id_: str | None, subject: Subject) -> tuple[Evidence, ...]:
+        """Return the evidence about a chunk, with a mark in the place of what our signals say of each query."""
+        key = (id_ or "", subject.trust)
+        known = self._whole.get(key)
+        if known is None:
+            known = self._settled(id_, subject)
+            if id_ is not None and self._remember and self._lasting and not any(map(_passing, known)):
+                if len(self._whole) >= KEPT_EVIDENCE:
+                    self._whole.clear()
+                self._whole[key] = known
+        return known
+
+    def _settled(self, id_: str | None, subject: Subject) -> tuple[Evidence, ...]:
+        found: list[Evidence] = []
         for signal in self.active:
+            if signal.name in self._asked_last:
+                found.append(Evidence(signal.name, ASKED_LAST, 0.0, ""))
+                continue
             lasting = id_ if signal.moment is Moment.INDEX else None
             look = partial(self._examined, signal, subject)
             found += self._once(signal.name, lasting, subject.trust, look)
@@ -223,7 +256,9 @@ class DefenseManager:
         try:
             if signal.name in self._in_workers:
                 return examined(signal, subject, self._context)
-            with contextlib.nullcontext() if ours(signal) else Deadline(LOOKING_S):
+            if signal.name in self._ours:
+                return tuple(signal.examine(subject, self._context))
+            with Deadline(LOOKING_S):
                 return tuple(signal.examine(subject, self._context))
         except DeadlineError as error:
             return (ended(signal, str(error), self._context.weights),)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import takewhile
 from pathlib import PurePosixPath
 
@@ -36,6 +37,7 @@ _TEST_NAME = re.compile(r"(test_.*|.*_test)\.\w+|.*\.(test|spec|min|d)\.\w+")
 _SYMBOL = re.compile(r"[A-Za-z_$][\w$]*([.:#]+[\w$]+)*(\(\))?")
 _LEAST_PREFIX = 4
 _ENDING = 2  # letters at the end of a word that may differ: routes and routing
+_KEPT = 1 << 14  # paths and pairs of words, from one query to the next
 
 
 def with_context(
@@ -81,15 +83,22 @@ def _symbol(question: str) -> str:
 
 def _name_fit(asked: Sequence[str], path: str) -> float:
     """Return how well a file's name fits, 0 to 1: less if the name or the query has many other words."""
-    place = PurePosixPath(path)
-    named = place.name.partition(".")[0]
-    own = words(place.parent.name if named.lower() in _FOLDER_NAMES else named)
+    own = _named(path)
     hits = sum(any(_akin(word, other) for other in own) for word in asked)
     if not hits or not own:
         return 0.0
     return float(min(1.0, hits / len(own)) ** 0.5 * min(1.0, 2 * hits / len(asked)))
 
 
+@lru_cache(maxsize=_KEPT)
+def _named(path: str) -> tuple[str, ...]:
+    """Return the words of a file's name, or of its folder's where the file stands for it."""
+    place = PurePosixPath(path)
+    named = place.name.partition(".")[0]
+    return tuple(words(place.parent.name if named.lower() in _FOLDER_NAMES else named))
+
+
+@lru_cache(maxsize=_KEPT)
 def _akin(one: str, other: str) -> bool:
     """Return whether two words are forms of one, differing at most in their last letters."""
     if one == other:
@@ -102,8 +111,15 @@ def _akin(one: str, other: str) -> bool:
 
 def _secondary(path: str, asked: Sequence[str]) -> bool:
     """Return whether a file is a test, an example or a copy, unless the query asks for one."""
+    parts = _secondary_parts(path)
+    return bool(parts) and not any(_akin(word, part) for word in asked for part in parts)
+
+
+@lru_cache(maxsize=_KEPT)
+def _secondary_parts(path: str) -> frozenset[str]:
+    """Return what in a path says that the file is a test, an example or a copy."""
     place = PurePosixPath(path)
     parts = {part.lower() for part in place.parts[:-1]} & _SECONDARY
     if _TEST_NAME.fullmatch(place.name.lower()):
         parts.add("test")
-    return bool(parts) and not any(_akin(word, part.strip("_")) for word in asked for part in parts)
+    return frozenset(part.strip("_") for part in parts)

@@ -182,8 +182,15 @@ def rank(
     dropped = tuple(
         replace(item, rank=0) for item in ordered if mode == "drop" and not _keeps(item, drop_threshold)
     )
-    ranked = tuple(replace(item, rank=position) for position, item in enumerate(retained, 1))
-    return ranked, dropped, baseline
+    return _numbered(retained), dropped, baseline
+
+
+def _numbered(items: Iterable[Ranked]) -> tuple[Ranked, ...]:
+    """Return candidates with ranks from 1 on."""
+    return tuple(
+        item if item.rank == position else replace(item, rank=position)
+        for position, item in enumerate(items, 1)
+    )
 
 
 def distinct(ranked: Sequence[Ranked], k: int, per_file: int = 1) -> tuple[Ranked, ...]:
@@ -193,10 +200,23 @@ def distinct(ranked: Sequence[Ranked], k: int, per_file: int = 1) -> tuple[Ranke
     trusted, the trusted one stands for them, in the place of the first: that text is the team's own, and a file of
     unknown origin must not be the source that is shown for it. Penalties are those of the candidate that is shown.
     """
+    return tuple(
+        replace(shown, rank=position, copies=tuple(other for other in same if other.id != shown.id))
+        for position, (shown, same) in enumerate(_distinct(ranked, k, per_file), 1)
+    )
+
+
+def has_distinct(ranked: Sequence[Ranked], k: int) -> bool:
+    """Return whether there are k candidates with different texts in different files."""
+    return len(ranked) >= k and len(_distinct(ranked, k, 1)) >= k
+
+
+def _distinct(ranked: Sequence[Ranked], k: int, per_file: int) -> list[tuple[Ranked, list[Ranked]]]:
+    """Return what `distinct` shows, each with all candidates that have its text."""
     alike: dict[str, list[Ranked]] = {}
     for item in ranked:
         alike.setdefault(item.chunk.sha256, []).append(item)
-    found: list[Ranked] = []
+    found: list[tuple[Ranked, list[Ranked]]] = []
     seen: Counter[str] = Counter()
     told: set[str] = set()
     for item in ranked:
@@ -211,8 +231,8 @@ def distinct(ranked: Sequence[Ranked], k: int, per_file: int = 1) -> tuple[Ranke
             continue  # a copy in another file may follow
         seen[shown.chunk.path] += 1
         told.add(shown.chunk.sha256)
-        found.append(replace(shown, copies=tuple(other for other in same if other.id != shown.id)))
-    return tuple(replace(item, rank=position) for position, item in enumerate(found, 1))
+        found.append((shown, same))
+    return found
 
 
 def represented(results: Iterable[Ranked]) -> set[str]:
@@ -240,7 +260,7 @@ def at_most_per_file(ranked: Sequence[Ranked], k: int, per_file: int) -> tuple[R
         seen[item.chunk.path] += 1
         if seen[item.chunk.path] <= per_file:
             found.append(item)
-    return tuple(replace(item, rank=position) for position, item in enumerate(found, 1))
+    return _numbered(found)
 
 
 def _place(item: Judged, rank_: int, baseline_rank: int) -> Ranked:
@@ -263,7 +283,7 @@ def _place(item: Judged, rank_: int, baseline_rank: int) -> Ranked:
 def _behind_twins(ordered: Sequence[Ranked]) -> list[Ranked]:
     """Return the order with functions of another contract moved behind their trusted function."""
     own = [
-        item for item in ordered if item.verdict == Verdict.DIFFERS.value and item.trust is not Trust.TRUSTED
+        item for item in ordered if item.trust is not Trust.TRUSTED and item.verdict == Verdict.DIFFERS.value
     ]
     behind: dict[str, list[Ranked]] = {}
     for item in own:

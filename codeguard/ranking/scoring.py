@@ -10,7 +10,7 @@ from codeguard.models import Evidence
 
 def penalty_of(evidence: Iterable[Evidence]) -> float:
     """Return the sum of the penalties, rounded to 1e-9 so that the order of summing cannot show."""
-    return round(math.fsum(item.penalty for item in evidence), 9)
+    return round(math.fsum([item.penalty for item in evidence]), 9)
 
 
 def is_convicted(evidence: Iterable[Evidence]) -> bool:
@@ -28,7 +28,7 @@ def standardise(distances: Sequence[float]) -> list[float]:
     if not distances:
         return []
     mean = math.fsum(distances) / len(distances)
-    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in distances) / len(distances))
+    deviation = math.sqrt(math.fsum([(value - mean) ** 2 for value in distances]) / len(distances))
     if deviation < 1e-12:
         return [0.0] * len(distances)
     return [(value - mean) / deviation for value in distances]
@@ -47,11 +47,10 @@ def weight_for(embedding: str) -> float:
 
 def candidates(scores: Mapping[str, float], count: int) -> list[str]:
     """Return the `count` best ids of a lexical search, and those that score the same as the last of them."""
-    ordered = sorted(scores, key=lambda id_: (-scores[id_], id_))
-    if len(ordered) <= count:
-        return ordered
-    least = scores[ordered[count - 1]]
-    return [id_ for id_ in ordered if scores[id_] >= least]
+    if len(scores) > count:
+        least = sorted(scores.values(), reverse=True)[count - 1]
+        scores = {id_: score for id_, score in scores.items() if score >= least}
+    return sorted(scores, key=lambda id_: (-scores[id_], id_))
 
 
 def fuse(distances: Mapping[str, float], scores: Mapping[str, float], weight: float) -> dict[str, float]:

@@ -19,7 +19,7 @@ from codeguard.models import CheckReport, Chunk, SourceFile, Trust
 from codeguard.ranking import scoring
 from codeguard.ranking.defense import Candidate, DefenseManager, DefenseOutcome
 from codeguard.ranking.file_context import with_context
-from codeguard.ranking.reranking import Ranked, Ranking, distinct, one_per_file
+from codeguard.ranking.reranking import Ranked, Ranking, distinct, has_distinct, one_per_file
 from codeguard.ranking.signals import load_signals, refuse_unknown
 from codeguard.ranking.signals.base import Services, Signal
 from codeguard.trust.acceptances import ACCEPTED_NAME, load_acceptances
@@ -81,8 +81,12 @@ class Searcher:
         self._beside = ThreadPoolExecutor(1, thread_name_prefix="search")
         self._signals: tuple[Signal, ...] | None = None
         self._generation: tuple[int, ...] = ()
-        self._trust: tuple[object, object] = (None, None)
+        self._trust: tuple[object, ...] = (None, None, None)
         self._epoch = ""
+        self._made_with: str | None = None  # the embedding of the index
+        self._level = ""
+        self._stage = Stage.COMPLETE
+        self._placed: set[str] = set()  # chunks that are known to be those of their files
         self._files: OrderedDict[str, SourceFile | None] = OrderedDict()
         self._kept_characters = 0
         self._chunks: dict[str, Chunk] = {}
@@ -112,7 +116,7 @@ class Searcher:
         """
         self._under_way = under_way
         self._renew()
-        if self._workspace.catalog.meta("embedding") is None:  # words are all that there is so far
+        if self._made_with is None:  # words are all that there is so far
             depth = LEXICAL_DEPTH * max(LEAST_SEARCHED, config.fetch_multiplier * k)
             return [
                 self._rank(
@@ -122,13 +126,14 @@ class Searcher:
             ]
         weight = self._weight()
         depth = LEXICAL_DEPTH * max(LEAST_SEARCHED, config.fetch_multiplier * k) if weight else 0
-        # The store is asked and the words are looked up while the model computes. It is opened here, since two
-        # threads that open it wait for each other's lock.
-        self._workspace.vectors  # noqa: B018
-        checked = self._beside.submit(self._check_vectors)
+        # The store is asked and the words are looked up while the model computes. What else needs the catalog or
+        # opens the store comes before: one thread would wait for the other's lock.
+        embed = self._workspace.query_embedder()
+        checked = None if self._counted_already() else self._beside.submit(self._check_vectors)
         scores = [self._beside.submit(self._scores, text, depth) for text in texts]
-        vectors = self._workspace.query_vectors(list(texts))
-        checked.result()
+        vectors = embed(list(texts))
+        if checked is not None:
+            checked.result()
         return [
             self._rank(PreparedQuery(text, vector, found.result(), depth, without), config, k, defense)
             for text, vector, found in zip(texts, vectors, scores, strict=True)
@@ -145,13 +150,12 @@ class Searcher:
         if query is not None and query.vector is None:
             return 1.0
         chosen = self._workspace.settings.lexical_weight
-        made_with = self._workspace.catalog.meta("embedding") or ""
-        return scoring.weight_for(made_with) if chosen is None else chosen
+        return scoring.weight_for(self._made_with or "") if chosen is None else chosen
 
     def _renew(self) -> None:
-        """Forget what was read where the catalog or the trust has changed since."""
+        """Forget what was read where the catalog or the trust has changed since, or is another one."""
         workspace = self._workspace
-        trust = (workspace.manifest, workspace.perplexity)
+        trust = (workspace.catalog, workspace.manifest, workspace.perplexity)
         generation = (*workspace.catalog.generation(), *stamp(workspace.state / ACCEPTED_NAME))
         if generation == self._generation and all(
             old is new for old, new in zip(self._trust, trust, strict=True)
@@ -164,7 +168,11 @@ class Searcher:
         self._compared.clear()
         self._managers.clear()
         self._kept_characters = 0
+        self._placed.clear()
         self._epoch = workspace.epoch
+        self._made_with = workspace.catalog.meta("embedding")
+        self._level = workspace.catalog.meta("sandbox_level") or ""
+        self._stage = workspace.stage()
         self._trust, self._generation = trust, generation
 
     def _manager(self, config: DefenseConfig, defense: bool) -> DefenseManager:
@@ -202,7 +210,7 @@ class Searcher:
             self._epoch,
             workspace.catalog,
             0.0 if self._under_way else config.query_budget_s,
-            workspace.catalog.meta("sandbox_level") or "",
+            self._level,
         )
         self._behavior.reports = reports
         count = config.fetch_multiplier * k
@@ -213,11 +221,11 @@ class Searcher:
             if fetched is None or fetched.searched < searched:
                 fetched = self._fetch(query, searched, manager.trust_of, warnings)
             outcome = manager.apply(self._candidates(fetched, count))
-            exhausted = fetched.all_of_them and len(fetched.nearest) <= count
-            if exhausted or _enough(outcome, k, config) or count >= limit:
+            enough = _enough(outcome, k, config) or (fetched.all_of_them and len(fetched.nearest) <= count)
+            if enough or count >= limit:
                 break
             count = min(limit, count * 2)
-        if not exhausted and not _enough(outcome, k, config):
+        if not enough:
             warnings[
                 f"fewer than {k} files with different texts remain among the {limit} nearest chunks (max_candidates)"
             ] = None
@@ -275,7 +283,7 @@ class Searcher:
             Candidate(
                 id_,
                 fetched.chunks[id_],
-                self._file_with(fetched.chunks[id_]),
+                self._file_with(id_, fetched.chunks[id_]),
                 round(fetched.distances[id_], 6),
                 fetched.costs[id_],
             )
@@ -296,11 +304,10 @@ class Searcher:
 
     def _unfinished(self, outcome: DefenseOutcome) -> list[str]:
         """Return what is not known yet of an index that is being made, or was ended before it was complete."""
-        catalog, stage = self._workspace.catalog, self._workspace.stage()
-        if stage is Stage.COMPLETE:
+        if self._stage is Stage.COMPLETE:
             return []
-        lines = []
-        if stage is Stage.WORDS:
+        catalog, lines = self._workspace.catalog, []
+        if self._stage is Stage.WORDS:
             lines.append("what is new is not trusted yet")
         left = catalog.intended()
         if left:
@@ -317,15 +324,22 @@ class Searcher:
         )
         return [f"the index {how}" + "".join(f"; {line}" for line in lines)]
 
+    def _state(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return what changes when catalog or vector store do."""
+        return self._generation, self._workspace.vectors_stamp()
+
+    def _counted_already(self) -> bool:
+        """Return whether the entries of the vector store were counted and none has changed since."""
+        state = self._state()
+        return bool(state[1]) and state == self._counted
+
     def _check_vectors(self) -> None:
         """Hold how many entries the vector store has against how many it has to have.
 
         Raises StoreError where it is empty and must not be.
         """
         workspace = self._workspace
-        state = (workspace.catalog.generation(), workspace.vectors_stamp())
-        if state[1] and state == self._counted:
-            return
+        state = self._state()
         self._store_warnings, self._counted = (), None
         for _ in range(ATTEMPTS):
             generation = workspace.catalog.generation()
@@ -362,7 +376,7 @@ class Searcher:
         known = [id_ for id_ in ids if id_ in self._vectors]
         if not known:
             return {}
-        near = np.stack([self._vectors[id_] for id_ in known]) @ vector
+        near = np.asarray([self._vectors[id_] for id_ in known]) @ vector
         return dict(zip(known, (1.0 - near).tolist(), strict=True))
 
     def _check_store(
@@ -406,15 +420,19 @@ class Searcher:
         if missing:
             if len(self._chunks) > KEPT_CHUNKS:
                 self._chunks.clear()
+                self._placed.clear()
                 missing = list(ids)
             self._chunks |= self._workspace.catalog.chunks(missing)
         return {id_: self._chunks[id_] for id_ in ids if id_ in self._chunks}
 
-    def _file_with(self, chunk: Chunk) -> SourceFile:
+    def _file_with(self, id_: str, chunk: Chunk) -> SourceFile:
         """Return the file of a chunk; StoreError where the catalog has another text or place for it."""
         file = self._file(chunk.path)
-        if file is None or not any(part.span == chunk.span and part == chunk for part in file.chunks):
+        if file is None or not (
+            id_ in self._placed or any(part.span == chunk.span and part == chunk for part in file.chunks)
+        ):
             raise self._workspace.catalog.damaged(f"a chunk of {chunk.path} is not one of that file")
+        self._placed.add(id_)
         return file
 
     def _file(self, path: str) -> SourceFile | None:
@@ -495,4 +513,4 @@ def _enough(outcome: DefenseOutcome, k: int, config: DefenseConfig) -> bool:
         for item in outcome.retained
         if not (item.convicted or item.demoted) and item.penalty <= config.drop_threshold
     ]
-    return len(distinct(presentable, k)) >= k
+    return has_distinct(presentable, k)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import ClassVar
 
 from codeguard.analysis.rules.base import Rule, rules_of
-from codeguard.models import Evidence, Trust
+from codeguard.models import Evidence, Span, Trust
 from codeguard.ranking.signals.base import Context, Moment, Subject
 
 _RULES = rules_of(__file__)
@@ -36,16 +37,21 @@ class ProvenanceSignal:
 
     def examine(self, subject: Subject, context: Context) -> Iterable[Evidence]:
         """Yield one piece of evidence for any trust."""
-        rule = next(rule for rule in self.rules if rule.id == subject.trust.value)
-        yield Evidence(
-            signal=self.name,
-            id=rule.id,
-            penalty=context.weights[f"provenance.{rule.id}"],
-            reason=REASONS[subject.trust],
-            severity=rule.severity,
-            confidence=rule.confidence,
-            span=subject.chunk.span,
-        )
+        yield _evidence(subject.trust, context.weights[f"provenance.{subject.trust}"], subject.chunk.span)
+
+
+@lru_cache(maxsize=1 << 14)
+def _evidence(trust: Trust, penalty: float, span: Span) -> Evidence:
+    rule = _RULES[trust.value]
+    return Evidence(
+        signal=ProvenanceSignal.name,
+        id=rule.id,
+        penalty=penalty,
+        reason=REASONS[trust],
+        severity=rule.severity,
+        confidence=rule.confidence,
+        span=span,
+    )
 
 
 SIGNAL = ProvenanceSignal()
