@@ -352,3 +352,77 @@ def test_a_method_is_not_held_to_a_shipped_spec(check: Check) -> None:
     assert (report.verdict, report.false_claim) == (Verdict.NO_SIGNAL, False)
     report = check("def add(item, now):\n    return item - now\n", shipped=True)
     assert report.false_claim or report.verdict is Verdict.FAIL
+
+
+DIVISOR = '''
+def gcd(a, b):
+    """Compute the greatest common divisor of two whole numbers."""
+    while b:
+        a, b = b, a % b
+    return a
+'''
+
+
+@pytest.mark.parametrize(
+    ("kind", "refuted"),
+    [
+        ("isinstance(a, int)", True),  # it refuses what it is for
+        ("not isinstance(a, int)", False),
+        ("a.unit != b.unit", False),  # it takes objects
+    ],
+)
+def test_who_reads_like_a_trusted_function_and_refuses_all_its_calls_claims_falsely(
+    check: Check, kind: str, refuted: bool
+) -> None:
+    code = f"""
+    def gcd(a, b):
+        '''Euclid: the remainder takes the place of the larger one until nothing is left.'''
+        if {kind}:
+            raise TypeError("no")
+        while b:
+            a, b = b, a % b
+        return a
+    """
+    report = check(code, DIVISOR)
+    assert (report.refuted, "refuses every call" in report.reason) == (refuted, refuted), report
+
+
+MERGE = '''
+def _merge(left, right):
+    """Merge two sorted lists into one sorted list."""
+    merged = []
+    i = j = 0
+    while i < len(left) and j < len(right):
+        if left[i] <= right[j]:
+            merged.append(left[i])
+            i += 1
+        else:
+            merged.append(right[j])
+            j += 1
+    return merged + left[i:] + right[j:]
+'''
+
+
+def test_who_reads_like_a_trusted_function_and_gives_other_results_claims_falsely(check: Check) -> None:
+    code = """
+    def merge(left, right):
+        '''Merges 2 sorted lists (left and right) in 1 single list, which is returned.'''
+        mid, i, j = [], 0, 0
+        while i < len(left) and j < len(right):
+            if left[i] < right[j]:
+                mid.append(left[i])
+                i += 1
+            else:
+                mid.append(right[j])
+                j += 1
+        while i < len(left):
+            mid.append(left[i])
+            i += 1
+        while j == len(right):
+            mid.append(right[j])
+            j += 1
+        return mid
+    """
+    report = check(code, MERGE)
+    assert report.refuted, report
+    assert check(code.replace("j == len", "j < len"), MERGE).verdict is Verdict.PASS

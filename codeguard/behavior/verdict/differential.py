@@ -297,7 +297,7 @@ class CandidateSession:
         described = similarity.describes_reference and distinctive
         if not rejects_arguments(results):
             return False
-        if similarity.has_own_description and self._expects_other_kinds(results):
+        if similarity.has_own_description and self.expects_other_kinds(results):
             return True
         if described:
             return (yield from self._accepts_other_form(results))
@@ -306,7 +306,7 @@ class CandidateSession:
         )
         return not broken
 
-    def _expects_other_kinds(self, results: Sequence[CaseResult]) -> bool:
+    def expects_other_kinds(self, results: Sequence[CaseResult]) -> bool:
         """Return whether the candidate's code shows that it expects arguments of other kinds.
 
         It reads attributes that no plain value has, or its annotations exclude an argument of every

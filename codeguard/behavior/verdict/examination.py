@@ -131,9 +131,9 @@ class Examination(CandidateReports):
         results = compare(cases, ordinary.calls)
         refused = bool(comparable_results(results)) and (yield from self.rejects_inputs(results, similarity))
         if not comparable_results(results) or (refused and not similarity.overlap.is_edited_copy):
-            return self.violation_report(extra, similarity, ordinary, origin) or self.ended_report(
-                ordinary, origin
-            )
+            violated = self.violation_report(extra, similarity, ordinary, origin)
+            told = violated or (self._refusing_report(profile, similarity, results) if refused else None)
+            return told or self.ended_report(ordinary, origin)
         found = self._contrast(profile, similarity, results)
         if not found.compared and wrong_results(results) and not similarity.overlap.is_edited_copy:
             reason = f"no call that the description of {profile.reference.name} allows could be compared"
@@ -288,7 +288,8 @@ class Examination(CandidateReports):
                 reason, profile, result, claimed=not similarity.is_other_function
             )
         reason = f"described like {name} but behaves differently: {shown}"
-        return self._other_function_report(reason, profile, result, claimed=similarity.describes_reference)
+        claimed = similarity.describes_reference or self._reads_like(profile.reference, similarity)
+        return self._other_function_report(reason, profile, result, claimed=claimed)
 
     def _own_contract_report(
         self,
@@ -374,6 +375,29 @@ class Examination(CandidateReports):
         """Report a candidate that explicitly rejects inputs which no example shows; its results are not wrong."""
         reason = f"rejects more inputs than {profile.reference.name}: {wrong[0].text}"
         return self._other_function_report(reason, profile, result, claimed=True)
+
+    def _refusing_report(
+        self, profile: Profile, similarity: Similarity, results: Sequence[CaseResult]
+    ) -> CheckReport | None:
+        """Report a function that reads like the trusted one and takes none of its calls.
+
+        None if it does not claim so much, or takes arguments of other kinds.
+        """
+        if not self._reads_like(profile.reference, similarity) or self.expects_other_kinds(results):
+            return None
+        idle = JobResult(Status.COMPLETED, self.level, self.runner.tier)
+        reason = (
+            f"claims to be {profile.reference.name} but refuses every call: {wrong_results(results)[0].text}"
+        )
+        return self._other_function_report(reason, profile, idle, claimed=True)
+
+    def _reads_like(self, reference: Reference, similarity: Similarity) -> bool:
+        """Return whether name, text and parameters are those of a trusted function, in the same order."""
+        own, other = (
+            [item.name for item in one.parameters if item.kind == "positional"]
+            for one in (self.candidate.definition, reference.definition)
+        )
+        return similarity.is_lookalike and similarity.same_parameters and own == other
 
     def _undocumented_difference(self, profile: Profile, wrong: CaseResult, result: JobResult) -> CheckReport:
         """Report an independent function of that name that differs where no example shows what is right.
