@@ -28,6 +28,8 @@ from codeguard.ranking.reranking import Ranked, Ranking
 from codeguard.workers.processes import default_workers
 from codeguard.workers.tasks import Bounds
 
+pytestmark = pytest.mark.slow  # seconds of the processor until bounds are met
+
 TESTS = Path(__file__).parent
 HOSTILE = ("LOOP", "DEAF", "SWALLOW", "ALLOCATE", "LEAVE", "RAISE")
 BOUND = {

@@ -19,6 +19,8 @@ from codeguard.ranking.defense import Candidate, DefenseManager, DefenseOutcome
 from codeguard.ranking.signals.base import Context, Moment, Services, Subject
 from codeguard.workers.tasks import Bounds
 
+pytestmark = pytest.mark.slow  # seconds of the processor until bounds are met
+
 BOUNDED = {
     "LOOP": "0.7 s of the processor",
     "DEAF": "0.7 s of the processor",

@@ -93,6 +93,7 @@ def test_a_damaged_store_is_one_clear_line(tmp_path: Path, damage: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_vectors_that_cannot_be_read_are_one_line_that_says_what_to_do(tmp_path: Path) -> None:
     """Chroma writes the file of the vectors, and the list of what is in it, from a thousand rows on."""
     many = 1_001
@@ -176,6 +177,7 @@ def test_a_machine_that_stopped_while_vectors_were_written_is_told_and_not_hidde
             VectorStore.open_folder(tmp_path / "chroma")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage",
     [

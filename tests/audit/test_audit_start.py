@@ -59,6 +59,7 @@ def test_nothing_heavy_is_loaded(project: Path, words: tuple[str, ...], never: t
     assert loaded(*words, cwd=project) & set(never) == set()
 
 
+@pytest.mark.slow
 def test_what_runs_code_is_loaded_only_where_evidence_is_missing(project: Path, tmp_path: Path) -> None:
     write(project, {"m.py": WRONG, "ours/n.py": GOOD})
     words = ("audit", "m.py", "--trust", "ours")
@@ -117,6 +118,7 @@ def test_worker_processes_import_nothing_from_the_audited_tree(
     assert len(told) == 38
 
 
+@pytest.mark.slow
 def test_several_processes_find_what_one_does(project: Path) -> None:
     write(project, {f"m{number:02}.py": CLEAN + FLAGGED for number in range(30)})
     one, two = spread(".", jobs=1, cwd=project), spread(".", jobs=2, cwd=project)

@@ -61,6 +61,7 @@ def test_the_text_that_hangs_the_c_grammar_is_cut_by_lines() -> None:
     assert (file.parsed, file.notes) == (False, ("chunked by lines: the c parser gave up on it",))
 
 
+@pytest.mark.slow
 def test_a_tree_of_too_many_words_is_not_built() -> None:
     crowded = chunk_file("a.py", b"a;" * 300_000 + b"a\n\ndef f():\n    return 1\n")
     assert crowded.notes == ("functions found by indentation: the python parser gave up on it",)

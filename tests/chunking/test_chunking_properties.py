@@ -57,6 +57,7 @@ def test_any_bytes_are_tiled(name: str, data: bytes, max_chars: int) -> None:
     check(name, data, max_chars)
 
 
+@pytest.mark.slow
 @given(
     NAMES,
     st.text(max_size=300),
@@ -144,6 +145,7 @@ def _check_library(paths: list[Path]) -> None:
             assert by_tree == by_indentation, path
 
 
+@pytest.mark.slow
 def test_a_sample_of_the_standard_library() -> None:
     _check_library(library()[:: max(1, len(library()) // 150)])
 

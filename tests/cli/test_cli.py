@@ -265,6 +265,7 @@ def test_an_interrupted_index_is_finished_by_the_next(project: Path) -> None:
     assert json.loads(again.stdout)["added"] == 0
 
 
+@pytest.mark.slow
 def test_two_at_once_both_end_well_or_with_one_line(indexed: Path) -> None:
     (indexed.parent / "home" / "codeguard" / "config.toml").write_text("share_idle_s = 0.0\njobs = 1\n")
     words = [sys.executable, "-P", "-m", "codeguard", "query", "add two numbers", "--format", "json"]

@@ -153,6 +153,7 @@ def test_an_index_goes_on_in_the_arithmetic_it_was_made_with(
         assert len(guard.query("the last item").results) == 2
 
 
+@pytest.mark.slow
 @needs_weights
 def test_padding_leaves_the_vectors_as_they_are(minilm: MiniLMEmbedding) -> None:
     """As OpenVINO computes them, by onnxruntime in float32."""

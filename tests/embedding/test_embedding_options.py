@@ -173,6 +173,7 @@ def test_sentence_transformers_gives_minilms_vectors() -> None:
     assert ((theirs.embed(TEXTS) * open_embedding("minilm").embed(TEXTS)).sum(axis=1) > 0.9999).all()
 
 
+@pytest.mark.slow
 @needs_weights
 def test_chromas_function_gives_minilms_vectors_and_reads_no_env_file(tmp_path: Path) -> None:
     """In a process of its own, because Chroma takes its cache from the home it finds when imported."""
@@ -198,6 +199,7 @@ def test_chromas_function_gives_minilms_vectors_and_reads_no_env_file(tmp_path: 
     assert ((theirs * open_embedding("minilm").embed(TEXTS)).sum(axis=1) > 0.9999).all()
 
 
+@pytest.mark.slow
 @needs_weights
 def test_chromas_archive_serves_minilm_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("onnx")

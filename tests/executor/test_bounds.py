@@ -229,6 +229,7 @@ print(open("/proc/self/task/%d/children" % os.getpid()).read() == "")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="forks on Linux only")
 def test_a_process_with_one_thread_is_forked_and_what_it_loses_is_replaced() -> None:
     done = subprocess.run(

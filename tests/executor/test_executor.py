@@ -37,6 +37,7 @@ def whose() -> Run:
     return run
 
 
+@pytest.mark.slow
 def test_another_process_is_started_only_where_the_others_are_busy() -> None:
     with open_executor(3) as executor:
         one_by_one = {next(iter(spread(executor, whose, [[b""]]))).last for _ in range(4)}
@@ -127,6 +128,7 @@ def test_a_task_that_cannot_be_made_ready_is_an_error() -> None:
         list(spread(executor, refuse, [[b"x"]]))
 
 
+@pytest.mark.slow
 def test_a_lost_worker_loses_nothing(tmp_path: Path) -> None:
     payloads = [f"{tmp_path / str(number % 3)}\n{number}".encode() for number in range(20)]
     with open_executor(2) as executor:

@@ -105,6 +105,7 @@ def test_a_rebuild_with_a_server_believes_nothing_of_it_either(settings: Setting
     assert LIE not in str(after)
 
 
+@pytest.mark.slow
 def test_where_no_key_can_be_kept_an_index_that_is_there_is_not_believed(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

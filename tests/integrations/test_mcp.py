@@ -225,6 +225,7 @@ def test_a_prompt_without_its_argument_is_said_in_one_line(indexed: CodeGuard) -
     assert unknown == "no such prompt, got 'x', expected one of review_before_use"
 
 
+@pytest.mark.slow
 def test_a_request_that_cannot_be_decoded_is_answered_and_the_server_lives_on(indexed: CodeGuard) -> None:
     def request(number: str, method: str, arguments: str) -> str:
         params = f'{{"name": "explain", "arguments": {arguments}}}' if arguments else "{}"

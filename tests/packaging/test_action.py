@@ -89,6 +89,7 @@ def found(log: dict[str, Any]) -> set[tuple[str, str]]:
     }
 
 
+@pytest.mark.slow
 def test_a_pull_request_is_audited_in_what_it_changes(repository: tuple[Path, str], tmp_path: Path) -> None:
     folder, base = repository
     (folder / "new $(touch hacked).py").write_text(INSECURE)

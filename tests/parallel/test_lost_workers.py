@@ -27,6 +27,7 @@ def pool() -> list[int]:
     return found
 
 
+@pytest.mark.slow
 def test_a_killed_process_changes_nothing(corpus: Path, tmp_path: Path, alone: list[str]) -> None:
     killed: dict[str, int] = {}
 

@@ -6,6 +6,7 @@ import pytest
 from parallel_index import difference, dump, index
 
 
+@pytest.mark.slow
 def test_processes_give_what_one_process_gives(corpus: Path, tmp_path: Path, alone: list[str]) -> None:
     report = index(corpus, tmp_path / "several", jobs=2)
     assert {(item.path, item.symbol) for item in report.convicted} >= {

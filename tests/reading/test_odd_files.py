@@ -143,6 +143,7 @@ def test_what_would_fill_the_memory_is_not_given_to_the_parser(source: str, refu
         syntax.parse(source)
 
 
+@pytest.mark.slow
 def test_a_file_over_the_bound_is_read_as_far_as_it_goes_and_says_so() -> None:
     reading = reading_of("import os\nos.system('a')\n" + "a = 1\n" * syntax.MOST_TOKENS)
     first = reading.tree.body[1] if reading.tree is not None else None
@@ -210,6 +211,7 @@ def test_reading_candidates_grows_with_the_file_and_not_with_its_square(name: st
     assert cost(160) < 3 * cost(80)  # the square would be four times
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "reason"),
     [

@@ -125,6 +125,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(JSON, JSON, JSON, JSON)
 def test_no_frame_raises_anything_else(first: object, second: object, third: object, fourth: object) -> None:
     for frame in (

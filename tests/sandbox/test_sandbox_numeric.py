@@ -63,6 +63,7 @@ def test_an_array_that_does_not_fit_the_frame_ends_its_own_call_alone() -> None:
     assert [call.outcome for call in result.calls] == [Outcome.BADTYPE, Outcome.RETURNED]
 
 
+@pytest.mark.slow
 def test_its_chance_is_the_world_s() -> None:
     first, again, other = (_run("drawn()", seed=seed).calls[0].value for seed in (1, 1, 2))
     assert first == again

@@ -61,11 +61,13 @@ def same(left: object, right: object) -> bool:
     return left == right
 
 
+@pytest.mark.slow
 @given(VALUES)
 def test_plain_values_survive_exactly(value: object) -> None:
     assert same(there_and_back(value), value)
 
 
+@pytest.mark.slow
 @given(st.binary() | VALUES.map(lambda value: json.dumps(repr(value)).encode()))
 def test_any_bytes_decode_or_are_malformed(output: bytes) -> None:
     for body in [output, *decoding.frames(output)]:
@@ -87,6 +89,7 @@ TAGGED = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.one_of(JSON, TAGGED, st.lists(TAGGED, min_size=1).map(lambda rest: ["call", "returned", *rest])))
 def test_any_json_decodes_or_is_malformed(found: object) -> None:
     body = json.dumps(found).encode()

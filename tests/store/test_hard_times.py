@@ -142,6 +142,7 @@ def test_a_store_of_another_version_is_one_line_and_stays_as_it_is(
     assert catalog.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_an_environment_that_redirects_chroma_does_not(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PERSIST_DIRECTORY", str(corpus / "elsewhere"))
     done = run(corpus, *INDEX)  # a process, which has not read the environment before

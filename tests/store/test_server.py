@@ -230,6 +230,7 @@ def test_a_whole_index_on_the_server_and_its_state_rebuilt(
     opened.close()
 
 
+@pytest.mark.slow
 def test_several_at_once_on_one_server(proxy: Proxy, store: VectorStore) -> None:
     stores = [VectorStore.open_url(proxy.url, {"Authorization": TOKEN}) for _ in range(3)]
     errors: list[BaseException] = []

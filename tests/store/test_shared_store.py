@@ -95,6 +95,7 @@ def test_more_rows_than_one_request_bears(store: SharedStore) -> None:
     assert len(store.documents([row.id for row in many])) == 2100
 
 
+@pytest.mark.slow
 def test_a_killed_holder_is_replaced_and_nothing_acknowledged_is_lost(
     folder: Path, store: SharedStore
 ) -> None:
@@ -313,6 +314,7 @@ def test_three_ask_while_one_indexes_and_the_holder_is_killed(tmp_path: Path) ->
     store.close()
 
 
+@pytest.mark.slow
 def test_two_that_index_at_once_take_turns(tmp_path: Path) -> None:
     for number in range(60):
         (tmp_path / f"f{number}.py").write_text(f"def zig{number}(q):\n    return [{number}, q]\n")

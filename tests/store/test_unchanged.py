@@ -164,6 +164,7 @@ def test_the_names_are_those_of_the_state_directory() -> None:
     assert {PERPLEXITY, SEED} <= set(STATE_FILES)
 
 
+@pytest.mark.slow
 def test_the_command_loads_nothing_for_it(desk: Desk) -> None:
     code = (
         "import sys; from codeguard.cli import main\n"

@@ -171,6 +171,7 @@ def test_without_poison_no_attack_succeeds(tmp_path: Path) -> None:
         assert not any(succeeded(mode, trial, text) for text in (*question.documents, *question.right, ""))
 
 
+@pytest.mark.slow
 def test_the_consensus_on_a_folder_of_published_questions(tmp_path: Path) -> None:
     published_questions(tmp_path / "set")
     result = run_documents(tmp_path, LexicalEmbedding(), name="set", part="tuned", draws=1)

@@ -266,6 +266,7 @@ def test_a_trained_filter_survives_saving_and_judges_questions_it_has_not_seen(
     assert kept >= 7
 
 
+@pytest.mark.slow
 def test_a_filter_is_recalibrated_by_clean_texts_of_another_corpus_alone(tmp_path: Path) -> None:
     pytest.importorskip("sklearn")
     model = replace(train_filter(examples(), EMBEDDING, READER), threshold=0.0)
@@ -323,6 +324,7 @@ def _judged(model: TrainedFilter, pair: CleanPair) -> bool:
     return bool(selection.kept)
 
 
+@pytest.mark.slow
 def test_a_saved_filter_holds_no_pickle_and_a_damaged_one_is_refused(tmp_path: Path) -> None:
     forest = Forest(*(np.zeros(1, dtype=np.int64) for _ in range(4)), np.zeros(1), np.zeros(1))
     forest.left[0] = -1
