@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 
 import pytest
 from hypothesis import given, settings
@@ -20,6 +21,7 @@ from codeguard.behavior.specs.assertions import test_examples as examples_in_tes
 from codeguard.behavior.specs.docstrings import docstring_examples
 from codeguard.behavior.specs.examples import Raises, Returns
 from codeguard.behavior.specs.templates import literal_values, with_values
+from codeguard.behavior.verdict import values
 from codeguard.behavior.verdict.differential import size, smaller
 from codeguard.behavior.verdict.effects import capabilities
 from codeguard.behavior.verdict.profiles import random_for
@@ -274,6 +276,20 @@ def test_shrinking_ends(value: object) -> None:
 )
 def test_values_are_compared_as_a_caller_would(expected: object, got: object, comparison: Comparison) -> None:
     assert same_value(expected, got) is comparison
+
+
+def test_plain_results_that_are_alike_in_every_part_are_not_compared_part_by_part(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def part_by_part(*_: object) -> Comparison:
+        return Comparison.UNKNOWN
+
+    monkeypatch.setattr(values, "_compare", part_by_part)
+    plain = [{"a": (1, 2.5, None, True)}, [b"x", "y", 1 << 80, float("nan")]] * 1000
+    assert same_value(plain, copy.deepcopy(plain)) is Comparison.SAME
+    box = Opaque("Box", (("x", 1),))
+    for expected, got in (([1], [True]), ([1], (1,)), ([box], [box]), ([1, 2], [1, 3])):
+        assert same_value(expected, got) is Comparison.UNKNOWN
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import ast
 import cmath
+import marshal
 from collections.abc import Callable, Mapping
 from enum import Enum
+from typing import Any
 
 from codeguard.behavior.inputs.pools import MAX_DEPTH
 from codeguard.behavior.specs.examples import Expected, Prints, Raises, Returns
@@ -43,7 +45,21 @@ def same_value(expected: object, got: object, scale: float = 1.0) -> Comparison:
     `scale` is the magnitude of the numbers in the arguments: rounding errors and the absolute
     tolerance grow with it.
     """
+    if isinstance(expected, list | tuple | dict) and _is_written_alike(expected, got):
+        return Comparison.SAME
     return _compare(expected, got, ABSOLUTE_TOLERANCE * max(1.0, scale), 0)
+
+
+def _is_written_alike(expected: Any, got: Any) -> bool:
+    """Return whether two values are plain and the same in every part and kind.
+
+    That is known at once, where comparing part by part takes seconds for all subsets of a list. Nothing
+    else than plain values can be written this way. Version 2 knows no references, which differ by chance.
+    """
+    try:
+        return marshal.dumps(expected, 2) == marshal.dumps(got, 2)
+    except ValueError:
+        return False
 
 
 def _compare(expected: object, got: object, tolerance: float, depth: int) -> Comparison:
