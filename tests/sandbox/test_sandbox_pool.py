@@ -128,6 +128,7 @@ def test_no_verdict_is_lost_or_doubled_when_zygotes_are_killed() -> None:
     assert sum(result.status is Status.NO_SIGNAL for result in found) <= 3
 
 
+@pytest.mark.slow
 def test_a_zygote_that_stops_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zygotes, "_HUNG_S", 2.0)
     with Sandbox(Level.L1) as sandbox:
