@@ -224,6 +224,21 @@ UNUSED = ", not used"  # suffix of an effect that is only an unused import
 
 
 @dataclass(frozen=True, slots=True)
+class SpecCoverage:
+    """How much of the trusted code has expectations.
+
+    `functions` counts trusted functions and methods that callers can reach, `with_examples` those
+    with at least one example, and `hand_written` the specs in TOML files. `missing` are the packages
+    that the sandbox lacks, with the number of trusted functions whose files import them.
+    """
+
+    functions: int
+    with_examples: int
+    hand_written: int
+    missing: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class CheckReport:
     """What the behavior checker found about one function.
 

@@ -13,10 +13,10 @@ from codeguard.index.behavior_reports import checkable
 from codeguard.index.cluster import Cluster
 from codeguard.index.executor import workers_of
 from codeguard.index.observation_tasks import Observed, Request, observed
-from codeguard.index.report import FALSE_CLAIM, Convicted, Progress, SpecCounts
+from codeguard.index.report import FALSE_CLAIM, Convicted, Progress
 from codeguard.index.worker_facts import own_level
 from codeguard.index.workspace import Workspace
-from codeguard.models import CONVICTING, Chunk, SourceFile, Trust, Verdict, parts_digest
+from codeguard.models import CONVICTING, Chunk, SourceFile, SpecCoverage, Trust, Verdict, parts_digest
 from codeguard.sandbox import Level
 from codeguard.trust.acceptances import load_acceptances
 from codeguard.workers.tasks import Shared
@@ -161,15 +161,18 @@ class Judge:
             self._catalog.put_analyses({key: found})
         return found
 
-    def coverage(self) -> SpecCounts:
+    def coverage(self) -> SpecCoverage:
         """Return how much of the trusted code has expectations."""
         workspace = self._workspace
-        key = "coverage:" + parts_digest(POLICY_VERSION, workspace.specs_digest, workspace.trust_digest)
+        given = sorted({place.partition("/")[0].removesuffix(".py") for place, _ in workspace.given})
+        key = "coverage:" + parts_digest(
+            POLICY_VERSION, workspace.specs_digest, workspace.trust_digest, *given
+        )
         kept = self._catalog.analysis(key)
         if kept is None:
-            kept = asdict(workspace.library.coverage())
+            kept = asdict(workspace.library.coverage(given))
             self._catalog.put_analyses({key: kept})
-        return SpecCounts(**kept)
+        return SpecCoverage(**kept)
 
     def _untrusted(self) -> Iterator[tuple[str, str]]:
         """Yield path and key of every file that the manifest does not cover."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from codeguard.models import Skipped
+from codeguard.models import Skipped, SpecCoverage
 
 FALSE_CLAIM = "false_claim"  # counted beside the verdicts: calls showed that a function is not what it claims
 Progress = Callable[[str, int, int], None]  # stage, done, total
@@ -37,15 +37,6 @@ class Withheld:
 
 
 @dataclass(frozen=True, slots=True)
-class SpecCounts:
-    """How much of the trusted code has expectations; see `codeguard.behavior.specs.library.SpecCoverage`."""
-
-    functions: int
-    with_examples: int
-    hand_written: int
-
-
-@dataclass(frozen=True, slots=True)
 class IndexReport:
     """The result of an indexing run. Counts are of the whole index unless named `added` or `removed`."""
 
@@ -61,7 +52,7 @@ class IndexReport:
     trusted_files: int
     manifest_unsigned: bool
     signed_by: tuple[str, ...]
-    coverage: SpecCounts
+    coverage: SpecCoverage
     checked: int  # functions that this run checked
     verdicts: Mapping[str, int]  # how many functions of the index have each verdict, or a false claim
     convicted: tuple[Convicted, ...]
@@ -89,7 +80,7 @@ class IndexReport:
                     Withheld(**{**item, "rules": tuple(item["rules"])}) for item in fields["secrets"]
                 ),
                 "convicted": tuple(Convicted(**item) for item in fields["convicted"]),
-                "coverage": SpecCounts(**fields["coverage"]),
+                "coverage": SpecCoverage(**fields["coverage"]),
                 **{
                     key: tuple(fields[key])
                     for key in ("by_lines", "notes", "signed_by", "warnings", "trusted_before")

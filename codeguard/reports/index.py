@@ -7,11 +7,12 @@ from typing import Any
 
 from codeguard.escaping import escaped
 from codeguard.index.report import FALSE_CLAIM, IndexReport
-from codeguard.models import Verdict
+from codeguard.models import SpecCoverage, Verdict
 from codeguard.reports.level import level_line
 from codeguard.reports.styled import by_reason, counted, some_of
 
 SHOWN = 10
+MISSING = 5
 LISTED = " (--format json lists all)"
 NOTHING_TRUSTED = "trusted: nothing, so no code is compared with yours; name your own with --trust PATH"
 
@@ -39,6 +40,7 @@ def index_text(report: IndexReport, required_level: str) -> str:
         f"to compare with: {counted(report.coverage.functions, 'trusted function')}, "
         f"{report.coverage.with_examples} of them with examples, and {report.coverage.hand_written} hand-written specs "
         "(shipped with codeguard, or your own)",
+        *_missing(report.coverage),
         _behavior(report),
     ]
     if report.trusted_before:
@@ -73,6 +75,18 @@ def index_text(report: IndexReport, required_level: str) -> str:
         lines.append(f"skipped: {len(report.skipped)}")
         lines += by_reason(((item.reason, item.path) for item in report.skipped), LISTED)
     return "\n".join(lines)
+
+
+def _missing(coverage: SpecCoverage) -> list[str]:
+    """Return which packages the trusted functions lack in the sandbox, if any."""
+    named = [f"{escaped(name)} ({count})" for name, count in coverage.missing.items()]
+    if not named:
+        return []
+    rest = f" and {len(named) - MISSING} more{LISTED}" if len(named) > MISSING else ""
+    return [
+        "not in the sandbox, though trusted functions import them: "
+        f"{', '.join(named[:MISSING])}{rest}; name pure Python ones in defense.modules (codeguard config)"
+    ]
 
 
 def _behavior(report: IndexReport) -> str:

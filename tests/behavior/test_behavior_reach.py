@@ -8,7 +8,7 @@ from codeguard.behavior.source.definitions import definitions, read_module
 from codeguard.behavior.source.reach import Reach
 from codeguard.behavior.source.surroundings import surroundings
 from codeguard.behavior.verdict.effects import Capability
-from codeguard.models import UNUSED, Verdict
+from codeguard.models import UNUSED, Coverage, Verdict
 from tests.behavior.conftest import Check
 
 AROUND = """
@@ -333,3 +333,42 @@ def test_a_function_that_hands_its_work_on_is_not_convicted_by_its_description(c
     copied = "import dbm\n        subprocess.run(['id'])\n        for name in dbm.open(state):\n"
     copied += "            repository[name] = state[name]\n        return repository"
     assert check(code.format(body=copied), trusted).verdict is Verdict.VIOLATION
+
+
+TAXED = '''
+def taxed(cents):
+    """Add the tax.
+
+    >>> taxed(100)
+    120
+    """
+    return cents * 6 // 5
+
+
+def price_of(cents, count):
+    """Return the price of several articles.
+
+    >>> price_of(100, 2)
+    240
+    >>> price_of(50, 1)
+    60
+    """
+    return taxed(cents) * count
+'''
+PRICE = (
+    "def price_of(cents, count):\n    'Return the price of several articles.'\n    return {}(cents) * count\n"
+)
+
+
+def test_a_candidate_that_takes_a_trusted_module_by_its_name_is_run_and_earns_no_bonus(check: Check) -> None:
+    report = check("import trusted as shop\n\n" + PRICE.format("shop.taxed"), TAXED)
+    assert (report.verdict, report.coverage) == (Verdict.PASS, Coverage.PARTIAL), report
+
+
+def test_what_a_candidate_does_where_its_import_fails_is_seen(check: Check) -> None:
+    # Whoever copies the function has no module of that name.
+    guarded = (
+        "try:\n    from trusted import taxed\nexcept ImportError:\n"
+        "    def taxed(cents):\n        return cents\n\n"
+    )
+    assert check(guarded + PRICE.format("taxed"), TAXED).verdict is Verdict.FAIL

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codeguard.index.report import Convicted, IndexReport, SpecCounts
+from codeguard.index.report import Convicted, IndexReport
+from codeguard.models import SpecCoverage
 from codeguard.reports.index import LISTED, SHOWN, index_json, index_text
 from codeguard.reports.styled import by_reason
 
 REPORT = IndexReport(
     files=1, chunks=2, added=2, removed=0, unchanged=0, skipped=(), secrets=(), by_lines=(), notes=(),
-    trusted_files=1, manifest_unsigned=True, signed_by=(), coverage=SpecCounts(2, 1, 0), checked=3,
+    trusted_files=1, manifest_unsigned=True, signed_by=(), coverage=SpecCoverage(2, 1, 0), checked=3,
     verdicts={"fail": 1, "false_claim": 3, "pass": 2, "no_signal": 4}, convicted=(), quarantined=0, sandbox_level="L3",
     embedding="lexical", seconds=0.5, warnings=(), searchable=1,
 )  # fmt: skip
@@ -100,3 +101,13 @@ def test_where_nothing_is_trusted_it_says_what_that_means_and_what_to_do() -> No
         item for item in index_text(replace(REPORT, trusted_files=0), "L2").splitlines() if "trusted:" in item
     ]
     assert said == "trusted: nothing, so no code is compared with yours; name your own with --trust PATH"
+
+
+def test_packages_that_trusted_functions_lack_are_named() -> None:
+    assert "not in the sandbox" not in index_text(REPORT, "L2")
+    missing = {f"package{number}": 9 - number for number in range(7)}
+    text = index_text(replace(REPORT, coverage=SpecCoverage(2, 1, 0, missing)), "L2")
+    assert (
+        "import them: package0 (9), package1 (8), package2 (7), package3 (6), package4 (5) and 2 more" in text
+    )
+    assert "defense.modules" in text

@@ -57,23 +57,61 @@ class Module:
     def plain_names(self) -> frozenset[str]:
         """The names that top-level statements define or assign, including those in conditions."""
         names: set[str] = set()
-        pending = list(self.statements)
-        while pending:
-            statement = pending.pop()
+        for statement in self._reached_statements():
             if isinstance(statement, Function | ast.ClassDef):
                 names.add(statement.name)
             elif isinstance(statement, ast.Assign | ast.AnnAssign):
                 targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-                names.update(target.id for target in targets if isinstance(target, ast.Name))
-            elif isinstance(statement, ast.If | ast.Try):
-                pending.extend(_child_statements(statement))
+                parts = [part for target in targets for part in _parts_of(target)]
+                names.update(part.id for part in parts if isinstance(part, ast.Name))
         return frozenset(names)
 
     @cached_property
-    def imported_names(self) -> frozenset[str]:
-        """The names that top-level statements import."""
-        imports = [item for item in self.statements if isinstance(item, ast.ImportFrom)]
-        return frozenset(alias.asname or alias.name for item in imports for alias in item.names)
+    def bound_names(self) -> frozenset[str]:
+        """The plain names, and those that top-level statements import by `from`, including those in conditions."""
+        imports = [item for item in self._reached_statements() if isinstance(item, ast.ImportFrom)]
+        return self.plain_names.union(alias.asname or alias.name for item in imports for alias in item.names)
+
+    @cached_property
+    def plain_imports(self) -> Mapping[str, list[tuple[ast.ImportFrom, ast.alias]]]:
+        """The imports by `from` that are made in any case, by the name that they bind."""
+        found: dict[str, list[tuple[ast.ImportFrom, ast.alias]]] = {}
+        for statement in (item for item in self.statements if isinstance(item, ast.ImportFrom)):
+            for alias in statement.names:
+                found.setdefault(alias.asname or alias.name, []).append((statement, alias))
+        return found
+
+    @cached_property
+    def imported_packages(self) -> frozenset[str]:
+        """The first parts of the names of modules that are imported in any case, relative imports left out."""
+        names = [
+            alias.name for item in self.statements if isinstance(item, ast.Import) for alias in item.names
+        ]
+        names += [
+            item.module or ""
+            for item in self.statements
+            if isinstance(item, ast.ImportFrom) and not item.level
+        ]
+        return frozenset(name.partition(".")[0] for name in names)
+
+    def _reached_statements(self) -> Iterator[ast.stmt]:
+        """Yield the top-level statements and those inside of conditions."""
+        pending = list(self.statements)
+        while pending:
+            statement = pending.pop()
+            yield statement
+            if isinstance(statement, ast.If | ast.Try):
+                pending.extend(child_statements(statement))
+
+    @cached_property
+    def dotted_uses(self) -> frozenset[tuple[str, ...]]:
+        """What is taken from names by attributes: `a.b.c` is `("a", "b", "c")` and `("a", "b")`."""
+        found: set[tuple[str, ...]] = set()
+        for statement in self.statements:
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Attribute) and (dotted := name_of(node)):
+                    found.add(tuple(dotted.split(".")))
+        return frozenset(item for item in found if len(item) > 1)
 
     @cached_property
     def definitions(self) -> Mapping[str, NamedDefinitions]:
@@ -308,11 +346,17 @@ def definitions(statements: tuple[ast.stmt, ...] | list[ast.stmt]) -> Iterator[D
             # Callers cannot directly reach a class inside a class or a function.
             inner = [(child, node, nested or owner is not None) for child in node.body]
         else:
-            inner = [(child, owner, nested) for child in _child_statements(node)]
+            inner = [(child, owner, nested) for child in child_statements(node)]
         pending.extend(reversed(inner))
 
 
-def _child_statements(node: ast.stmt) -> Iterator[ast.stmt]:
+def _parts_of(target: ast.expr) -> list[ast.expr]:
+    """Return the targets of an assignment to several names, or the one."""
+    return target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+
+
+def child_statements(node: ast.stmt) -> Iterator[ast.stmt]:
+    """Yield the statements directly inside of a statement."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.stmt):
             yield child

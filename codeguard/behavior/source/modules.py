@@ -7,11 +7,14 @@ imports from another trusted file are placed before it.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Set
+import sys
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from codeguard.behavior.source.definitions import Module
+
+MOST_REEXPORTS = 8  # modules that one name may pass through
 
 
 @dataclass(frozen=True)
@@ -27,40 +30,92 @@ class TrustedModules:
     def find(self, statement: ast.ImportFrom, name: str, own_path: str = "") -> Module | None:
         """Return the module that defines a name imported by `from … import name`; None if that is ambiguous.
 
-        A file in the importing file's own folder is preferred. Otherwise exactly one file of the
-        named module or package has to define the name, or the named module itself imports it from
-        there.
+        A relative import means one file, if that is trusted. Otherwise a file in the importing file's
+        own folder is preferred, or else exactly one file of the named module or package has to define
+        the name, or the named module itself imports it from there.
         """
         wanted = (statement.module or "").split(".") if statement.module else []
-        if not wanted and self._is_submodule(statement, name, own_path):
+        exact = self._exactly(wanted, statement.level, own_path)
+        if exact not in ("", own_path) and self._binds(exact, name):
+            return self.modules[exact]
+        if self._is_submodule(statement, name, own_path):
             return None
         folder = own_path.rpartition("/")[0]
         named = self._named(wanted, bool(statement.level))
-        found = [path for path in named if self._defines(path, name)]
-        if not found and wanted:
-            exact = [path for path in named if self._dotted(path)[-len(wanted) :] == wanted]
-            found = [path for path in exact if name in self.modules[path].imported_names]
+        same = [path for path in named if self._dotted(path)[-len(wanted) :] == wanted] if wanted else []
+        found = [path for path in same if self._binds(path, name)]
+        found = found or [path for path in named if name in self.modules[path].plain_names]
         near = [path for path in found if path.rpartition("/")[0] == folder]
         chosen = near if len(near) == 1 else found
         return self.modules[chosen[0]] if len(chosen) == 1 else None
 
     def submodule(self, statement: ast.ImportFrom, name: str, own_path: str = "") -> Module | None:
         """Return the module that `from package import name` imports; None if that is ambiguous."""
-        if statement.module:
-            found = self._named([*statement.module.split("."), name], bool(statement.level))
-        else:
-            places = (
-                _relative_path(own_path, statement.level, place)
-                for place in (f"{name}.py", f"{name}/__init__.py")
-            )
-            found = [path for path in places if path in self.modules]
+        wanted = [*(statement.module.split(".") if statement.module else []), name]
+        exact = self._exactly(wanted, statement.level, own_path)
+        if exact or not statement.module:
+            return self.modules[exact] if exact else None
+        named = self._named(wanted, bool(statement.level))
+        found = [path for path in named if self._dotted(path)[-len(wanted) :] == wanted]
+        return self.modules[found[0]] if len(found) == 1 else None
+
+    def origin(self, module: Module, name: str) -> tuple[Module, str]:
+        """Return the module that defines what another one imports under a name, and its name there.
+
+        Imports in conditions are not followed, because which of them is made is not known.
+        """
+        for _ in range(MOST_REEXPORTS):
+            imports = module.plain_imports.get(name, ())
+            if name in module.plain_names or len(imports) != 1:
+                break
+            statement, alias = imports[0]
+            found = self.find(statement, alias.name, self.path_of(module))
+            if found is None:
+                break
+            module, name = found, alias.name
+        return module, name
+
+    def imported(self, dotted: Sequence[str]) -> Module | None:
+        """Return the module that `import a.b` means; None if that is not one of the files, or ambiguous."""
+        if not dotted or dotted[0] in sys.stdlib_module_names:
+            return None
+        named = self._by_part.get((dotted[-1], -1), ())
+        found = [
+            path
+            for path, parts in named
+            if parts[-len(dotted) :] == list(dotted) and self._is_top_level(path, len(dotted))
+        ]
         return self.modules[found[0]] if len(found) == 1 else None
 
     def _is_submodule(self, statement: ast.ImportFrom, name: str, own_path: str) -> bool:
         """Return whether `from . import name` means a file, not a definition in the package itself."""
-        package = _relative_path(own_path, statement.level, "__init__.py")
-        defined = package in self.modules and self._defines(package, name)
-        return not defined and self.submodule(statement, name, own_path) is not None
+        return not statement.module and self.submodule(statement, name, own_path) is not None
+
+    def _exactly(self, wanted: Sequence[str], level: int, own_path: str) -> str:
+        """Return the path of the file that a relative import means, or ""."""
+        if not level:
+            return ""
+        folders = own_path.split("/")[:-level]
+        place = "/".join([*folders, *wanted])
+        choices = [f"{place}.py"] if wanted else []
+        choices.append("/".join([*folders, *wanted, "__init__.py"]))
+        return next((path for path in choices if path in self.modules), "")
+
+    def _is_top_level(self, path: str, length: int) -> bool:
+        """Return whether the last `length` parts of a file's dotted name are all of it: no package is around them."""
+        parts = self._dotted(path)
+        around = path.removesuffix("/__init__.py").split("/")[:-length]
+        inside_named = bool(self.package) and len(parts) > length
+        return not inside_named and "/".join([*around, "__init__.py"]) not in self.modules
+
+    def packages_of(self, path: str) -> Set[str]:
+        """Return the packages that a file imports in any case and of which no file is here."""
+        module = self.modules.get(path)
+        return module.imported_packages - self._parts if module is not None else frozenset()
+
+    @cached_property
+    def _parts(self) -> frozenset[str]:
+        return frozenset(part for path in self.modules for part in self._dotted(path))
 
     def attributes(self, name: str) -> Set[str]:
         """Return the attributes that any of the files uses on an object of this name."""
@@ -70,10 +125,8 @@ class TrustedModules:
     def _attributes(self) -> Mapping[str, Set[str]]:
         found: dict[str, set[str]] = {}
         for module in self.modules.values():
-            for statement in module.statements:
-                for node in ast.walk(statement):
-                    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-                        found.setdefault(node.value.id, set()).add(node.attr)
+            for root, *rest in module.dotted_uses:
+                found.setdefault(root, set()).add(rest[0])
         for attributes in found.values():
             attributes.discard("__all__")  # a package assembles it for star imports
         return found
@@ -100,6 +153,10 @@ class TrustedModules:
         inside = [
             path for path, dotted in self._by_part.get((last, -2), ()) if dotted[-length - 1 : -1] == wanted
         ]
+        if not relative and wanted[0] in sys.stdlib_module_names:
+            # `from typing import Any` means the standard library also in a package that has a typing.py.
+            exact = [path for path in exact if self._is_top_level(path, length)]
+            inside = [path for path in inside if self._is_top_level(path, length + 1)]
         return exact if any(not path.endswith("__init__.py") for path in exact) else [*exact, *inside]
 
     @cached_property
@@ -112,14 +169,9 @@ class TrustedModules:
                 found.setdefault((dotted[place], place), []).append((path, dotted))
         return found
 
-    def _defines(self, path: str, name: str) -> bool:
-        return name in self.modules[path].plain_names
+    def _binds(self, path: str, name: str) -> bool:
+        return name in self.modules[path].bound_names
 
     def _dotted(self, path: str) -> list[str]:
         parts = [*([self.package] if self.package else []), *path.removesuffix(".py").split("/")]
         return parts[:-1] if parts[-1] == "__init__" else parts
-
-
-def _relative_path(own_path: str, level: int, place: str) -> str:
-    """Return the path of a file in the folder that a relative import of `level` dots means."""
-    return "/".join([*own_path.split("/")[: -max(1, level)], place])

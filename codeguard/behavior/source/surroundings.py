@@ -11,6 +11,7 @@ import builtins
 import collections.abc
 import copy
 import symtable
+import typing
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ from codeguard.behavior.source.definitions import (
     Definition,
     Function,
     Module,
+    child_statements,
     name_of,
     parse,
     unparse,
@@ -158,6 +160,9 @@ def _arguments(arguments: ast.arguments) -> Iterator[ast.arg]:
     yield from (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
     yield from (argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None)
 
+
+Taken = set[tuple[int | str, str]]  # names of other files that are included, by module; namespaces have none
+Later = list[tuple[ast.ImportFrom, str] | ast.stmt]  # imports inside functions, and what has to come last
 
 BUILTIN_NAMES = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__"}
 MAX_CHARACTERS = 200_000
@@ -432,7 +437,7 @@ def needed_for(
     trusted: TrustedModules = NO_MODULES,
     path: str = "",
     depth: int = 0,
-    taken: set[tuple[int, str]] | None = None,
+    taken: Taken | None = None,
     later: Later | None = None,
 ) -> Needed:
     """Follow names through the top level of a file until nothing new is needed.
@@ -469,6 +474,8 @@ def needed_for(
     borrowed: list[str] = []
     for statement in kept:
         found = _inlined_import(statement, module, trusted, path, depth, taken, later)
+        if found is None and isinstance(statement, ast.If | ast.Try) and trusted.path_of(module):
+            found = _with_inlined_branches(statement, module, trusted, path, depth, taken, later)
         if found is None:
             bare, inner = _deferred(statement, module, trusted, path)
             later.extend(inner)
@@ -476,14 +483,19 @@ def needed_for(
             continue
         statements.extend(found.statements)
         borrowed.extend(found.borrowed)
+    last: list[ast.stmt] = []
     while later and not depth:  # after the others: files that import each other do so inside functions
-        node, its_path = later.pop()
+        item = later.pop()
+        if isinstance(item, ast.stmt):
+            last.append(item)
+            continue
+        node, its_path = item
         found = _inlined_import(
             node, trusted.modules.get(its_path, module), trusted, its_path, 1, taken, later
         )
         statements.extend(found.statements if found else [])
         borrowed.extend(found.borrowed if found else ())
-    distinct = list({id(statement): statement for statement in statements}.values())
+    distinct = list({id(statement): statement for statement in (*statements, *last)}.values())
     return Needed(
         tuple(distinct), tuple(unresolved), tuple(borrowed), complete=max(len(seen), len(chosen)) <= most
     )
@@ -509,59 +521,220 @@ def _inlined_import(
     trusted: TrustedModules,
     path: str,
     depth: int,
-    taken: set[tuple[int, str]],
+    taken: Taken,
     later: Later,
 ) -> Needed | None:
-    """Return the definitions for an import from a trusted file; None if it remains an import.
+    """Return the definitions for an import from trusted files; None if it remains an import.
 
     A name that the importing file also defines itself is included under the name it is imported as.
     """
-    if (
-        not isinstance(statement, ast.ImportFrom)
-        or depth >= MAX_BORROWED
-        or not trusted.is_from_corpus(statement)
-    ):
+    if depth >= MAX_BORROWED:
         return None
-    statements: list[ast.stmt] = []
-    borrowed: list[str] = []
-    for alias in statement.names:
-        module = trusted.find(statement, alias.name, path)
-        names: Sequence[str] = [alias.name]
-        called, whole = alias.asname or alias.name, module is None
+    if isinstance(statement, ast.ImportFrom) and statement.module == "typing_extensions":
+        return _typing_import(statement)
+    borrowing = _Borrowing(importing, trusted, depth, taken, later)
+    if isinstance(statement, ast.Import):
+        made = all(borrowing.add_module(alias) for alias in statement.names)
+    elif isinstance(statement, ast.ImportFrom) and trusted.is_from_corpus(statement):
+        made = all(borrowing.add_name(statement, alias, path) for alias in statement.names)
+    else:
+        return None
+    return Needed(tuple(borrowing.statements), (), tuple(borrowing.borrowed)) if made else None
+
+
+# What is there without being given: numpy where it is installed, and most of typing_extensions.
+KNOWN_PACKAGES = ("numpy", "typing_extensions")
+# Decorators of typing_extensions that newer versions of typing and warnings have.
+_DECORATORS = {
+    "override": "def {}(method):\n    return method",
+    "deprecated": "def {}(*args, **kwargs):\n    return lambda item: item",
+}
+
+
+def _typing_import(statement: ast.ImportFrom) -> Needed | None:
+    """Return an import from typing_extensions as one from typing; None if that has not all of its names."""
+    known = [alias for alias in statement.names if alias.name in typing.__all__]
+    others = [alias for alias in statement.names if alias.name not in typing.__all__]
+    if any(alias.name not in _DECORATORS for alias in others):
+        return None
+    made = [ast.parse(_DECORATORS[item.name].format(item.asname or item.name)).body[0] for item in others]
+    return Needed((*([ast.ImportFrom("typing", known, 0)] if known else []), *made), ())
+
+
+def _with_inlined_branches(
+    statement: ast.If | ast.Try,
+    importing: Module,
+    trusted: TrustedModules,
+    path: str,
+    depth: int,
+    taken: Taken,
+    later: Later,
+) -> Needed | None:
+    """Return a statement of a trusted file with the definitions for its imports.
+
+    None if it imports nothing from trusted files. What only type checkers import stays. A candidate's
+    conditions stay as well: where its import would fail, what it does then has to be seen.
+    """
+    branches = list(child_statements(statement))
+    if isinstance(statement, ast.If) and name_of(statement.test).endswith("TYPE_CHECKING"):
+        branches = statement.orelse
+    imports = [node for node in branches if isinstance(node, ast.Import | ast.ImportFrom)]
+    made = {
+        id(node): found
+        for node in imports
+        if (found := _inlined_import(node, importing, trusted, path, depth, taken, later)) is not None
+    }
+    if not made:
+        return None
+
+    def replaced(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        parts = [made[id(node)].statements if id(node) in made else (node,) for node in body]
+        return [item for part in parts for item in part] or [ast.Pass()] * bool(body)
+
+    changed = copy.copy(statement)
+    changed.body, changed.orelse = replaced(statement.body), replaced(statement.orelse)
+    if isinstance(changed, ast.Try):
+        changed.finalbody = replaced(changed.finalbody)
+        handlers = [copy.copy(handler) for handler in changed.handlers]
+        for handler in handlers:
+            handler.body = replaced(handler.body)
+        changed.handlers = handlers
+    borrowed = tuple(name for found in made.values() for name in found.borrowed)
+    return Needed((changed,), (), borrowed)
+
+
+class _Borrowing:
+    """Collects the definitions that stand for one import."""
+
+    def __init__(
+        self, importing: Module, trusted: TrustedModules, depth: int, taken: Taken, later: Later
+    ) -> None:
+        self.statements: list[ast.stmt] = []
+        self.borrowed: list[str] = []
+        self._importing = importing
+        self._trusted = trusted
+        self._depth = depth
+        self._taken = taken
+        self._later = later
+
+    def add_name(self, statement: ast.ImportFrom, alias: ast.alias, path: str) -> bool:
+        """Add what `from … import name` means; return False if it is no definition of a trusted file."""
+        called = alias.asname or alias.name
+        module = self._trusted.find(statement, alias.name, path)
         if module is None:
-            module = trusted.submodule(statement, alias.name, path)
+            module = self._trusted.submodule(statement, alias.name, path)
             if module is None:
-                return None
-            bound = module.plain_names | module.imported_names
-            names = sorted(trusted.attributes(called) & bound)
-        known = {name: name for name in names}
-        for name in importing.plain_names.intersection(names) - {called}:
-            known[name] = f"{called}_{name}" if whole else called
-        if whole and called in known:  # a module that defines its own name
-            known[called] = f"{called}_{called}"
-        new = [name for name in names if (id(module), known[name]) not in taken]
-        if len(taken) + len(new) > MOST_BORROWED:
+                return False
+            used = sorted(self._trusted.attributes(called) & module.bound_names)
+            return self._add_namespace(called, {(name,): self._trusted.origin(module, name) for name in used})
+        module, name = self._trusted.origin(module, alias.name)
+        known = called if name != called and name in self._importing.plain_names else name
+        if self._add(module, {name: known}) is None:
+            return False
+        if called != known:
+            self.statements.append(_assigned(called, known))
+        return True
+
+    def add_module(self, alias: ast.alias) -> bool:
+        """Add what `import a.b` means; return False if that is no trusted file, or nothing of it is used."""
+        called = alias.asname or alias.name.partition(".")[0]
+        dotted = alias.name.split(".") if alias.asname else [called]
+        if self._trusted.imported(alias.name.split(".")) is None:
+            return False
+        members: dict[tuple[str, ...], tuple[Module, str]] = {}
+        for root, *rest in sorted(self._importing.dotted_uses):
+            parts = [*dotted, *rest]
+            for length in range(len(parts) - 1, 0, -1) if root == called else ():
+                module = self._trusted.imported(parts[:length])
+                if module is not None:
+                    inner = self._trusted.imported(parts[: length + 1])
+                    if parts[length] in module.bound_names and inner is None:
+                        place = tuple(parts[len(dotted) : length + 1])
+                        members[place] = self._trusted.origin(module, parts[length])
+                    break
+        return self._add_namespace(called, members)
+
+    def _add(self, module: Module, known: Mapping[str, str]) -> list[str] | None:
+        """Add the definitions of a module's names, called as `known` says.
+
+        Return those that were new; None if there are too many.
+        """
+        new = [name for name in known if (id(module), known[name]) not in self._taken]
+        if len(self._taken) + len(new) > MOST_BORROWED:
             return None
-        borrowed.extend(names)
-        taken.update((id(module), known[name]) for name in new)
-        own_path = trusted.path_of(module)
-        inner = needed_for(new, module, "", trusted, own_path, depth + 1, taken, later)
+        self.borrowed.extend(known)
+        self._taken.update((id(module), known[name]) for name in new)
+        own_path = self._trusted.path_of(module)
+        inner = needed_for(
+            new, module, "", self._trusted, own_path, self._depth + 1, self._taken, self._later
+        )
         other = {name: text for name, text in known.items() if text != name}
-        statements.extend(_renamed(item, other) if other else item for item in inner.statements)
-        borrowed.extend(inner.borrowed)
-        if whole:
-            statements.append(_namespace(called, known))
-        elif called != known[alias.name]:
-            value = ast.Name(alias.name, ast.Load())
-            renamed = ast.Assign([ast.Name(called, ast.Store())], value)
-            statements.append(ast.fix_missing_locations(renamed))
-    return Needed(tuple(statements), (), tuple(borrowed))
+        for name in BUILTIN_NAMES.intersection(other):  # `map = map` keeps a builtin under its name
+            self.statements.append(_assigned(other[name], name))
+        self.statements.extend(_renamed(item, other) if other else item for item in inner.statements)
+        self.borrowed.extend(inner.borrowed)
+        return new
+
+    def _add_namespace(self, called: str, members: Mapping[tuple[str, ...], tuple[Module, str]]) -> bool:
+        """Add a class that stands for a module or package, with the used names as attributes."""
+        texts: dict[tuple[str, ...], str] = {}
+        early: set[tuple[str, ...]] = set()
+        for module in {id(module): module for module, _ in members.values()}.values():
+            names = [name for other, name in members.values() if other is module]
+            # A module that defines its own name, or one that the importing file defines as well.
+            own = {called} | (self._importing.plain_names if module is not self._importing else set())
+            known = {name: f"{called}_{name}" if name in own else name for name in names}
+            new = self._add(module, known)
+            if new is None:
+                return False
+            for place, (other, name) in members.items():
+                if other is module:
+                    texts[place] = known[name]
+                    early.update([place] if name in new else [])
+        first = ("", called) not in self._taken
+        self._taken.add(("", called))
+        if first or early:
+            self.statements.append(_namespace(called, {place: texts[place] for place in early}, first))
+        rest = {place: text for place, text in texts.items() if place not in early}
+        attempt = ("", f"{called} {sorted(rest.items())}")
+        if rest and attempt not in self._taken:
+            # They are included elsewhere, perhaps further down: files import each other.
+            self._taken.add(attempt)
+            extended = _attempted(_namespace(called, rest, first=False))
+            self.statements.append(extended)
+            self._later.append(copy.copy(extended))
+        return True
 
 
-def _namespace(name: str, members: Mapping[str, str]) -> ast.stmt:
-    """Return a class that stands for a module, with the used names as attributes."""
-    body = "".join(f"    {member} = {text}\n" for member, text in members.items()) or "    pass\n"
-    return ast.parse(f"class {name}:\n{body}").body[0]
+def _assigned(name: str, value: str) -> ast.stmt:
+    made = ast.Assign([ast.Name(name, ast.Store())], ast.Name(value, ast.Load()))
+    return ast.fix_missing_locations(made)
+
+
+def _namespace(name: str, members: Mapping[tuple[str, ...], str], first: bool = True) -> ast.stmt:
+    """Return a class with these attributes, in classes for the parts of a dotted name; it extends an earlier one."""
+    return ast.parse("\n".join(_class_lines((name,), members, first))).body[0]
+
+
+def _class_lines(path: tuple[str, ...], members: Mapping[tuple[str, ...], str], first: bool) -> Iterator[str]:
+    own = {place[0]: text for place, text in members.items() if len(place) == 1}
+    inner = sorted({place[0] for place in members if len(place) > 1} - own.keys())
+    earlier = path[0] if len(path) == 1 else f"getattr({'.'.join(path[:-1])}, '{path[-1]}', object)"
+    yield f"class {path[-1]}:" if first else f"class {path[-1]}({earlier}):"
+    yield from (f"    {member} = {text}" for member, text in sorted(own.items()))
+    for part in inner:
+        deeper = {place[1:]: text for place, text in members.items() if place[0] == part and len(place) > 1}
+        yield from (f"    {line}" for line in _class_lines((*path, part), deeper, first))
+    if not own and not inner:
+        yield "    pass"
+
+
+def _attempted(statement: ast.stmt) -> ast.stmt:
+    """Return a statement that does nothing where one of its names is not defined yet."""
+    attempt = ast.parse("try:\n    pass\nexcept NameError:\n    pass").body[0]
+    assert isinstance(attempt, ast.Try)
+    attempt.body = [statement]
+    return attempt
 
 
 _other: WeakKeyDictionary[ast.stmt, dict[frozenset[tuple[str, str]], ast.stmt]] = WeakKeyDictionary()
@@ -587,9 +760,6 @@ def _renamed(statement: ast.stmt, names: Mapping[str, str]) -> ast.stmt:
             if isinstance(node, ast.Name) and node.id not in inner:
                 node.id = names.get(node.id, node.id)
     return made[key]
-
-
-Later = list[tuple[ast.ImportFrom, str]]
 
 
 def _deferred(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,27 +13,14 @@ from codeguard.behavior.matching.claims import Features, ReferenceIndex, Similar
 from codeguard.behavior.matching.fingerprints import FingerprintIndex
 from codeguard.behavior.source.definitions import read_module
 from codeguard.behavior.source.modules import TrustedModules
-from codeguard.behavior.source.surroundings import NO_MODULES
+from codeguard.behavior.source.surroundings import KNOWN_PACKAGES, NO_MODULES
 from codeguard.behavior.specs.assertions import merged_examples, test_examples
 from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
 from codeguard.behavior.specs.recorded import recorded_examples
 from codeguard.behavior.specs.references import Reference, references_of
 from codeguard.behavior.specs.toml import parse_specs
-from codeguard.models import SourceFile, parts_digest
-
-
-@dataclass(frozen=True, slots=True)
-class SpecCoverage:
-    """How much of the trusted code has expectations.
-
-    `functions` counts trusted functions and methods that callers can reach, `with_examples` those
-    with at least one example, and `hand_written` the specs in TOML files.
-    """
-
-    functions: int
-    with_examples: int
-    hand_written: int
+from codeguard.models import SourceFile, SpecCoverage, parts_digest
 
 
 @dataclass(frozen=True)
@@ -92,10 +81,17 @@ class SpecLibrary:
         digest = parts_digest(self.trusted_digest, *texts)
         return SpecLibrary(self.specs, (*self.references, *references), trusted, digest)
 
-    def coverage(self) -> SpecCoverage:
-        """Count the trusted functions and those with examples."""
+    def coverage(self, given: Iterable[str] = ()) -> SpecCoverage:
+        """Count the trusted functions, those with examples, and those whose file needs a missing module.
+
+        `given` are the names of the modules that the user gives the sandbox.
+        """
         with_examples = sum(bool(reference.written) for reference in self.references)
-        return SpecCoverage(len(self.references), with_examples, len(self.specs))
+        have = {*sys.stdlib_module_names, *KNOWN_PACKAGES, *given}
+        missing: Counter[str] = Counter()
+        for reference in self.references:
+            missing.update(self.modules.packages_of(reference.path) - have)
+        return SpecCoverage(len(self.references), with_examples, len(self.specs), dict(missing.most_common()))
 
     def specs_for(self, wanted: Features) -> tuple[Spec, ...]:
         """Return the hand-written specs for a function's name; the shipped ones describe no methods."""

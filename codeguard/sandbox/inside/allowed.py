@@ -60,6 +60,9 @@ _SYSTEM = words(
     # what tools are made of: they run, compile, test and watch code, and add no system call either
     "bdb cmd code codeop doctest filecmp fileinput pdb profile pstats py_compile pydoc runpy symtable unittest",
     "unittest.mock ftplib imaplib poplib smtplib telnetlib xmlrpc.client multiprocessing.connection",
+    "zoneinfo logging.config logging.handlers concurrent.futures.process concurrent.futures.thread",
+    "email.mime.application email.mime.audio email.mime.image ctypes.util multiprocessing.pool wsgiref.handlers",
+    "wsgiref.simple_server xmlrpc.server mailbox webbrowser sched shelve cProfile trace tracemalloc tty pty wave",
 )
 
 # what the numeric zygote has as well: compiled, so it is loaded before the confinement, as codeguard loads it itself

@@ -163,6 +163,93 @@ class Slip:
     def text(self):
         return self.json()
 """,
+    # what stands in conditions: another version of Python, a fast module that is not there, type checkers
+    "mart/__init__.py": "from .codes import Code, code_of as coded\nfrom . import signs\n",
+    "mart/compat.py": """
+try:
+    from itertools import filterfalse
+    map, zip = map, zip
+    texts = (bytes, str)
+except ImportError:
+    texts = basestring
+""",
+    "mart/slow.py": "def summed(items):\n    return sum(items)\n",
+    "mart/sums.py": """
+from .compat import map as _map, texts
+try:
+    from mart.native import summed
+except ImportError:
+    from .slow import summed
+
+
+def map(function, items):
+    return list(_map(function, items))
+
+
+def total(items):
+    return summed(item for item in map(float, items) if not isinstance(item, texts))
+""",
+    # a module with the name of a standard one, beside a file that means the standard one
+    "mart/typing.py": "Kind = str\n",
+    "mart/operator.py": "def itemgetter(key):\n    raise KeyError(key)\n",
+    "mart/codes.py": """
+from operator import itemgetter
+from typing import TYPE_CHECKING
+from typing_extensions import Self, override
+import mart as m
+
+if TYPE_CHECKING:
+    from .typing import Kind
+
+
+class Code:
+    signs = "+"
+
+    @override
+    def __repr__(self) -> "Kind":
+        return "code"
+
+
+def code_of(pair):
+    return itemgetter(1)(pair)
+
+
+def first_code(pairs):
+    return m.coded(pairs[0]), isinstance(m.Code(), Code)
+""",
+    # the package itself, by its name and by those of its modules
+    "mart/signs.py": """
+import mart
+import mart.codes
+
+
+def sign_of(number):
+    return "-" if number < 0 else mart.codes.Code.signs
+
+
+def signed(pair):
+    return mart.signs.sign_of(mart.coded(pair)), mart.Code.signs
+""",
+    # the same name on three floors
+    "mart/kinds/__init__.py": "class Kind:\n    floors = ('base',)\n",
+    "mart/kinds/fruit/__init__.py": """
+from .. import Kind as BaseKind
+
+
+class Kind(BaseKind):
+    floors = (*BaseKind.floors, 'fruit')
+""",
+    "mart/kinds/fruit/apple.py": """
+from . import Kind as FruitKind
+
+
+class Kind(FruitKind):
+    floors = (*FruitKind.floors, 'apple')
+
+
+def floors_of_apple():
+    return Kind.floors
+""",
 }
 
 
@@ -206,6 +293,10 @@ def answer(sandbox: Sandbox, name: str, expression: str, setup: str = "") -> Cal
         ("said", "said('tea')", "", "Tee"),
         # a class that takes a name of the module's and then binds it, and has a method under two names
         ("Slip.text", "Slip().text()", "", "1"),
+        ("total", "total(['1', '2'])", "", 3.0),
+        ("first_code", "first_code([(1, 2)])", "", (2, True)),
+        ("signed", "signed((1, -2))", "", ("-", "+")),
+        ("floors_of_apple", "floors_of_apple()", "", ("base", "fruit", "apple")),
     ],
 )
 def test_a_call_finds_what_it_takes_from_other_trusted_files(
@@ -223,3 +314,17 @@ def test_a_trusted_folder_may_be_the_package_itself(package: str, known: bool) -
     found = SpecLibrary().with_trusted(files, package=package).references
     price = next(item for item in found if item.name == "price")
     assert ("def taxed" in price.runnable.source) is known
+
+
+def test_packages_that_trusted_files_import_and_the_sandbox_lacks_are_counted() -> None:
+    texts = {
+        "shop/__init__.py": "",
+        "shop/till.py": "import json, attrs\nfrom shop import rates\nfrom . import words\n\n"
+        "def price(x):\n    return x\n",
+        "shop/rates.py": "from dateutil.tz import UTC\ntry:\n    import orjson\nexcept ImportError:\n    pass\n\n"
+        "def rate(x):\n    return x\n\ndef other(x):\n    return x\n",
+    }
+    files = [chunk_file(path, text.encode()) for path, text in texts.items()]
+    library = SpecLibrary().with_trusted(files)
+    assert library.coverage().missing == {"dateutil": 2, "attrs": 1}
+    assert library.coverage(["dateutil"]).missing == {"attrs": 1}
