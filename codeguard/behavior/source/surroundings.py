@@ -175,6 +175,7 @@ MOST_BORROWED = 400  # names of other files that one function may need
 MOST_BASES = 16  # bases per class to examine
 MOST_HARMLESS = 24  # methods kept with each method for building objects; all of them would be quadratic
 NO_MODULES = TrustedModules()
+POSTPONED = ast.parse("from __future__ import annotations").body[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,12 +201,14 @@ class Needed:
     """The statements that bind the required names, in order, with unbound and imported names.
 
     `borrowed` are names from other files. `complete` is False if there were too many to follow.
+    `postponed` means that one of the other files does not evaluate its annotations.
     """
 
     statements: tuple[ast.stmt, ...]
     unresolved: tuple[str, ...]
     borrowed: tuple[str, ...] = ()
     complete: bool = True
+    postponed: bool = False
 
 
 @dataclass(frozen=True)
@@ -311,6 +314,8 @@ def surroundings(
     needed = needed_for(free_names(bare), module, own_name, trusted, path, later=later)
     needed = replace(needed, statements=tuple(_with_exceptions(bare, needed.statements)))
     future = future_annotations_import(module.statements)
+    if future is None and needed.postponed:
+        future = POSTPONED
     if future is not None:  # names used only in annotations may be bound for type checkers only
         needed = replace(needed, statements=(future, *needed.statements))
     return Surroundings(definition, bare, needed)
@@ -472,6 +477,7 @@ def needed_for(
     kept = [trimmed for index in sorted(chosen) if (trimmed := _trim_import(module, index, seen))]
     statements: list[ast.stmt] = []
     borrowed: list[str] = []
+    postponed = False
     for statement in kept:
         found = _inlined_import(statement, module, trusted, path, depth, taken, later)
         if found is None and isinstance(statement, ast.If | ast.Try) and trusted.path_of(module):
@@ -483,6 +489,7 @@ def needed_for(
             continue
         statements.extend(found.statements)
         borrowed.extend(found.borrowed)
+        postponed |= found.postponed
     last: list[ast.stmt] = []
     while later and not depth:  # after the others: files that import each other do so inside functions
         item = later.pop()
@@ -495,10 +502,10 @@ def needed_for(
         )
         statements.extend(found.statements if found else [])
         borrowed.extend(found.borrowed if found else ())
+        postponed |= found is not None and found.postponed
     distinct = list({id(statement): statement for statement in (*statements, *last)}.values())
-    return Needed(
-        tuple(distinct), tuple(unresolved), tuple(borrowed), complete=max(len(seen), len(chosen)) <= most
-    )
+    complete = max(len(seen), len(chosen)) <= most
+    return Needed(tuple(distinct), tuple(unresolved), tuple(borrowed), complete, postponed)
 
 
 def _binders(module: Module) -> dict[str, list[int]]:
@@ -539,7 +546,9 @@ def _inlined_import(
         made = all(borrowing.add_name(statement, alias, path) for alias in statement.names)
     else:
         return None
-    return Needed(tuple(borrowing.statements), (), tuple(borrowing.borrowed)) if made else None
+    if not made:
+        return None
+    return Needed(tuple(borrowing.statements), (), tuple(borrowing.borrowed), postponed=borrowing.postponed)
 
 
 # What is there without being given: numpy where it is installed, and most of typing_extensions.
@@ -600,7 +609,7 @@ def _with_inlined_branches(
             handler.body = replaced(handler.body)
         changed.handlers = handlers
     borrowed = tuple(name for found in made.values() for name in found.borrowed)
-    return Needed((changed,), (), borrowed)
+    return Needed((changed,), (), borrowed, postponed=any(found.postponed for found in made.values()))
 
 
 class _Borrowing:
@@ -611,6 +620,7 @@ class _Borrowing:
     ) -> None:
         self.statements: list[ast.stmt] = []
         self.borrowed: list[str] = []
+        self.postponed = False
         self._importing = importing
         self._trusted = trusted
         self._depth = depth
@@ -673,6 +683,7 @@ class _Borrowing:
             self.statements.append(_assigned(other[name], name))
         self.statements.extend(_renamed(item, other) if other else item for item in inner.statements)
         self.borrowed.extend(inner.borrowed)
+        self.postponed |= inner.postponed or future_annotations_import(module.statements) is not None
         return new
 
     def _add_namespace(self, called: str, members: Mapping[tuple[str, ...], tuple[Module, str]]) -> bool:

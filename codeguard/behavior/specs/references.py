@@ -13,6 +13,7 @@ from codeguard.behavior.source.definitions import Definition, Module, definition
 from codeguard.behavior.source.modules import TrustedModules
 from codeguard.behavior.source.surroundings import (
     NO_MODULES,
+    POSTPONED,
     Runnable,
     Surroundings,
     bound_names,
@@ -138,13 +139,14 @@ def with_needed_code(
     assert isinstance(wrapper, ast.FunctionDef)
     wrapper.body = [*own, *expression.body]
     names = free_names(wrapper) - bound - {callee}
-    imported = needed_for(bound - {callee}, scene, "", trusted, path).statements
-    around = needed_for(names, module, callee, trusted, path).statements
-    texts = tuple(dict.fromkeys(text for item in (*around, *imported) if (text := part_of(item).plain)))
-    future = future_annotations_import(module.statements)
+    imported = needed_for(bound - {callee}, scene, "", trusted, path)
+    around = needed_for(names, module, callee, trusted, path)
+    statements = (*around.statements, *imported.statements)
+    texts = tuple(dict.fromkeys(text for item in statements if (text := part_of(item).plain)))
+    own_future = future_annotations_import(module.statements) is not None
     # Annotations of fields may refer to later definitions.
-    if future is not None and any("class " in text for text in texts):
-        texts = (part_of(future).plain, *texts)
+    if (own_future or imported.postponed or around.postponed) and any("class " in text for text in texts):
+        texts = (part_of(POSTPONED).plain, *texts)
     if sum(map(len, texts)) > MAX_AROUND:
         return example
     return replace(example, setup="".join(f"{unparse(item)}\n" for item in own), around=texts)

@@ -218,6 +218,18 @@ def first_code(pairs):
     return m.coded(pairs[0]), isinstance(m.Code(), Code)
 """,
     # the package itself, by its name and by those of its modules
+    "mart/trees.py": """
+from __future__ import annotations
+
+
+class Leaf:
+    other: Leaf | None = None
+
+
+def leaves(count):
+    return [Leaf().other for _ in range(count)]
+""",
+    "mart/forest.py": "from .trees import leaves\n\ndef bare(count):\n    return leaves(count)\n",
     "mart/signs.py": """
 import mart
 import mart.codes
@@ -294,6 +306,8 @@ def answer(sandbox: Sandbox, name: str, expression: str, setup: str = "") -> Cal
         # a class that takes a name of the module's and then binds it, and has a method under two names
         ("Slip.text", "Slip().text()", "", "1"),
         ("total", "total(['1', '2'])", "", 3.0),
+        # annotations that are not evaluated in the other file
+        ("bare", "bare(1)", "", [None]),
         ("first_code", "first_code([(1, 2)])", "", (2, True)),
         ("signed", "signed((1, -2))", "", ("-", "+")),
         ("floors_of_apple", "floors_of_apple()", "", ("base", "fruit", "apple")),
