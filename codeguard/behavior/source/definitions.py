@@ -104,16 +104,6 @@ class Module:
                 pending.extend(child_statements(statement))
 
     @cached_property
-    def dotted_uses(self) -> frozenset[tuple[str, ...]]:
-        """What is taken from names by attributes: `a.b.c` is `("a", "b", "c")` and `("a", "b")`."""
-        found: set[tuple[str, ...]] = set()
-        for statement in self.statements:
-            for node in ast.walk(statement):
-                if isinstance(node, ast.Attribute) and (dotted := name_of(node)):
-                    found.add(tuple(dotted.split(".")))
-        return frozenset(item for item in found if len(item) > 1)
-
-    @cached_property
     def definitions(self) -> Mapping[str, NamedDefinitions]:
         """All functions and methods by name."""
         found: dict[str, list[Definition]] = {}
@@ -319,6 +309,12 @@ def name_of(node: ast.expr) -> str:
     if not isinstance(node, ast.Name):
         return ""
     return ".".join([node.id, *reversed(parts)])
+
+
+def dotted_uses(tree: ast.AST) -> frozenset[tuple[str, ...]]:
+    """Return what is taken from names by attributes: `a.b.c` is `("a", "b", "c")` and `("a", "b")`."""
+    attributes = (name_of(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute))
+    return frozenset(tuple(dotted.split(".")) for dotted in attributes if "." in dotted)
 
 
 def raised_exceptions(tree: ast.AST) -> Counter[str]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from codeguard.behavior.source.definitions import Module
+from codeguard.behavior.source.definitions import Module, dotted_uses
 
 MOST_REEXPORTS = 8  # modules that one name may pass through
 
@@ -125,8 +125,9 @@ class TrustedModules:
     def _attributes(self) -> Mapping[str, Set[str]]:
         found: dict[str, set[str]] = {}
         for module in self.modules.values():
-            for root, *rest in module.dotted_uses:
-                found.setdefault(root, set()).add(rest[0])
+            for statement in module.statements:
+                for root, attribute, *_ in module.once("dotted", statement, dotted_uses):
+                    found.setdefault(root, set()).add(attribute)
         for attributes in found.values():
             attributes.discard("__all__")  # a package assembles it for star imports
         return found

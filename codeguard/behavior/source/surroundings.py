@@ -24,6 +24,7 @@ from codeguard.behavior.source.definitions import (
     Function,
     Module,
     child_statements,
+    dotted_uses,
     name_of,
     parse,
     unparse,
@@ -311,7 +312,8 @@ def surroundings(
     )
     own_name = definition.name if definition.owner is None else definition.owner.name
     bare, later = _deferred(own, module, trusted, path)
-    needed = needed_for(free_names(bare), module, own_name, trusted, path, later=later)
+    uses = dotted_uses(bare)
+    needed = needed_for(free_names(bare), module, own_name, trusted, path, later=later, uses=uses)
     needed = replace(needed, statements=tuple(_with_exceptions(bare, needed.statements)))
     future = future_annotations_import(module.statements)
     if future is None and needed.postponed:
@@ -444,12 +446,13 @@ def needed_for(
     depth: int = 0,
     taken: Taken | None = None,
     later: Later | None = None,
+    uses: frozenset[tuple[str, ...]] = frozenset(),
 ) -> Needed:
     """Follow names through the top level of a file until nothing new is needed.
 
     Definitions of `own_name` are left out, because the caller has its own. `taken` are names of
     other files that are already included, since files may import each other. `later` are imports
-    inside functions.
+    inside functions. `uses` are the attributes that the caller's own code takes from names.
     """
     taken = set() if taken is None else taken
     later = [] if later is None else later
@@ -478,10 +481,12 @@ def needed_for(
     statements: list[ast.stmt] = []
     borrowed: list[str] = []
     postponed = False
+    uses = uses.union(*(module.once("dotted", module.statements[index], dotted_uses) for index in chosen))
+    place = _Place(module, path, trusted, depth, taken, later, uses)
     for statement in kept:
-        found = _inlined_import(statement, module, trusted, path, depth, taken, later)
+        found = _inlined_import(statement, place)
         if found is None and isinstance(statement, ast.If | ast.Try) and trusted.path_of(module):
-            found = _with_inlined_branches(statement, module, trusted, path, depth, taken, later)
+            found = _with_inlined_branches(statement, place)
         if found is None:
             bare, inner = _deferred(statement, module, trusted, path)
             later.extend(inner)
@@ -498,7 +503,7 @@ def needed_for(
             continue
         node, its_path = item
         found = _inlined_import(
-            node, trusted.modules.get(its_path, module), trusted, its_path, 1, taken, later
+            node, replace(place, module=trusted.modules.get(its_path, module), path=its_path, depth=1)
         )
         statements.extend(found.statements if found else [])
         borrowed.extend(found.borrowed if found else ())
@@ -522,28 +527,36 @@ def _binders(module: Module) -> dict[str, list[int]]:
     return binders
 
 
-def _inlined_import(
-    statement: ast.stmt,
-    importing: Module,
-    trusted: TrustedModules,
-    path: str,
-    depth: int,
-    taken: Taken,
-    later: Later,
-) -> Needed | None:
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where an import stands: its module and that one's path, and what was collected for the function so far.
+
+    `uses` are the attributes that the collected code takes from names.
+    """
+
+    module: Module
+    path: str
+    trusted: TrustedModules
+    depth: int
+    taken: Taken
+    later: Later
+    uses: frozenset[tuple[str, ...]]
+
+
+def _inlined_import(statement: ast.stmt, place: _Place) -> Needed | None:
     """Return the definitions for an import from trusted files; None if it remains an import.
 
     A name that the importing file also defines itself is included under the name it is imported as.
     """
-    if depth >= MAX_BORROWED:
+    if place.depth >= MAX_BORROWED:
         return None
     if isinstance(statement, ast.ImportFrom) and statement.module == "typing_extensions":
         return _typing_import(statement)
-    borrowing = _Borrowing(importing, trusted, depth, taken, later)
+    borrowing = _Borrowing(place)
     if isinstance(statement, ast.Import):
         made = all(borrowing.add_module(alias) for alias in statement.names)
-    elif isinstance(statement, ast.ImportFrom) and trusted.is_from_corpus(statement):
-        made = all(borrowing.add_name(statement, alias, path) for alias in statement.names)
+    elif isinstance(statement, ast.ImportFrom) and place.trusted.is_from_corpus(statement):
+        made = all(borrowing.add_name(statement, alias) for alias in statement.names)
     else:
         return None
     if not made:
@@ -570,15 +583,7 @@ def _typing_import(statement: ast.ImportFrom) -> Needed | None:
     return Needed((*([ast.ImportFrom("typing", known, 0)] if known else []), *made), ())
 
 
-def _with_inlined_branches(
-    statement: ast.If | ast.Try,
-    importing: Module,
-    trusted: TrustedModules,
-    path: str,
-    depth: int,
-    taken: Taken,
-    later: Later,
-) -> Needed | None:
+def _with_inlined_branches(statement: ast.If | ast.Try, place: _Place) -> Needed | None:
     """Return a statement of a trusted file with the definitions for its imports.
 
     None if it imports nothing from trusted files. What only type checkers import stays. A candidate's
@@ -588,11 +593,7 @@ def _with_inlined_branches(
     if isinstance(statement, ast.If) and name_of(statement.test).endswith("TYPE_CHECKING"):
         branches = statement.orelse
     imports = [node for node in branches if isinstance(node, ast.Import | ast.ImportFrom)]
-    made = {
-        id(node): found
-        for node in imports
-        if (found := _inlined_import(node, importing, trusted, path, depth, taken, later)) is not None
-    }
+    made = {id(node): found for node in imports if (found := _inlined_import(node, place)) is not None}
     if not made:
         return None
 
@@ -615,30 +616,26 @@ def _with_inlined_branches(
 class _Borrowing:
     """Collects the definitions that stand for one import."""
 
-    def __init__(
-        self, importing: Module, trusted: TrustedModules, depth: int, taken: Taken, later: Later
-    ) -> None:
+    def __init__(self, place: _Place) -> None:
         self.statements: list[ast.stmt] = []
         self.borrowed: list[str] = []
         self.postponed = False
-        self._importing = importing
-        self._trusted = trusted
-        self._depth = depth
-        self._taken = taken
-        self._later = later
+        self._place = place
+        self._trusted = place.trusted
+        self._taken = place.taken
 
-    def add_name(self, statement: ast.ImportFrom, alias: ast.alias, path: str) -> bool:
+    def add_name(self, statement: ast.ImportFrom, alias: ast.alias) -> bool:
         """Add what `from … import name` means; return False if it is no definition of a trusted file."""
         called = alias.asname or alias.name
-        module = self._trusted.find(statement, alias.name, path)
+        module = self._trusted.find(statement, alias.name, self._place.path)
         if module is None:
-            module = self._trusted.submodule(statement, alias.name, path)
+            module = self._trusted.submodule(statement, alias.name, self._place.path)
             if module is None:
                 return False
             used = sorted(self._trusted.attributes(called) & module.bound_names)
             return self._add_namespace(called, {(name,): self._trusted.origin(module, name) for name in used})
         module, name = self._trusted.origin(module, alias.name)
-        known = called if name != called and name in self._importing.plain_names else name
+        known = called if name != called and name in self._place.module.plain_names else name
         if self._add(module, {name: known}) is None:
             return False
         if called != known:
@@ -652,7 +649,7 @@ class _Borrowing:
         if self._trusted.imported(alias.name.split(".")) is None:
             return False
         members: dict[tuple[str, ...], tuple[Module, str]] = {}
-        for root, *rest in sorted(self._importing.dotted_uses):
+        for root, *rest in sorted(self._place.uses):
             parts = [*dotted, *rest]
             for length in range(len(parts) - 1, 0, -1) if root == called else ():
                 module = self._trusted.imported(parts[:length])
@@ -675,9 +672,8 @@ class _Borrowing:
         self.borrowed.extend(known)
         self._taken.update((id(module), known[name]) for name in new)
         own_path = self._trusted.path_of(module)
-        inner = needed_for(
-            new, module, "", self._trusted, own_path, self._depth + 1, self._taken, self._later
-        )
+        depth, later = self._place.depth + 1, self._place.later
+        inner = needed_for(new, module, "", self._trusted, own_path, depth, self._taken, later)
         other = {name: text for name, text in known.items() if text != name}
         for name in BUILTIN_NAMES.intersection(other):  # `map = map` keeps a builtin under its name
             self.statements.append(_assigned(other[name], name))
@@ -693,7 +689,7 @@ class _Borrowing:
         for module in {id(module): module for module, _ in members.values()}.values():
             names = [name for other, name in members.values() if other is module]
             # A module that defines its own name, or one that the importing file defines as well.
-            own = {called} | (self._importing.plain_names if module is not self._importing else set())
+            own = {called} | (self._place.module.plain_names if module is not self._place.module else set())
             known = {name: f"{called}_{name}" if name in own else name for name in names}
             new = self._add(module, known)
             if new is None:
@@ -713,7 +709,7 @@ class _Borrowing:
             self._taken.add(attempt)
             extended = _attempted(_namespace(called, rest, first=False))
             self.statements.append(extended)
-            self._later.append(copy.copy(extended))
+            self._place.later.append(copy.copy(extended))
         return True
 
 

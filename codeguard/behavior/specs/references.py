@@ -9,7 +9,15 @@ from functools import cached_property
 
 from codeguard.behavior.matching.claims import Features, features
 from codeguard.behavior.matching.stubs import is_declaration
-from codeguard.behavior.source.definitions import Definition, Module, definitions, parse, read_module, unparse
+from codeguard.behavior.source.definitions import (
+    Definition,
+    Module,
+    definitions,
+    dotted_uses,
+    parse,
+    read_module,
+    unparse,
+)
 from codeguard.behavior.source.modules import TrustedModules
 from codeguard.behavior.source.surroundings import (
     NO_MODULES,
@@ -139,8 +147,9 @@ def with_needed_code(
     assert isinstance(wrapper, ast.FunctionDef)
     wrapper.body = [*own, *expression.body]
     names = free_names(wrapper) - bound - {callee}
-    imported = needed_for(bound - {callee}, scene, "", trusted, path)
-    around = needed_for(names, module, callee, trusted, path)
+    uses = dotted_uses(wrapper)
+    imported = needed_for(bound - {callee}, scene, "", trusted, path, uses=uses)
+    around = needed_for(names, module, callee, trusted, path, uses=uses)
     statements = (*around.statements, *imported.statements)
     texts = tuple(dict.fromkeys(text for item in statements if (text := part_of(item).plain)))
     own_future = future_annotations_import(module.statements) is not None
