@@ -127,7 +127,9 @@ def test_what_is_left_out_stays_out_until_it_is_taken_back(project: Path) -> Non
     assert run("index", "--exclude", "!/theirs/y*").exit_code == 0
     assert names() == everything
     assert "without" not in run("status").stdout
-    assert run("index", "theirs", "--exclude", "*").exit_code == 3
+    done = run("index", "theirs", "--exclude", "*")
+    assert done.exit_code == 3
+    assert "take a pattern back with --exclude '!GLOB'" in done.stderr
     assert run("index").exit_code == 0
     assert names() == everything, "a run that did nothing is remembered"
     done = run("index", "--exclude", "*a*b*c*")
