@@ -39,5 +39,5 @@ def accept(
     if not known:
         warn(
             f"no finding of the last audit and no text of the index in {settings.state} has this digest: it overrules "
-            "nothing until one has; a report shows it after `digest of`, those in a baseline are others"
+            "nothing until one has; a report shows it after `digest`, those in a baseline are others"
         )
