@@ -239,7 +239,7 @@ def filter_command(
         say(f"trained on {train_file}, threshold {model.threshold:.3f}")
         return
     given = documents is not None or collection is not None
-    if not (given and query) and not (clean_file and model_file and not given):
+    if not (given and query.strip()) and not (clean_file and model_file and not given):
         raise click.UsageError("give DOCUMENTS or --collection and --query, or --train and --model")
     notes: tuple[str, ...] = ()
     pairs = read_pairs(clean_file, fields) if clean_file is not None else None
@@ -300,8 +300,8 @@ def consensus_command(
     from codeguard.index.embedding import open_embedding
     from codeguard.text.consensus import Consensus, ConsensusConfig
 
-    if documents is None and collection is None:
-        raise click.UsageError("give DOCUMENTS or --collection")
+    if (documents is None and collection is None) or not query.strip():
+        raise click.UsageError("give DOCUMENTS or --collection, and a --query that is not blank")
     opened = open_embedding(options["embedding"])
     found = _found(documents, collection, store, query, top, options, _fields(options), opened)
     items = [replace(item, trusted=bool(item.source) and item.source in trusted) for item in found]

@@ -80,6 +80,17 @@ def test_status_says_that_a_run_was_ended_early(project: Path, stage: Stage, tol
     assert "convicted  1 function in 1 file" in said
 
 
+def test_status_while_an_index_is_made_does_not_say_that_it_was_ended(project: Path) -> None:
+    with contextlib.closing(Workspace(load_settings())) as workspace:
+        forget(workspace.catalog)
+        workspace.reached(Stage.CHECKS)
+        with workspace.writing() as alone:
+            assert alone
+            said = run("status").stdout
+    assert "unfinished an index is being made: not every function is checked yet" in said
+    assert "convicted  not known yet\n" in said
+
+
 def test_status_says_that_the_manifest_is_refused_as_queries_do(project: Path) -> None:
     (project / ".codeguard/manifest.unsigned.json").unlink()
     assert run("query", "add").exit_code == 2

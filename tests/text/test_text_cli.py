@@ -80,6 +80,13 @@ def test_what_ends_a_command_is_one_line_and_never_the_code_of_findings(
         assert (done.exit_code, line[: len(said)]) == (code, said)
 
 
+@pytest.mark.parametrize("command", ["filter", "consensus"])
+def test_a_blank_question_is_a_mistake_of_use(base: str, command: str) -> None:
+    done = invoke([command, base, "--query", " ", "--embedding", "lexical"])
+    (line,) = done.stderr.splitlines()
+    assert (done.exit_code, "--query" in line) == (2, True)
+
+
 def test_a_missing_filter_is_said_to_be_missing(base: str, tmp_path: Path) -> None:
     done = invoke(
         ["filter", base, "--query", "x", "--model", str(tmp_path / "m.npz"), "--embedding", "lexical"]
