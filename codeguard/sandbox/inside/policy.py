@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import enum
 import string
 import types
 import typing
@@ -391,7 +392,8 @@ def has_plain_dict(target: object) -> bool:
     """Whether an object's dict holds only what ordinary code put there."""
     kind = type(target)
     if isinstance(target, type):
-        return bool(target.__flags__ & _HEAP_TYPE)  # a built-in type's has the descriptors of its insides
+        # A built-in type's has the descriptors of its insides, an enumeration's such that fetch what they are told.
+        return bool(target.__flags__ & _HEAP_TYPE) and not isinstance(target, enum.EnumType)
     return hasattr(kind, "__dict__") and kind is not _MODULE
 
 

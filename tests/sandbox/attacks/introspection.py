@@ -564,4 +564,21 @@ def attack():
     found["__builtins__"]["open"]("@MARKER@", "w").close()
 """,
     ),
+    _writes(
+        "member-descriptor",
+        "the descriptor of an enumeration's members fetches the attribute that its name says, of any class",
+        """
+import enum, textwrap
+class Holder:
+    fetched = None
+def attack():
+    told = type(enum.Enum.__dict__["name"])()
+    told._attr_type, told._cls_type, told.member = "attr", object, None
+    Holder.fetched = told
+    told.name = "__getattribute__"
+    found = Holder().fetched(textwrap.dedent, "__globals__")
+    found["__builtins__"]["open"]("@MARKER@", "w").close()
+""",
+        needs="sys.version_info >= (3, 12)",
+    ),
 )
