@@ -273,6 +273,11 @@ class CheckReport:
         """Whether calls showed that it is not the trusted function it appears to be."""
         return self.refuted and bool(self.claims)
 
+    @property
+    def word(self) -> str:
+        """The verdict as text, or that a refuted claim is false."""
+        return "false claim" if self.false_claim else self.verdict.value
+
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain values."""
         return {

@@ -155,6 +155,7 @@ def audit(
         raise ConfigError("whom to trust?", got="--trust and --manifest", expected="one of them")
     if keys and manifest is None:
         raise ConfigError("--key", got="no --manifest", expected="--manifest FILE")
+    from codeguard.audit import last_findings
     from codeguard.audit.rules import Selection
     from codeguard.audit.run import AuditOptions
     from codeguard.audit.run import audit as run_audit
@@ -184,6 +185,7 @@ def audit(
         _list_agent_files(paths, options, settings, format_)
         return
     report = run_audit(paths, options, settings, progress=Progress())
+    last_findings.keep(report)
     narrowed = report.at_least(shown) if format_ == "text" or min_severity is not None else report
     first_run = options.baseline is None and not staged
     level = settings.defense.required_level

@@ -139,19 +139,27 @@ def _report(learned: Sequence[Learned], format_: str) -> None:
         ]
         say_json({"schema": "codeguard.learn/1", "learned": rows})
         return
+    from codeguard.reports.styled import counted
+
     for item in learned:
         if not item.called:
             say(f"{item.path.parent}: none of its {item.functions} functions was called by the command")
             warn("did it run an installed copy? Run it on the trusted folder: PYTHONPATH, or pip install -e")
             continue
         say(
-            f"{item.path}: {item.after - item.before} functions have gained evidence:"
+            f"{item.path}: {counted(item.after - item.before, 'function')} gained evidence:"
             f" {item.after} of {item.functions} have it, {item.before} had"
         )
-        say(f"  {item.called} functions were called; {item.cases} calls are kept, {item.new} of them new")
+        say(
+            f"  called: {counted(item.called, 'function')}; kept: {counted(item.cases, 'call')}, {item.new} of them new"
+        )
         if item.unrepeatable:
-            say(f"  {item.unrepeatable} calls left out: the sandbox did not see the same again")
+            say(
+                f"  left out: {counted(item.unrepeatable, 'call')}, which the sandbox did not see the same again"
+            )
         if item.private:
-            say(f"  {item.private} calls left out: they hold what looks private, or a path of this machine")
+            say(
+                f"  left out: {counted(item.private, 'call')} with what looks private, or a path of this machine"
+            )
         if item.stale:
-            say(f"  {item.stale} calls of before speak of functions that are gone")
+            say(f"  of functions that are gone: {counted(item.stale, 'call')} of before")

@@ -178,7 +178,10 @@ def guarded(command: Callable[P, R]) -> Callable[P, R]:
             fail_for_import(_command_path(), error)
         except OSError as error:
             fail(refused(error))
-        except (click.exceptions.Exit, click.ClickException, click.Abort):
+        except click.Abort:  # of a question: by itself it is exit code 1, which means findings
+            click.echo(err=True)  # ends the line of the question
+            fail(CodeguardError("no answer to the question, so nothing was written"))
+        except (click.exceptions.Exit, click.ClickException):
             raise
         except Exception as error:
             _fail_inside(error)

@@ -140,8 +140,12 @@ def _groups(lines: IO[str]) -> Iterator[list[str]]:
     from codeguard.api import LONGEST_QUERY
 
     group: list[str] = []
-    # A longer line is refused as a query, without being read to its end.
-    for line in iter(lambda: lines.readline(LONGEST_QUERY + 1), ""):
+    # A longer line is refused, without being read to its end, once what stands before it is answered.
+    for number, line in enumerate(iter(lambda: lines.readline(LONGEST_QUERY + 1), ""), 1):
+        if len(line.removesuffix("\n")) > LONGEST_QUERY:
+            yield group
+            got, most = f"more than {LONGEST_QUERY} characters", f"at most {LONGEST_QUERY}"
+            raise ConfigError(f"--batch, line {number}", got=got, expected=most)
         if line.strip():
             group.append(line.strip())
         if len(group) == QUERIES_AT_ONCE:

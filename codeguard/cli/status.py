@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from codeguard.index.workspace import Workspace
 
 SHOWN = 10
+UNDER_WAY = "an index is being made"
 
 
 @click.command()
@@ -84,6 +85,8 @@ def status(context: click.Context, store: str | None, format_: str) -> None:
             f"convicted  {counted(functions, 'function')} in {counted(len(convicted), 'file')}"
             + (": codeguard ls --convicted" if convicted else " by the behavior checks")
         )
+    elif unfinished.startswith(UNDER_WAY):
+        say("convicted  not known yet")
     else:
         say("convicted  not known: the last run was ended early or made repairs; codeguard index finds out")
     say(f"checks     {_checks(level, required)}")
@@ -108,7 +111,7 @@ def _unfinished(workspace: Workspace) -> str:
     if left is None:
         return ""
     if workspace.under_way():
-        return f"an index is being made: {left}"
+        return f"{UNDER_WAY}: {left}"
     return f"the last run was ended early: {left}; codeguard index completes it"
 
 

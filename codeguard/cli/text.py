@@ -6,15 +6,12 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
 from codeguard.cli.options import combined
-from codeguard.cli.output import origin, say, say_json, say_report, warn
-from codeguard.corpus.secrets import mask_secrets
-from codeguard.errors import CodeguardError
-from codeguard.escaping import escaped
+from codeguard.cli.output import EXIT_ERROR, EXIT_FINDINGS, guarded, origin, say, say_json, say_report, warn
 from codeguard.index.embedding import Embedding
 from codeguard.reports.text_selection import selection_lines, selection_page, selection_table
 from codeguard.text.consensus import RULES
@@ -29,7 +26,6 @@ from codeguard.text.model import Document, Selection, TextDefense
 from codeguard.text.reading import Reader
 from codeguard.text.tokens import MAX_CHARACTERS
 
-EXIT_FINDINGS, EXIT_ERROR = 1, 2
 SHORT_ANSWER = 5  # words of an answer that Freq-Density is taken with
 DEFAULT_STORE = ".codeguard"
 
@@ -99,6 +95,7 @@ def text() -> None:
 @field_options
 @llm_options
 @output_options
+@guarded
 def label_flip(batch: Path, base_file: Path, form: str, **options: Any) -> None:
     """Check the labels of BATCH against its texts, using a base with correct labels.
 
@@ -112,12 +109,9 @@ def label_flip(batch: Path, base_file: Path, form: str, **options: Any) -> None:
     """
     from codeguard.text.labels import label_embedding
 
-    try:
-        fields, embedding = _fields(options), label_embedding(options["embedding"])
-        defense = _detector(_documents(base_file, fields, labels=True), embedding, options)
-        selection = defense.select(_documents(batch, fields, labels=True))
-    except CodeguardError as error:
-        _fail(error)
+    fields, embedding = _fields(options), label_embedding(options["embedding"])
+    defense = _detector(_documents(base_file, fields, labels=True), embedding, options)
+    selection = defense.select(_documents(batch, fields, labels=True))
     _show(selection, form, "codeguard.text.label-flip/1")
 
 
@@ -132,6 +126,7 @@ def label_flip(batch: Path, base_file: Path, form: str, **options: Any) -> None:
 @field_options
 @llm_options
 @output_options
+@guarded
 def ingest_command(
     file: Path, collection: str, store: str, base_file: Path | None, form: str, **options: Any
 ) -> None:
@@ -147,19 +142,14 @@ def ingest_command(
     from codeguard.text.ingest import ingest, stored_documents
     from codeguard.text.labels import label_embedding
 
-    try:
-        fields, embedding = _fields(options), label_embedding(options["embedding"])
-        documents = _documents(file, fields, labels=True)
-        with open_collection(store, collection, embedding, create=base_file is not None) as opened:
-            base = (
-                _documents(base_file, fields, labels=True)
-                if base_file is not None
-                else stored_documents(opened)
-            )
-            defense = _detector(base, embedding, options)
-            report = ingest(opened, documents, defense, embedding=embedding)
-    except CodeguardError as error:
-        _fail(error)
+    fields, embedding = _fields(options), label_embedding(options["embedding"])
+    documents = _documents(file, fields, labels=True)
+    with open_collection(store, collection, embedding, create=base_file is not None) as opened:
+        base = (
+            _documents(base_file, fields, labels=True) if base_file is not None else stored_documents(opened)
+        )
+        defense = _detector(base, embedding, options)
+        report = ingest(opened, documents, defense, embedding=embedding)
     done = (
         f"{len(report.added)} added to {collection}, "
         f"{len(report.skipped)} skipped (repeated or there already), batch {report.batch}"
@@ -204,6 +194,7 @@ def ingest_command(
 @field_options
 @llm_options
 @output_options
+@guarded
 def filter_command(
     documents: Path | None,
     query: str,
@@ -235,49 +226,44 @@ def filter_command(
     from codeguard.text.frequency import WordMatcher
     from codeguard.text.mlfilter import MLFilterRAG, TrainedFilter, recalibrate, train_filter
 
-    try:
-        opened, fields = open_embedding(options["embedding"]), _fields(options)
-        reader = _reader(options, opened, SHORT_ANSWER)
-        # A trained filter must count words the same way as when its signals were chosen.
-        literal = matching == "literal" or train_file is not None or model_file is not None
-        matcher = WordMatcher(None if literal else opened)
-        if train_file is not None:
-            if model_file is None:
-                raise click.UsageError("--train needs --model FILE to save to")
-            model = train_filter(
-                read_examples(train_file, fields), opened, reader, kind=kind, matcher=matcher
-            )
-            model.save(model_file)
-            say(f"trained on {train_file}, threshold {model.threshold:.3f}")
+    opened, fields = open_embedding(options["embedding"]), _fields(options)
+    reader = _reader(options, opened, SHORT_ANSWER)
+    # A trained filter must count words the same way as when its signals were chosen.
+    literal = matching == "literal" or train_file is not None or model_file is not None
+    matcher = WordMatcher(None if literal else opened)
+    if train_file is not None:
+        if model_file is None:
+            raise click.UsageError("--train needs --model FILE to save to")
+        model = train_filter(read_examples(train_file, fields), opened, reader, kind=kind, matcher=matcher)
+        model.save(model_file)
+        say(f"trained on {train_file}, threshold {model.threshold:.3f}")
+        return
+    given = documents is not None or collection is not None
+    if not (given and query.strip()) and not (clean_file and model_file and not given):
+        raise click.UsageError("give DOCUMENTS or --collection and --query, or --train and --model")
+    notes: tuple[str, ...] = ()
+    pairs = read_pairs(clean_file, fields) if clean_file is not None else None
+    defense: TextDefense
+    if model_file is not None:
+        trained = TrainedFilter.load(model_file)
+        if pairs is not None:
+            fitted = recalibrate(trained, pairs, opened, reader, matcher=matcher, keep=keep_clean)
+            trained, notes = fitted.model, fitted.notes
+        if not given:
+            trained.save(model_file)
+            for note in notes:
+                say(note)
             return
-        given = documents is not None or collection is not None
-        if not (given and query) and not (clean_file and model_file and not given):
-            raise click.UsageError("give DOCUMENTS or --collection and --query, or --train and --model")
-        notes: tuple[str, ...] = ()
-        pairs = read_pairs(clean_file, fields) if clean_file is not None else None
-        defense: TextDefense
-        if model_file is not None:
-            trained = TrainedFilter.load(model_file)
-            if pairs is not None:
-                fitted = recalibrate(trained, pairs, opened, reader, matcher=matcher, keep=keep_clean)
-                trained, notes = fitted.model, fitted.notes
-            if not given:
-                trained.save(model_file)
-                for note in notes:
-                    say(note)
-                return
-            defense = MLFilterRAG(trained, opened, reader, matcher, top, keep)
-        else:
-            config = FilterConfig(top, keep, threshold, reading)  # type: ignore[arg-type]
-            if pairs is not None:
-                learned = calibrate(pairs, reader, matcher, reading=config.reading, keep=keep_clean)
-                config, notes = replace(config, threshold=learned.threshold), learned.notes
-            defense = FilterRAG(reader, matcher, config)
-        found = _found(documents, collection, store, query, top, options, fields, opened)
-        selection = defense.select(found, query)
-        selection = replace(selection, notes=(*notes, *selection.notes))
-    except CodeguardError as error:
-        _fail(error)
+        defense = MLFilterRAG(trained, opened, reader, matcher, top, keep)
+    else:
+        config = FilterConfig(top, keep, threshold, reading)  # type: ignore[arg-type]
+        if pairs is not None:
+            learned = calibrate(pairs, reader, matcher, reading=config.reading, keep=keep_clean)
+            config, notes = replace(config, threshold=learned.threshold), learned.notes
+        defense = FilterRAG(reader, matcher, config)
+    found = _found(documents, collection, store, query, top, options, fields, opened)
+    selection = defense.select(found, query)
+    selection = replace(selection, notes=(*notes, *selection.notes))
     _show(selection, form, "codeguard.text.filter/1")
 
 
@@ -295,6 +281,7 @@ def filter_command(
 @field_options
 @llm_options
 @output_options
+@guarded
 def consensus_command(
     documents: Path | None,
     query: str,
@@ -313,16 +300,13 @@ def consensus_command(
     from codeguard.index.embedding import open_embedding
     from codeguard.text.consensus import Consensus, ConsensusConfig
 
-    try:
-        if documents is None and collection is None:
-            raise click.UsageError("give DOCUMENTS or --collection")
-        opened = open_embedding(options["embedding"])
-        found = _found(documents, collection, store, query, top, options, _fields(options), opened)
-        items = [replace(item, trusted=bool(item.source) and item.source in trusted) for item in found]
-        judge = Consensus(_reader(options, opened), opened, ConsensusConfig(rule=rule))  # type: ignore[arg-type]
-        result = judge.answer(items, query)
-    except CodeguardError as error:
-        _fail(error)
+    if (documents is None and collection is None) or not query.strip():
+        raise click.UsageError("give DOCUMENTS or --collection, and a --query that is not blank")
+    opened = open_embedding(options["embedding"])
+    found = _found(documents, collection, store, query, top, options, _fields(options), opened)
+    items = [replace(item, trusted=bool(item.source) and item.source in trusted) for item in found]
+    judge = Consensus(_reader(options, opened), opened, ConsensusConfig(rule=rule))  # type: ignore[arg-type]
+    result = judge.answer(items, query)
     said = f"answer: {result.answer}" if result.answer else f"no answer: {result.abstained}"
     extra = {"answer": result.answer, "abstained": result.abstained}
     _show(result.selection, form, "codeguard.text.consensus/1", extra, said)
@@ -429,12 +413,7 @@ def _show(
         for line in (selection_table if form == "table" else selection_lines)(selection):
             say(line)
     for message in filter(None, (selection.error, *selection.failures)):
-        click.echo(f"error: {escaped(mask_secrets(message))}", err=True)
+        warn(message)
     if selection.error or selection.failures:
         raise SystemExit(EXIT_ERROR)
     raise SystemExit(EXIT_FINDINGS if selection.rejected else 0)
-
-
-def _fail(error: CodeguardError) -> NoReturn:
-    click.echo(f"error: {escaped(mask_secrets(str(error)))}", err=True)
-    raise SystemExit(EXIT_ERROR)

@@ -302,6 +302,7 @@ def update(
 
     With --allowed-signers every edit must be part of signed git commits.
     """
+    from codeguard.reports.styled import counted
     from codeguard.trust import edits, load_signer, manifest_to_json, sign_payload, write_atomically
 
     existing_folder(root)
@@ -325,11 +326,15 @@ def update(
     if changed and trusted.allowed_signers is not None:
         for line in trusted.vouched(old, changed):
             warn(f"vouched: {line}")
-    if not yes and not click.confirm(f"sign {len(changed)} changed files?", err=True):
+    if not yes and not click.confirm(f"sign {counted(len(changed), 'changed file')}?", err=True):
         raise ConfigError("nothing was signed", got="no", expected="yes, or the option --yes")
     signer = load_signer(key, _passphrase)
-    if trusted.keys().get(signer.public_key.keyid) is None:
-        warn("this key is not in the signing policy: by itself its signature will not count")
+    if trusted.keys().get(signer.public_key.keyid) is None:  # it would replace a manifest that counts
+        raise ConfigError(
+            "nothing was signed",
+            got=f"the key {key}, which is not in the signing policy",
+            expected="a key of it",
+        )
     envelope = sign_payload(manifest_to_json(manifest), signer)
     write_atomically(trusted.manifest_path, envelope.to_json())
     _report(manifest, format_, trusted.manifest_path, signatures=1)

@@ -45,6 +45,8 @@ PARAMETERS = 500  # per statement; SQLite's own limit is at least 999
 # times.
 CACHE_KIB = 128 * 1024
 CHECKPOINT_PAGES = 16 * 1024
+# Settings of the catalog that an earlier run left for the next: texts of JSON.
+SIGNED_TREES, INDEXED_PATHS, EXCLUDED_GLOBS = "signed_trees", "indexed_paths", "excluded"
 _COMPANIONS = ("-wal", "-shm", "-journal")  # files that SQLite opens with it
 
 _SCHEMA = """
@@ -570,6 +572,11 @@ class Catalog:
     def ids(self) -> set[str]:
         """Return the ids of all chunks."""
         return {row[0] for row in self._rows("SELECT id FROM chunks")}
+
+    def has_digest(self, sha256: str) -> bool:
+        """Return whether a chunk's text, or a file, has this digest."""
+        statement = "SELECT 1 FROM chunks WHERE sha256 = ? UNION SELECT 1 FROM files WHERE sha256 = ?"
+        return bool(self._rows(statement, (sha256, sha256)))
 
     def count(self) -> int:
         """Return the number of chunks."""

@@ -13,10 +13,19 @@ from codeguard.index.behavior_reports import checkable
 from codeguard.index.cluster import Cluster
 from codeguard.index.executor import workers_of
 from codeguard.index.observation_tasks import Observed, Request, observed
-from codeguard.index.report import FALSE_CLAIM, Convicted, Progress
+from codeguard.index.report import FALSE_CLAIM, Progress, Suspect
 from codeguard.index.worker_facts import own_level
 from codeguard.index.workspace import Workspace
-from codeguard.models import CONVICTING, Chunk, SourceFile, SpecCoverage, Trust, Verdict, parts_digest
+from codeguard.models import (
+    CONVICTING,
+    CheckReport,
+    Chunk,
+    SourceFile,
+    SpecCoverage,
+    Trust,
+    Verdict,
+    parts_digest,
+)
 from codeguard.sandbox import Level
 from codeguard.trust.acceptances import load_acceptances
 from codeguard.workers.tasks import Shared
@@ -24,12 +33,14 @@ from codeguard.workers.tasks import Shared
 # Up to so many functions, those of one name go to one worker, which then runs their trusted namesake once. Of more,
 # each worker runs most trusted functions anyway, and each file would be sent many times.
 BY_NAME = 512
+_NOTHING_FOUND: dict[str, Any] = {"convicted": [], "demoted": [], "verdicts": {}}  # what is kept of a file
 
 
 class Outcome(NamedTuple):
-    """The functions that the behavior checker convicts, and how many functions have each verdict."""
+    """The functions that the behavior checker convicts or demotes, and how many functions have each verdict."""
 
-    convicted: tuple[Convicted, ...]
+    convicted: tuple[Suspect, ...]
+    demoted: tuple[Suspect, ...]
     verdicts: dict[str, int]
 
 
@@ -64,7 +75,7 @@ class Judge:
             self._progress("signals", self._due, self._due)
         self.unfinished = [f"{path}: {why}" for path, why in self._static.unfinished]
         if not self._enabled:
-            self._catalog.put_analyses({key: {"convicted": [], "verdicts": {}} for key in unknown.values()})
+            self._catalog.put_analyses({key: dict(_NOTHING_FOUND) for key in unknown.values()})
             return 0
         subjects = [
             (chunk, file) for file in self._files(missing) for chunk in filter(self._checked, file.chunks)
@@ -124,39 +135,33 @@ class Judge:
     def outcome(self) -> Outcome:
         """Return the verdicts on the functions of the whole index."""
         if not self._enabled:
-            return Outcome((), {})
+            return Outcome((), (), {})
         accepted = load_acceptances(self._workspace.state)
-        found = []
+        found: dict[str, list[Suspect]] = {"convicted": [], "demoted": []}
         verdicts: Counter[str] = Counter()
         for path, key in self._untrusted():
             kept = self._kept(key) or self._look(path, key)
             verdicts.update(kept["verdicts"])
-            for item in kept["convicted"]:
-                overruled = accepted.of(item["sha256"])
-                found.append(Convicted(**item, accepted="" if overruled is None else overruled.say()))
-        return Outcome(tuple(found), dict(verdicts))
+            for group, suspects in found.items():
+                for item in kept[group]:
+                    overruled = accepted.of(item["sha256"])
+                    suspects.append(Suspect(**item, accepted="" if overruled is None else overruled.say()))
+        return Outcome(tuple(found["convicted"]), tuple(found["demoted"]), dict(verdicts))
 
     def _look(self, path: str, key: str) -> dict[str, Any]:
         """Collect the verdicts of one file; they are stored if every check was done."""
         reports = self._workspace.reports(budget_s=0.0)
-        rows = []
+        rows: dict[str, list[dict[str, Any]]] = {"convicted": [], "demoted": []}
         verdicts: Counter[str] = Counter()
         for file in self._files([path]):
             for chunk in filter(self._checked, file.chunks):
                 report = reports(chunk, file)
                 if report.verdict is not Verdict.NO_SIGNAL or _can_be_run(chunk):
                     verdicts[FALSE_CLAIM if report.false_claim else report.verdict.value] += 1
-                if report.verdict in CONVICTING:
-                    row = Convicted(
-                        chunk.path,
-                        chunk.symbol,
-                        chunk.start_line,
-                        chunk.sha256,
-                        report.verdict.value,
-                        report.reason,
-                    )
-                    rows.append({name: value for name, value in asdict(row).items() if name != "accepted"})
-        found = {"convicted": rows, "verdicts": verdicts}
+                if report.verdict in CONVICTING or report.false_claim:
+                    group = "convicted" if report.verdict in CONVICTING else "demoted"
+                    rows[group].append(_row(chunk, report))
+        found = {**rows, "verdicts": verdicts}
         if not reports.out_of_budget:
             self._catalog.put_analyses({key: found})
         return found
@@ -194,7 +199,20 @@ class Judge:
 
     def _kept(self, key: str) -> dict[str, Any] | None:
         value = self._catalog.analysis(key)
-        return value if value is not None and value.keys() >= {"convicted", "verdicts"} else None
+        return value if value is not None and value.keys() >= _NOTHING_FOUND.keys() else None
+
+
+def _row(chunk: Chunk, report: CheckReport) -> dict[str, Any]:
+    """Return a suspect as plain values, without an acceptance, which may be given later."""
+    row = Suspect(
+        chunk.path,
+        chunk.symbol,
+        chunk.start_line,
+        chunk.sha256,
+        report.word,
+        report.reason,
+    )
+    return {name: value for name, value in asdict(row).items() if name != "accepted"}
 
 
 def _can_be_run(chunk: Chunk) -> bool:

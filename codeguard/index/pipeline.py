@@ -15,7 +15,7 @@ import numpy as np
 
 from codeguard.config import Settings, below_level, check_exclusions
 from codeguard.corpus.chunking.chunker import is_prose
-from codeguard.corpus.discovery import Discovery, FoundFile, discover, read_file
+from codeguard.corpus.discovery import EXCLUDED, Discovery, FoundFile, discover, read_file
 from codeguard.corpus.secrets import scanner
 from codeguard.errors import REBUILD, CorpusError, NothingToDoError, StoreError
 from codeguard.index.catalog import Catalog, FileState
@@ -26,7 +26,7 @@ from codeguard.index.embedding_tasks import embedded
 from codeguard.index.evidence import Judge, Outcome
 from codeguard.index.evidence_tasks import start_workers
 from codeguard.index.executor import open_executor
-from codeguard.index.report import Convicted, IndexReport, Progress, Withheld
+from codeguard.index.report import IndexReport, Progress, Suspect, Withheld
 from codeguard.index.retrieval_text import retrievable, retrieval_text
 from codeguard.index.scopes import below
 from codeguard.index.secret_tasks import masked
@@ -120,10 +120,12 @@ def _skipped(skipped: Sequence[Skipped]) -> str:
 
 def _refuse_empty(files: Sequence[FoundFile], discovery: Discovery) -> None:
     if not files:
+        left_out = any(item.reason == EXCLUDED for item in discovery.skipped)
         raise NothingToDoError(
             "no file to index",
             got=_skipped(discovery.skipped) or "nothing in there",
-            hint="give other paths",
+            # The pattern may be an earlier run's.
+            hint="give other paths" + (", or take a pattern back with --exclude '!GLOB'" if left_out else ""),
         )
 
 
@@ -419,7 +421,7 @@ class Indexer:
                 for name in vanished:
                     self._catalog.remove_file(name)
 
-    def _quarantine(self, convicted: Sequence[Convicted], run: _Run) -> int:
+    def _quarantine(self, convicted: Sequence[Suspect], run: _Run) -> int:
         """Keep convicted chunks out of the vector store, and restore those no longer convicted."""
         wanted = {
             (item.path, item.symbol, item.sha256): f"{item.verdict}: {item.reason}"
@@ -476,6 +478,7 @@ class Indexer:
             checked=checked,
             verdicts=outcome.verdicts,
             convicted=outcome.convicted,
+            demoted=outcome.demoted,
             quarantined=quarantined,
             sandbox_level=level,
             embedding=self._catalog.meta("embedding") or "",

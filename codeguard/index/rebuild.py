@@ -14,17 +14,14 @@ from pathlib import Path
 from codeguard.config import CATALOG, Settings
 from codeguard.errors import CodeguardError, StoreError
 from codeguard.index import trusted_paths
-from codeguard.index.catalog import Catalog
+from codeguard.index.catalog import EXCLUDED_GLOBS, INDEXED_PATHS, SIGNED_TREES, Catalog
 from codeguard.index.pipeline import Indexer, first_root
 from codeguard.index.report import IndexReport, Progress
 from codeguard.index.swapping import WRITING, discard_unfinished, finish_swap, fresh_folder, put_in_place
 from codeguard.index.trusted import refuse_vanished
 from codeguard.index.trusted_paths import TrustedPath, trusted_by_name, with_changes
 from codeguard.index.workspace import (
-    EXCLUDED,
-    INDEXED_PATHS,
     SEED,
-    SIGNED_TREES,
     TRUSTED_PATHS,
     Workspace,
     passing_key,
@@ -180,7 +177,7 @@ def _remembered(state: Path, key: bytes) -> _Remembered:
             else:
                 found.root, found.embedding = catalog.meta("root"), catalog.meta("embedding_name")
                 found.paths = [Path(item) for item in json.loads(catalog.meta(INDEXED_PATHS) or "[]")]
-                found.excluded = [str(item) for item in json.loads(catalog.meta(EXCLUDED) or "[]")]
+                found.excluded = [str(item) for item in json.loads(catalog.meta(EXCLUDED_GLOBS) or "[]")]
                 found.trusted = trusted_paths.from_text(catalog.meta(TRUSTED_PATHS))
             found.files = [str(row) for row in catalog.paths()]
     except (CodeguardError, TypeError, ValueError) as error:

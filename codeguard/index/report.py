@@ -13,8 +13,8 @@ Progress = Callable[[str, int, int], None]  # stage, done, total
 
 
 @dataclass(frozen=True, slots=True)
-class Convicted:
-    """A function that the behavior checker convicts, with the reason."""
+class Suspect:
+    """A function that the behavior checker convicts or demotes, with the reason."""
 
     path: str
     symbol: str
@@ -55,13 +55,14 @@ class IndexReport:
     coverage: SpecCoverage
     checked: int  # functions that this run checked
     verdicts: Mapping[str, int]  # how many functions of the index have each verdict, or a false claim
-    convicted: tuple[Convicted, ...]
+    convicted: tuple[Suspect, ...]
     quarantined: int
     sandbox_level: str
     embedding: str
     seconds: float
     warnings: tuple[str, ...]
     searchable: int = 0  # chunks that queries can find: not blank, not withheld, not in quarantine
+    demoted: tuple[Suspect, ...] = ()  # functions that make a false claim
     trusted_before: tuple[str, ...] = ()  # paths that this run trusts because of an earlier one
 
     def to_json(self) -> dict[str, Any]:
@@ -79,7 +80,7 @@ class IndexReport:
                 "secrets": tuple(
                     Withheld(**{**item, "rules": tuple(item["rules"])}) for item in fields["secrets"]
                 ),
-                "convicted": tuple(Convicted(**item) for item in fields["convicted"]),
+                **{key: tuple(Suspect(**item) for item in fields[key]) for key in ("convicted", "demoted")},
                 "coverage": SpecCoverage(**fields["coverage"]),
                 **{
                     key: tuple(fields[key])

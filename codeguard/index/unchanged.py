@@ -20,7 +20,7 @@ from pathlib import Path
 from codeguard.config import CATALOG, Settings, user_config_dir
 from codeguard.corpus.discovery import Discovery, discover
 from codeguard.errors import CodeguardError
-from codeguard.index.catalog import Catalog
+from codeguard.index.catalog import EXCLUDED_GLOBS, INDEXED_PATHS, SIGNED_TREES, Catalog
 from codeguard.index.report import IndexReport
 from codeguard.index.swapping import ROWS, VECTORS
 from codeguard.trust.installation import EVIDENCE_KEY, ensure_ours
@@ -29,7 +29,6 @@ from codeguard.trust.state_files import inode_of
 LAST_RUN = "last run"
 STATE_FILES = ("manifest.unsigned.json", "perplexity.npz", "seed", "accepted.jsonl")
 STORE = (VECTORS, f"{VECTORS}/{ROWS}")  # if missing or replaced, they must be written again
-SIGNED_TREES, INDEXED_PATHS, EXCLUDED = "signed_trees", "indexed_paths", "excluded"
 SIGNED_NAME = "codeguard.manifest.json"
 SYSTEM = (
     "/proc/sys/kernel/random/boot_id",
@@ -67,7 +66,7 @@ def unchanged_report(
                 return None
             if remembered.get("inputs") != inputs_digest(settings, paths, trust, untrust, quarantine):
                 return None
-            excluded = json.loads(catalog.meta(EXCLUDED) or "[]")
+            excluded = json.loads(catalog.meta(EXCLUDED_GLOBS) or "[]")
             if list(exclude) != excluded[len(excluded) - len(exclude) :]:
                 return None
             discovery = _same_files(catalog, settings, [*paths, *trust], excluded)

@@ -22,7 +22,7 @@ from codeguard.corpus.chunking import CHUNKER_ID
 from codeguard.errors import REBUILD, CodeguardError, EmbeddingError, ManifestError, NoIndexError, StoreError
 from codeguard.index import trusted_paths
 from codeguard.index.behavior_reports import FAR, BehaviorReports, CheckWorkers, ProbeAnswers, is_test
-from codeguard.index.catalog import Catalog
+from codeguard.index.catalog import EXCLUDED_GLOBS, INDEXED_PATHS, SIGNED_TREES, Catalog
 from codeguard.index.swapping import READY, ROWS, VECTORS, WRITING, finish_swap
 from codeguard.index.trusted_paths import TrustedPath, trusted_by_name
 from codeguard.models import SourceFile, parts_digest
@@ -72,10 +72,7 @@ class Stage(StrEnum):
 
 PERPLEXITY = "perplexity.npz"
 SEED = "seed"
-SIGNED_TREES = "signed_trees"
 TRUSTED_PATHS = "trusted_paths"
-INDEXED_PATHS = "indexed_paths"
-EXCLUDED = "excluded"
 STAGE = "stage"  # a setting of the catalog: how far the last index has come
 EMBEDDED_ELSEWHERE = 4  # queries after which a process opens the model itself
 MARK_BYTES = 128  # the first line of a sealed manifest or a model holds the digest of the rest
@@ -451,11 +448,11 @@ class Workspace:
 
     def remember_excluded(self, patterns: Sequence[str]) -> None:
         """Store the patterns given to a run."""
-        self.catalog.set_meta(EXCLUDED, json.dumps(self._excluded_by_runs(patterns)))
+        self.catalog.set_meta(EXCLUDED_GLOBS, json.dumps(self._excluded_by_runs(patterns)))
 
     def _excluded_by_runs(self, more: Sequence[str]) -> list[str]:
         """Return the runs' patterns; a later GLOB takes the place of an earlier one, and `!GLOB` takes it back."""
-        kept = None if self.catalog.foreign else self.catalog.meta(EXCLUDED)
+        kept = None if self.catalog.foreign else self.catalog.meta(EXCLUDED_GLOBS)
         before = json.loads(kept or "[]")
         taken_back = {f"!{item}" for item in before}
         left = [item for item in before if item not in more and f"!{item}" not in more]

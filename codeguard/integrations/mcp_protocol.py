@@ -41,21 +41,28 @@ class AnsweringServer(MCPServer[Any]):
         tools = {tool.name: tool for tool in await self.list_tools()}
         if name not in tools:
             raise ToolError(f"no such tool, got {_shown(name)}, expected one of {', '.join(sorted(tools))}")
+        schema = tools[name].input_schema
+        for unknown in sorted(arguments.keys() - schema.get("properties", {}).keys()):
+            # The library drops what it does not know, and a mistyped `k` would go unnoticed.
+            raise ToolError(f"{name}: no such argument, got {_shown(unknown)}; it takes {_takes(schema)}")
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
             if isinstance(error.__cause__, ValidationError):
-                schema = tools[name].input_schema
                 raise ToolError(f"{name}: {_said(error.__cause__, schema)}") from error
             raise
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Any = None
     ) -> Any:
-        """Return a prompt; raise MCPError with one line for an unknown one or a missing argument."""
+        """Return a prompt; raise MCPError with one line for an unknown one, or an unknown or missing argument."""
         prompts = {prompt.name: prompt for prompt in await self.list_prompts()}
         if name not in prompts:
             line = f"no such prompt, got {_shown(name)}, expected one of {', '.join(sorted(prompts))}"
+            raise MCPError(INVALID_PARAMS, line)
+        known = {item.name for item in prompts[name].arguments or []}
+        for unknown in sorted((arguments or {}).keys() - known):
+            line = f"{name}: no such argument, got {_shown(unknown)}; it takes {', '.join(sorted(known))}"
             raise MCPError(INVALID_PARAMS, line)
         for item in prompts[name].arguments or []:
             if item.required and item.name not in (arguments or {}):
@@ -143,12 +150,16 @@ def _said(error: ValidationError, schema: Mapping[str, Any]) -> str:
     argument = str(first["loc"][0]) if first["loc"] else "arguments"
     kind = properties.get(argument, {}).get("type", "another value")
     got = "nothing" if first["type"] == "missing" else f"{_shown(first['input'])} ({_kind(first['input'])})"
+    return f"`{argument}`, got {got}, expected {kind}; it takes {_takes(schema)}"
+
+
+def _takes(schema: Mapping[str, Any]) -> str:
+    """Return the arguments of a tool with their types."""
     required = schema.get("required", ())
-    takes = ", ".join(
+    return ", ".join(
         f"{name} ({item.get('type', 'any')}{'' if name in required else ', may be left out'})"
-        for name, item in properties.items()
+        for name, item in schema.get("properties", {}).items()
     )
-    return f"`{argument}`, got {got}, expected {kind}; it takes {takes}"
 
 
 def _kind(value: Any) -> str:

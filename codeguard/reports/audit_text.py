@@ -212,7 +212,7 @@ def _counts(report: AuditReport, failing: int) -> str:
     overruled = len(report.findings) - len(report.open)
     more = f", {overruled} overruled" if overruled else ""
     found = counted(len(report.open) + sum(report.below.values()), "finding")
-    line = f"{found}{more}, {failing} of them fail the audit"
+    line = f"{found}{more}, {failing} of them fail{'s' if failing == 1 else ''} the audit"
     if not report.below:
         return line
     parts = ", ".join(f"{count} {severity.name.lower()}" for severity, count in sorted(report.below.items()))

@@ -9,7 +9,7 @@ from codeguard.audit.check import CheckedFunction
 from codeguard.config import below_level
 from codeguard.escaping import escaped
 from codeguard.models import CONVICTING, CheckReport, Verdict
-from codeguard.ranking.signals.behavior import describe, verdict_word
+from codeguard.ranking.signals.behavior import describe
 
 NOT_REACHED = "not reached: "
 PYTHONS = {"restricted": "restricted Python", "native": "full Python, confined by the system"}  # by tier
@@ -61,7 +61,7 @@ def check_text(checked: Sequence[CheckedFunction], required_level: str) -> str:
     lines = [f"{level}, {sum(map(tested, checked))} of {len(checked)} functions tested"]
     for item in checked:
         report = item.report
-        word = verdict_word(report)
+        word = report.word
         mark = "CONVICTED" if report.verdict in CONVICTING else ""
         place = f"{escaped(item.chunk.path)}:{item.chunk.start_line}"
         lines.append(f"{word:<11} {place} {escaped(item.chunk.symbol)} {mark}".rstrip())

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from codeguard.escaping import escaped
-from codeguard.index.report import FALSE_CLAIM, IndexReport
+from codeguard.index.report import FALSE_CLAIM, IndexReport, Suspect
 from codeguard.models import SpecCoverage, Verdict
 from codeguard.reports.level import level_line
 from codeguard.reports.styled import by_reason, counted, some_of
@@ -45,13 +46,7 @@ def index_text(report: IndexReport, required_level: str) -> str:
     ]
     if report.trusted_before:
         lines.insert(4, f"trusted as before: {escaped(', '.join(report.trusted_before))}")
-    for item in report.convicted[:SHOWN]:
-        lines.append(
-            f"  {escaped(item.path)}:{item.line} {escaped(item.symbol)}  {item.verdict}: {escaped(item.reason)}"
-            + (f" ({escaped(item.accepted)})" if item.accepted else "")
-        )
-    if len(report.convicted) > SHOWN:
-        lines.append(f"  … and {len(report.convicted) - SHOWN} more (--format json lists all)")
+    lines += _suspects(report.convicted, "convicted") + _suspects(report.demoted, "demoted")
     noted: dict[str, list[str]] = {}
     for note in report.notes:
         path, _, reason = note.partition(": ")
@@ -105,9 +100,19 @@ def _behavior(report: IndexReport) -> str:
     if report.quarantined:
         parts.append(f"{counted(report.quarantined, 'chunk')} in quarantine")
     line = ", ".join([f"behavior: {convicted} of {counted(total, 'function')} convicted", *parts])
-    # Those who are convicted are listed; why another one is demoted or has no verdict is not.
-    unexplained = named["demoted for a false claim"] or named["without a verdict"]
-    return f"{line}; codeguard check FILE says why" if unexplained else line
+    # Those who are convicted or demoted are listed; why another one has no verdict is not.
+    return f"{line}; codeguard check FILE says why" if named["without a verdict"] else line
+
+
+def _suspects(found: Sequence[Suspect], kind: str) -> list[str]:
+    """Return a line for each of the first functions, and how many more there are."""
+    lines = [
+        f"  {escaped(item.path)}:{item.line} {escaped(item.symbol)}  {item.verdict}: {escaped(item.reason)}"
+        + (f" ({escaped(item.accepted)})" if item.accepted else "")
+        for item in found[:SHOWN]
+    ]
+    more = len(found) - SHOWN
+    return [*lines, f"  … and {more} more {kind}{LISTED}"] if more > 0 else lines
 
 
 def _some(lines: list[str]) -> list[str]:

@@ -142,6 +142,8 @@ class TrainedFilter:
             return _from_archive(meta, arrays)
         except TextDefenseError:
             raise
+        except FileNotFoundError:
+            raise TextDefenseError(f"no such file: {path}", hint="--train EXAMPLES makes a filter") from None
         except Exception as error:  # numpy and zipfile raise many kinds over a damaged file
             raise TextDefenseError(
                 f"{path} is not a trained filter ({type(error).__name__}: {error})", hint="train it again"

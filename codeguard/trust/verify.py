@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -20,6 +20,7 @@ from codeguard.trust.verified import VerifiedManifest, _admit
 
 # How far the clocks of two honest machines may differ.
 CLOCK_SKEW = timedelta(minutes=5)
+SIGN = "let another signer add a signature with: codeguard trust sign"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +137,11 @@ def _check_rights(manifest: Manifest, signers: Sequence[SignerPolicy], policy: S
     """Check that every path, and each part of the scope, has enough signers who may sign it."""
     own = {rule.identity: rule.paths for rule in manifest.signers}
     for path in manifest.files:
-        able = [
-            s.identity
-            for s in signers
-            if matches(s.paths, path) and (not own or matches(own.get(s.identity, ()), path))
-        ]
+        entitled = [s.identity for s in signers if matches(s.paths, path)]
+        able = [name for name in entitled if not own or matches(own.get(name, ()), path)]
         if len(able) < policy.threshold_of(path):
-            _too_few(shown(path), able, policy.threshold_of(path), policy, path)
+            hint = _own_rule(own, path) if len(entitled) > len(able) else SIGN
+            _too_few(shown(path), able, policy.threshold_of(path), policy, path, hint)
     # Leaving a file out is a statement too: without this, a signer of docs/ could sign a list that silently
     # drops everything else.
     for part in manifest.scope:
@@ -153,13 +152,29 @@ def _check_rights(manifest: Manifest, signers: Sequence[SignerPolicy], policy: S
             _too_few(f"the extent {shown(part)}", able, policy.threshold_below(part), policy, None)
 
 
-def _too_few(what: str, able: Sequence[str], threshold: int, policy: SigningPolicy, path: str | None) -> None:
+def _own_rule(own: Mapping[str, Sequence[str]], path: str) -> str:
+    """Return what to do where the manifest's own rule leaves out signers that the policy takes."""
+    named = [shown(name) for name, patterns in own.items() if matches(patterns, path)]
+    return (
+        f"its own rule lets {', '.join(named) or 'nobody'} sign it, by names that have to be the policy's: build it "
+        "again with other --signer"
+    )
+
+
+def _too_few(
+    what: str,
+    able: Sequence[str],
+    threshold: int,
+    policy: SigningPolicy,
+    path: str | None,
+    hint: str = SIGN,
+) -> None:
     entitled = [s.identity for s in policy.signers if path is None or matches(s.paths, path)]
     raise ManifestError(
         f"too few signers for {what}",
         got=f"{len(able)}" + (f" ({', '.join(shown(identity) for identity in able)})" if able else ""),
         expected=f"{threshold} of {_one_of(entitled)}",
-        hint="let another signer add a signature with: codeguard trust sign",
+        hint=hint,
     )
 
 

@@ -223,7 +223,7 @@ def test_text_marks_the_place_under_the_line() -> None:
     source = next(index for index, line in enumerate(lines) if "evil(x)" in line)
     assert lines[source].index("evil") == lines[source + 1].index("^^^^")
     assert lines[source + 1].count("^") == 4
-    assert lines[-1] == "1 finding, 1 of them fail the audit"
+    assert lines[-1] == "1 finding, 1 of them fails the audit"
 
 
 def test_text_groups_by_rule_with_the_most_severe_last_and_says_once_how_to_fix() -> None:

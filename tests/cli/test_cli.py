@@ -91,6 +91,15 @@ def test_batch_from_stdin_writes_one_object_a_line(indexed: Path) -> None:
     assert [answer["query"] for answer in answers] == ["add numbers", "subtract"]
 
 
+def test_a_line_of_a_batch_that_is_too_long_is_named_after_the_answers_before_it(indexed: Path) -> None:
+    lines = ["a" * 10_000, "", "subtract", "a" * 10_001, "add"]
+    done = run("query", "--batch", "-", cwd=indexed, stdin="\n".join(lines))
+    assert [json.loads(line)["query"] for line in done.stdout.splitlines()] == [lines[0], "subtract"]
+    assert (
+        done.stderr == "codeguard: --batch, line 4, got more than 10000 characters, expected at most 10000\n"
+    )
+
+
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no /dev/zero here")
 @pytest.mark.parametrize(
     "words", [["query", "--batch", "/dev/zero"], ["--config", "/dev/zero", "query", "add"]]
@@ -99,7 +108,7 @@ def test_a_file_without_end_is_one_line(indexed: Path, words: list[str]) -> None
     done = run_process(*words, cwd=indexed)
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
-    assert "10001 characters" in done.stderr or "is too large" in done.stderr
+    assert "line 1, got more than 10000 characters" in done.stderr or "is too large" in done.stderr
 
 
 def test_no_defense_ranks_by_distance_alone(indexed: Path) -> None:

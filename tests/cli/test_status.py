@@ -80,6 +80,17 @@ def test_status_says_that_a_run_was_ended_early(project: Path, stage: Stage, tol
     assert "convicted  1 function in 1 file" in said
 
 
+def test_status_while_an_index_is_made_does_not_say_that_it_was_ended(project: Path) -> None:
+    with contextlib.closing(Workspace(load_settings())) as workspace:
+        forget(workspace.catalog)
+        workspace.reached(Stage.CHECKS)
+        with workspace.writing() as alone:
+            assert alone
+            said = run("status").stdout
+    assert "unfinished an index is being made: not every function is checked yet" in said
+    assert "convicted  not known yet\n" in said
+
+
 def test_status_says_that_the_manifest_is_refused_as_queries_do(project: Path) -> None:
     (project / ".codeguard/manifest.unsigned.json").unlink()
     assert run("query", "add").exit_code == 2
@@ -127,7 +138,9 @@ def test_what_is_left_out_stays_out_until_it_is_taken_back(project: Path) -> Non
     assert run("index", "--exclude", "!/theirs/y*").exit_code == 0
     assert names() == everything
     assert "without" not in run("status").stdout
-    assert run("index", "theirs", "--exclude", "*").exit_code == 3
+    done = run("index", "theirs", "--exclude", "*")
+    assert done.exit_code == 3
+    assert "take a pattern back with --exclude '!GLOB'" in done.stderr
     assert run("index").exit_code == 0
     assert names() == everything, "a run that did nothing is remembered"
     done = run("index", "--exclude", "*a*b*c*")

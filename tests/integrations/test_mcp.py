@@ -192,6 +192,12 @@ def test_a_path_that_is_none_is_said_in_one_line(indexed: CodeGuard, tmp_path: P
         ("search_code", {}, "search_code: `query`, got nothing, expected string; it takes query (string), k"),
         ("search_code", {"query": "x", "k": "many"}, "`k`, got 'many' (string), expected integer"),
         ("search_code", {"query": "x", "k": None}, "`k`, got None (null), expected integer"),
+        (
+            "search_code",
+            {"query": "x", "limit": 3},
+            "no such argument, got 'limit'; it takes query (string), k",
+        ),
+        ("explain", {"\x1b[2J": 1}, "explain: no such argument, got '\\x1b[2J'; it takes rule (string)"),
         ("check_code", {"code": ["\x1b[2J" * 1000]}, "`code`, got ['\\x1b[2J"),
         (
             "search",
@@ -214,15 +220,16 @@ def test_wrong_arguments_are_said_in_one_line(
 def test_a_prompt_without_its_argument_is_said_in_one_line(indexed: CodeGuard) -> None:
     async def refused(client: Any) -> list[str]:
         lines = []
-        for name in ("review_before_use", "x"):
+        for name, arguments in (("review_before_use", {}), ("x", {}), ("review_before_use", {"kode": "x"})):
             with pytest.raises(MCPError) as caught:
-                await client.get_prompt(name, {})
+                await client.get_prompt(name, arguments)
             lines.append(caught.value.message)
         return lines
 
-    missing, unknown = asked(make_server(indexed), refused)
+    missing, unknown, mistyped = asked(make_server(indexed), refused)
     assert missing == "review_before_use: `code`, got nothing, expected text; add it"
     assert unknown == "no such prompt, got 'x', expected one of review_before_use"
+    assert mistyped == "review_before_use: no such argument, got 'kode'; it takes code"
 
 
 @pytest.mark.slow

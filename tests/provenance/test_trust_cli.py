@@ -132,6 +132,18 @@ def test_update_asks_before_it_signs_and_signs_nothing_that_it_refuses(desk):
     desk.update(input="y\n")
 
 
+def test_update_without_an_answer_or_with_a_key_of_nobody_keeps_the_manifest_that_counts(desk):
+    desk.signed()
+    before = (desk.tree / "codeguard.manifest.json").read_bytes()
+    unanswered = desk.update(input="", code=2)
+    assert unanswered.stderr.endswith("\ncodeguard: no answer to the question, so nothing was written\n")
+    make_key(desk.base / "keys", "mallory")
+    stranger = ["--key", desk.base / "keys" / "mallory.key", "--state", desk.base / "state"]
+    done = desk.run("update", desk.tree, *stranger, "--yes", code=2)
+    assert "which is not in the signing policy" in done.stderr
+    assert (desk.tree / "codeguard.manifest.json").read_bytes() == before
+
+
 def test_an_expired_manifest_is_refused_and_can_be_renewed(desk):
     desk.signed()
     payload = desk.base / "old.json"

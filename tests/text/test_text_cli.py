@@ -49,6 +49,51 @@ def test_a_flipped_entry_exits_1_and_is_named(base: str, tmp_path: Path) -> None
     assert [item["id"] for item in answer["judgments"] if not item["kept"]] == ["bs1"]
 
 
+@pytest.mark.parametrize(
+    ("raised", "code", "said"),
+    [
+        (KeyboardInterrupt(), 130, "codeguard: interrupted"),
+        (
+            OSError(28, "No space left on device"),
+            2,
+            "codeguard: the system refuses (No space left on device)",
+        ),
+        (RuntimeError("odd"), 2, "codeguard: internal error (RuntimeError: odd)"),
+        (CorpusError("no"), 2, "codeguard: no"),
+    ],
+)
+def test_what_ends_a_command_is_one_line_and_never_the_code_of_findings(
+    base: str, monkeypatch: pytest.MonkeyPatch, raised: BaseException, code: int, said: str
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise raised
+
+    monkeypatch.setattr("codeguard.cli.text.read_documents", fails)
+    for words in (
+        ["label-flip", base, "--base", base],
+        ["ingest", base, "--collection", "mine", "--base", base],
+        ["filter", base, "--query", "x"],
+        ["consensus", base, "--query", "x"],
+    ):
+        done = invoke([*words, "--embedding", "lexical"])
+        (line,) = done.stderr.splitlines()
+        assert (done.exit_code, line[: len(said)]) == (code, said)
+
+
+@pytest.mark.parametrize("command", ["filter", "consensus"])
+def test_a_blank_question_is_a_mistake_of_use(base: str, command: str) -> None:
+    done = invoke([command, base, "--query", " ", "--embedding", "lexical"])
+    (line,) = done.stderr.splitlines()
+    assert (done.exit_code, "--query" in line) == (2, True)
+
+
+def test_a_missing_filter_is_said_to_be_missing(base: str, tmp_path: Path) -> None:
+    done = invoke(
+        ["filter", base, "--query", "x", "--model", str(tmp_path / "m.npz"), "--embedding", "lexical"]
+    )
+    assert (done.exit_code, "no such file: " in done.stderr, "Error" in done.stderr) == (2, True, False)
+
+
 def test_a_table_has_a_line_for_every_document(base: str, tmp_path: Path) -> None:
     batch = write(tmp_path / "batch.jsonl", clean_batch()[:5] + flipped(clean_batch()[5:6]))
     result = invoke(["label-flip", batch, "--base", base, "--format", "table", *OPTIONS])
@@ -71,7 +116,6 @@ def test_tsv_files_are_read_with_their_heading(base: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "holds no documents"),
         ("{", "line 1"),
         ("[" * 100_000, "line 1"),
         ('{"text": 3}', 'string "text"'),
@@ -89,6 +133,12 @@ def test_a_malformed_file_exits_2_with_one_line(
     assert result.exit_code == 2
     assert message in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_file_without_documents_exits_3(base: str, tmp_path: Path) -> None:
+    (tmp_path / "empty.jsonl").touch()
+    result = invoke(["label-flip", str(tmp_path / "empty.jsonl"), "--base", base, *OPTIONS])
+    assert (result.exit_code, "holds no documents" in result.stderr) == (3, True)
 
 
 @pytest.mark.parametrize("options", [[], ["--model"], ["--calibrate"]], ids=["texts", "model", "calibrate"])

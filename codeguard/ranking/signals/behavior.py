@@ -197,15 +197,9 @@ def _unreached(report: CheckReport) -> str:
     )
 
 
-def verdict_word(report: CheckReport) -> str:
-    """Return the verdict as text, or that a refuted claim is false."""
-    return "false claim" if report.false_claim else report.verdict.value
-
-
 def describe(report: CheckReport) -> str:
     """Return one line for the user: verdict, source of the expectation, difference."""
-    verdict = verdict_word(report)
-    parts = [f"{verdict}: {report.reason}" if report.reason else verdict]
+    parts = [f"{report.word}: {report.reason}" if report.reason else report.word]
     if report.counterexample:
         parts.append(report.counterexample)
     if report.claims and report.verdict in UNSHOWN and not report.false_claim:

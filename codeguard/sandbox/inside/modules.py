@@ -25,9 +25,12 @@ _HIDDEN: dict[str, frozenset[str]] = {
     "operator": frozenset({"attrgetter", "methodcaller"}),
     "types": frozenset({"CodeType", "FrameType", "TracebackType", "ModuleType"}),
     "typing": frozenset({"get_type_hints", "evaluate_forward_ref", "ForwardRef"}),
-    # writes into the module that a class says it is from
-    "enum": frozenset({"global_enum"}),
-    "dataclasses": frozenset({"make_dataclass"}),
+    # the first writes into the module that a class says it is from, the second fetches what its fields name
+    "enum": frozenset({"global_enum", "property"}),
+    # they execute texts, and fetch attributes, of names that annotations and fields may give
+    "dataclasses": frozenset({"make_dataclass", "dataclass", "asdict", "astuple", "replace"}),
+    # a subclass says which attribute of `sys` they exchange
+    "contextlib": frozenset({"redirect_stdout", "redirect_stderr"}),
     "string": frozenset({"Formatter"}),
     # its register evaluates annotations that are text, by rules of its own
     "functools": frozenset({"singledispatch", "singledispatchmethod"}),
@@ -46,6 +49,7 @@ def preload(wide: bool) -> None:
     for name in ALL if wide else CORE:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    functools.update_wrapper = _wrapping  # for the standard modules that wrap what they are given
     if "mimetypes" in sys.modules:
         sys.modules["mimetypes"].init(())  # else the first call reads this machine's tables
     awaiting.install()
@@ -150,6 +154,21 @@ def _attrgetter(*paths: str) -> Callable[[Any], Any]:
 
 def _methodcaller(name: str, /, *args: Any, **kwargs: Any) -> Callable[[Any], Any]:
     return lambda target: policy.guarded_getattr(target, name)(*args, **kwargs)
+
+
+_real_update_wrapper = functools.update_wrapper
+
+
+def _wrapping(
+    wrapper: Any,
+    wrapped: Any,
+    assigned: Iterable[str] = functools.WRAPPER_ASSIGNMENTS,
+    updated: Iterable[str] = functools.WRAPPER_UPDATES,
+) -> Any:
+    """Do what functools.update_wrapper does, but hand out no dict of a built-in type."""
+    if not policy.has_plain_dict(wrapped):
+        updated = [name for name in updated if name != "__dict__"]
+    return _real_update_wrapper(wrapper, wrapped, assigned, updated)
 
 
 def _update_wrapper(

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import ast
 import builtins
+import enum
 import string
+import types
 import typing
 from collections import UserString
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from RestrictedPython.transformer import INSPECT_ATTRIBUTES, RestrictingNodeTransformer
@@ -40,7 +42,9 @@ _OPEN_DUNDERS = frozenset(
         "orig_class type_params objclass debug",
     )
 )
-_GUARDED = frozenset({"format", "format_map", "vformat", "get_field", "obj", "evaluate", "__dict__"})
+_GUARDED = frozenset(
+    {"format", "format_map", "vformat", "get_field", "obj", "evaluate", "__dict__", "__getstate__", "__get__"}
+)
 # the last two evaluate a text, and make an enumeration of a module's globals
 _REFUSED_ATTRIBUTES = INSPECT_ATTRIBUTES | {
     *("mro", "f_trace_lines", "gi_suspended", "cr_suspended"),
@@ -60,6 +64,29 @@ def attribute_allowed(name: str) -> bool:
     if name.startswith("__"):
         return not name.endswith("__") or name in _OPEN_DUNDERS
     return name not in _REFUSED_ATTRIBUTES and not name.endswith("__roles__")
+
+
+# Of these, a pattern with one position is the whole object. The builtins alone, and no class of the same name.
+_WHOLE = frozenset(words("bool bytearray bytes dict float frozenset int list set str tuple"))
+
+
+def _has_positions(tree: ast.AST) -> bool:
+    return any(isinstance(node, ast.MatchClass) and node.patterns for node in ast.walk(tree))
+
+
+def _bound(tree: ast.AST) -> Iterator[str]:
+    """Yield the names that a module binds somewhere; `*` may bind any."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            yield node.id
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.alias):
+            yield from _WHOLE if node.name == "*" else ((node.asname or node.name).partition(".")[0],)
+        else:
+            name = getattr(node, "rest", None) or getattr(node, "name", None)
+            if isinstance(name, str):
+                yield name
 
 
 class CodePolicy(RestrictingNodeTransformer):
@@ -125,6 +152,8 @@ class CodePolicy(RestrictingNodeTransformer):
 
     def visit_MatchClass(self, node: Any) -> ast.AST:  # noqa: N802
         """Check the attributes that a class pattern fetches: `case object(__class__=x)`."""
+        if node.patterns and not (isinstance(node.cls, ast.Name) and node.cls.id in _WHOLE):
+            self.error(node, "a pattern of positions is refused: __match_args__ may name any attribute")
         for name in node.kwd_attrs:
             if not attribute_allowed(name) or name in _GUARDED or name.startswith("_"):
                 self.error(node, f'attribute "{name}" is refused in a pattern')
@@ -192,6 +221,8 @@ def compile_restricted(source: str, filename: str) -> tuple[Any, list[str]]:
     """
     tree = ast.parse(source, filename)
     errors: list[str] = []
+    if "match" in source and _has_positions(tree) and _WHOLE & set(_bound(tree)):
+        errors.append("a pattern may take a class of its own for one of the builtins")
     tree = CodePolicy(errors).visit(tree)
     if errors:
         return None, errors
@@ -285,12 +316,58 @@ def guarded_getattr(target: Any, name: str, default: Any = _missing) -> Any:
             raise _refused("attribute 'obj'")
         if name == "__dict__" and not has_plain_dict(target):
             raise _refused("attribute '__dict__'")
+        if name == "__getstate__":
+            return _guarded_state(target)
+        if name == "__get__":
+            return _guarded_get(target)
     found = getattr(target, name) if default is _missing else getattr(target, name, default)
     if type(found) is _MODULE:
         raise _refused(f"attribute {name!r}, which is a module,")
     return found
 
 
+def _guarded_state(target: Any) -> Any:
+    """Fetch `__getstate__`, which for a type hands out its dict."""
+    found = getattr(target, "__getstate__")  # noqa: B009 - mypy knows no such method
+    own = getattr(found, "__self__", None)
+    if isinstance(own, type) and not has_plain_dict(own):
+        raise _refused("attribute '__getstate__'")
+    if found is not _STATE:
+        return found
+
+    def state(whose: Any) -> Any:
+        if isinstance(whose, type) and not has_plain_dict(whose):
+            raise _refused("attribute '__getstate__'")
+        return _STATE(whose)
+
+    return state
+
+
+def _guarded_get(target: Any) -> Any:
+    """Fetch `__get__`, which may fetch what a descriptor of a built-in type, or its dict, holds."""
+    if isinstance(target, _DESCRIPTORS) and (
+        not attribute_allowed(target.__name__) or target.__name__ in _GUARDED
+    ):
+        raise _refused(f"attribute {target.__name__!r}")
+    found = target.__get__
+
+    def get(*args: Any, **named: Any) -> Any:
+        instances = (*args[isinstance(target, type) :][:1], named.get("instance"))
+        if any(isinstance(one, type) and not has_plain_dict(one) for one in instances):
+            raise _refused("attribute '__get__'")
+        return found(*args, **named)
+
+    return get
+
+
+_STATE: Any = getattr(object, "__getstate__", None)  # new in Python 3.11
+_DESCRIPTORS = (
+    types.GetSetDescriptorType,
+    types.MemberDescriptorType,
+    types.WrapperDescriptorType,
+    types.MethodDescriptorType,
+    types.ClassMethodDescriptorType,
+)
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement
 _BOUND: Any = type("".format)
 _WRAPPED_FORMATS: tuple[Any, ...] = (UserString.format, UserString.format_map)
@@ -315,7 +392,8 @@ def has_plain_dict(target: object) -> bool:
     """Whether an object's dict holds only what ordinary code put there."""
     kind = type(target)
     if isinstance(target, type):
-        return bool(target.__flags__ & _HEAP_TYPE)  # a built-in type's has the descriptors of its insides
+        # A built-in type's has the descriptors of its insides, an enumeration's such that fetch what they are told.
+        return bool(target.__flags__ & _HEAP_TYPE) and not isinstance(target, enum.EnumType)
     return hasattr(kind, "__dict__") and kind is not _MODULE
 
 

@@ -170,21 +170,6 @@ def attack():
 """,
     ),
     _writes(
-        "match-args",
-        "__match_args__ names the attribute that a positional pattern reads",
-        """
-class Meta(type):
-    def __instancecheck__(self, other):
-        return True
-class Probe(metaclass=Meta):
-    __match_args__ = ("__builtins__",)
-def attack():
-    match attack:
-        case Probe(there):
-            there["open"]("@MARKER@", "w").close()
-""",
-    ),
-    _writes(
         "super-getattribute",
         "super().__getattribute__ is object's, past every guard",
         """
@@ -494,5 +479,106 @@ def attack():
     return sys.modules["__main__"].os.environ["@SECRET_NAME@"]
 """,
         GONE,
+    ),
+    _writes(
+        "state-of-a-type",
+        "object.__getstate__ of a built-in type is its dict, with the descriptors of its insides",
+        """
+import textwrap
+def attack():
+    found = object.__getstate__(type(attack))["__globals__"].__get__(textwrap.dedent)
+    found["__builtins__"]["open"]("@MARKER@", "w").close()
+""",
+        needs="sys.version_info >= (3, 11)",
+    ),
+    _writes(
+        "match-args",
+        "a pattern fetches what __match_args__ names, and a metaclass says that anything is an instance",
+        """
+import textwrap
+class Kind(type):
+    def __instancecheck__(cls, instance):
+        return True
+class Anything(metaclass=Kind):
+    __match_args__ = ("__globals__",)
+def attack():
+    match textwrap.dedent:
+        case Anything(found):
+            found["__builtins__"]["open"]("@MARKER@", "w").close()
+""",
+    ),
+    _writes(
+        "match-args-of-a-namesake",
+        "a class that is called like a builtin, whose pattern is the whole object, has __match_args__ of its own",
+        """
+import textwrap
+class Kind(type):
+    def __instancecheck__(cls, instance):
+        return True
+class int(metaclass=Kind):
+    __match_args__ = ("__globals__",)
+def attack():
+    match textwrap.dedent:
+        case int(found):
+            found["__builtins__"]["open"]("@MARKER@", "w").close()
+""",
+    ),
+    _writes(
+        "dict-of-a-wrapped-type",
+        "what functools and contextlib wrap hands its dict on to the wrapper: a built-in type's, too",
+        """
+import contextlib, functools, textwrap
+def attack():
+    for wrap in (functools.cache, contextlib.contextmanager):
+        held = wrap(object).__dict__
+        if "__getattribute__" in held:
+            found = held["__getattribute__"](textwrap.dedent, "__globals__")
+            return found["__builtins__"]["open"]("@MARKER@", "w").close()
+""",
+    ),
+    _writes(
+        "cached-dict-of-a-type",
+        "functools.cached_property looks its name up in the dict of what it is asked for",
+        """
+import functools, textwrap
+def attack():
+    cached = functools.cached_property(len)
+    cached.attrname = "__getattribute__"
+    for fetch in (cached.__get__, functools.partial(functools.cached_property.__get__, cached)):
+        found = fetch(object)(textwrap.dedent, "__globals__")
+        return found["__builtins__"]["open"]("@MARKER@", "w").close()
+""",
+    ),
+    _writes(
+        "cached-dict-by-super",
+        "the same through super(), which fetches the method for another object",
+        """
+import functools, textwrap
+class Cached(functools.cached_property):
+    def fetch(self, target):
+        return super().__get__(instance=target)
+def attack():
+    cached = Cached(len)
+    cached.attrname = "__getattribute__"
+    found = cached.fetch(object)(textwrap.dedent, "__globals__")
+    found["__builtins__"]["open"]("@MARKER@", "w").close()
+""",
+    ),
+    _writes(
+        "member-descriptor",
+        "the descriptor of an enumeration's members fetches the attribute that its name says, of any class",
+        """
+import enum, textwrap
+class Holder:
+    fetched = None
+def attack():
+    told = type(enum.Enum.__dict__["name"])()
+    told._attr_type, told._cls_type, told.member = "attr", object, None
+    Holder.fetched = told
+    told.name = "__getattribute__"
+    found = Holder().fetched(textwrap.dedent, "__globals__")
+    found["__builtins__"]["open"]("@MARKER@", "w").close()
+""",
+        needs="sys.version_info >= (3, 12)",
     ),
 )

@@ -13,7 +13,6 @@ FILES = (POLICY, FACADE, SECCOMP, LANDLOCK, NAMESPACES)
 
 
 # why the rules alone do not stop it
-DATA = (("rules", "the rules look at names in the source, and this name is only data there"),)
 LIBRARY = (("rules", "a function of an allowed module does more than its name says"),)
 
 
@@ -44,7 +43,6 @@ def attack():
             there = names["__builtins__"]
             (there if isinstance(there, dict) else vars(there))["open"]("@MARKER@", "w").close()
 """,
-        residual=DATA,
     ),
     Attack(
         "super-format",
@@ -96,7 +94,6 @@ def attack():
         modules = redirection._old_targets[0]
     modules["os"].mkdir("@MARKER@")
 """,
-        residual=LIBRARY,
     ),
     _writes(
         "warnings-module",
@@ -121,7 +118,6 @@ def attack():
     return Pair() == Pair()
 """,
         needs="sys.version_info < (3, 14)",
-        residual=LIBRARY,
     ),
     _writes(
         "annotation-text",
@@ -183,7 +179,6 @@ def attack():
 def run(text):
     open(text, "w").close()
 """,
-        residual=DATA,
     ),
     _writes(
         "exit-match",
@@ -368,6 +363,5 @@ def attack():
     there = fetch(textwrap.dedent, "__globals__")["__builtins__"]
     (there if isinstance(there, dict) else vars(there))["open"]("@MARKER@", "w").close()
 """,
-        residual=LIBRARY,
     ),
 )

@@ -33,7 +33,13 @@ from codeguard.analysis.reading import IN_CELLS, IN_PROSE
 from codeguard.analysis.rules.base import Context, Match, Rule, rules_of
 from codeguard.analysis.rules.capabilities.kinds import able, beyond_counterparts
 from codeguard.analysis.rules.capabilities.malice import malice
-from codeguard.analysis.rules.capabilities.shells import script_places, shell_places, shell_threats
+from codeguard.analysis.rules.capabilities.shells import (
+    STARTING,
+    script_places,
+    shell_places,
+    shell_threats,
+    started_places,
+)
 from codeguard.analysis.rules.capabilities.threats import threats
 from codeguard.analysis.tree_flow import TreeArrival, tree_arrivals
 from codeguard.corpus.patterns import lazy
@@ -71,8 +77,15 @@ class CapabilitiesSignal:
                 for found in _in_tree(carried):
                     known.add((found.rule, reading.line_of(found.start)))
                     yield found
-            if reading.language in SCRIPTS:
-                for found in _without_comments(reading, script_places(reading.text)):
+            places = (
+                script_places
+                if reading.language in SCRIPTS
+                else started_places
+                if reading.language in STARTING
+                else None
+            )
+            if places is not None:
+                for found in _without_comments(reading, places(reading.text)):
                     if (found.rule, reading.line_of(found.start)) not in known:
                         yield found
         elif reading.tree is not None:

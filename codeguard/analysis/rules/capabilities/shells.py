@@ -281,6 +281,22 @@ def script_places(text: str) -> Iterator[tuple[str, str, int, int]]:
             yield rule, what, match.start(), match.end()
 
 
+# Languages whose ways to start a program are found by their text. In Rust, the arguments are calls of their own.
+STARTING = frozenset({"c", "cpp", "csharp", "rust"})
+_STARTED = lazy(
+    r"\b(?:system|_?w?popen|execlp?|Process\s{0,2}\.\s{0,2}Start|ProcessStartInfo|Command\s{0,2}::\s{0,2}new)"
+    r"\s{0,2}\((?:\"(?:[^\"\\]|\\.){0,2000}+\"|[^;\"]){1,1000}+",  # to the end of the statement
+    re.DOTALL,
+)
+
+
+def started_places(text: str) -> Iterator[tuple[str, str, int, int]]:
+    """Yield rule, description, start and end of the threats in commands that C, C++, C# or Rust start."""
+    for match in _STARTED.finditer(text):
+        for rule, what in shell_threats(match.group().replace('\\"', '"')):
+            yield rule, f"runs a command that {what}", match.start(), match.end()
+
+
 def _places(
     text: str,
     table: tuple[tuple[str, str, re.Pattern[str]], ...],
