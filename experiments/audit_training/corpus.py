@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gettext
+import json
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -126,6 +127,20 @@ def written(folder: str, times: int, seed: int) -> list[Example]:
             for text, goals in sorted(texts.items())
         ]
     return found
+
+
+def of_authors() -> list[Example]:
+    """Return the texts of independent authors, orders as well as honest ones, each author a voice of both folders."""
+    return [
+        Example(
+            row["text"],
+            f"{'injected' if row['bad'] else 'ordinary'}/{path.stem}:{number}",
+            row["bad"],
+            register=row["place"],
+        )
+        for path in sorted((HERE / "orders").glob("*.jsonl"))
+        for number, row in enumerate(map(json.loads, path.read_text(encoding="utf-8").splitlines()), 1)
+    ]
 
 
 def of_catalogs(root: Path, limit: int, seed: int) -> list[Example]:

@@ -46,9 +46,14 @@ def _cells(places: Iterable[int]) -> NDArray[np.int32]:
 
 
 def fitted(
-    rows: Sequence[Row], injected: int, weights: Sequence[float], vectors: Vectors
+    rows: Sequence[Row],
+    injected: int,
+    weights: Sequence[float],
+    vectors: Vectors,
+    strength: float = STRENGTH,
+    step: float = model.STEP,
 ) -> tuple[Table, float]:
-    """Return a table of weights and a bias; the first `injected` rows are injected, `weights` are those of rows.
+    """Return a table of weights in steps, and a bias; the first `injected` rows are bad, `weights` are those of rows.
 
     The weight of a word is its own plus what its sense is worth; words that
     no row has get the latter.
@@ -58,8 +63,10 @@ def fitted(
     matrix = named + _matrix([row.worded for row in rows], size)
     counted = np.bincount(matrix.indices, minlength=size) >= FEWEST
     matrix = matrix.multiply(counted.astype(np.float32)[None, :]).tocsr()
-    learned, bias, sense = _regression(matrix, [row.named for row in rows], injected, weights, vectors)
-    return _steps(learned, sense, vectors, number, model.STEP), bias
+    learned, bias, sense = _regression(
+        matrix, [row.named for row in rows], injected, weights, vectors, strength
+    )
+    return _steps(learned, sense, vectors, number, step), bias
 
 
 def glance_of(injected: Sequence[Row], honest: Sequence[Row], vectors: Vectors) -> Glance:
@@ -94,6 +101,7 @@ def _regression(
     injected: int,
     weights: Sequence[float],
     vectors: Vectors,
+    strength: float = STRENGTH,
 ) -> tuple[NDArray[np.float64], float, NDArray[np.float64]]:
     """Return the weights of the columns, the bias, and the weights of the dimensions of senses."""
     meant = np.zeros((len(named), DIMENSIONS), dtype=np.float32)
@@ -105,7 +113,7 @@ def _regression(
     truth = np.arange(len(named)) < injected
     whole = hstack([matrix, csr_matrix(meant)]).tocsr()
     with threadpool_limits(1):
-        learned = LogisticRegression(C=STRENGTH, max_iter=120).fit(whole, truth, weights)
+        learned = LogisticRegression(C=strength, max_iter=120).fit(whole, truth, weights)
     found = learned.coef_[0]
     width = matrix.shape[1]
     return found[:width], round(float(learned.intercept_[0]), 4), found[width:]

@@ -1,12 +1,13 @@
 """Train the model of the injection signal and write it as whole numbers.
 
 What is injected, and ordinary text in many languages, is made of the
-templates beside this file. Ordinary English is read from a folder of unpacked
-Python packages, each a folder of its name: those of `calibrate.txt` set the
-thresholds, the rest are learned from, and of these above all the stretches
-that a first look takes for instructions. Translated messages (*.mo) and licences are looked
-for anywhere in the folder. Seeds are fixed, the regressions run in one thread,
-and the file names the digest of what was read, so that runs can be compared.
+templates beside this file, and of what independent authors wrote (`orders`).
+Ordinary English is read from a folder of unpacked Python packages, each a
+folder of its name: those of `calibrate.txt` set the thresholds, the rest are
+learned from, and of these above all the stretches that a first look takes for
+instructions. Translated messages (*.mo) and licences are looked for anywhere
+in the folder. Seeds are fixed, the regressions run in one thread, and the file
+names the digest of what was read, so that runs can be compared.
 Needs the weights of the extra `minilm`.
 
     python -m experiments.audit_training.train_injection FOLDER --out FILE [--without VOICE…]
@@ -40,6 +41,7 @@ from experiments.audit_training.corpus import (
     HARD,
     HERE,
     Example,
+    of_authors,
     of_catalogs,
     of_licences,
     of_package,
@@ -51,6 +53,7 @@ from experiments.audit_training.senses import senses
 
 SEED = 20
 TIMES = 3  # examples of a template, twice as many where it has slots
+AUTHORS = frozenset(one.voice for one in of_authors())
 HEED = 3.0  # what was written to be near an instruction counts as so many
 SAMPLED = 60_000  # stretches of packages taken blindly
 CHOSEN = 120_000  # taken because they look like instructions
@@ -105,7 +108,10 @@ def trained(injected: Sequence[Example], ordinary: Sequence[Example], honest: Se
     scored = ((glance.score(glimpse(tokens_of(honest[at]))), at) for at in others)
     chosen = [at for _, at in heapq.nlargest(CHOSEN, scored)]
     looked += [described(honest[at], injected=False) for at in chosen]
-    weights = [1.0] * len(positive) + heed + [1.0] * len(looked)
+    alone = [
+        float(TIMES) if one.voice in AUTHORS else 1.0 for one in injected
+    ]  # others are there in several wordings
+    weights = alone + heed + [1.0] * len(looked)
     table, bias = fitted(_telling(positive, near + looked), len(positive), weights, vectors)
     return Model(memoryview(table.tobytes()).cast("b"), bias, glance, {})
 
@@ -201,17 +207,19 @@ def main() -> None:
     honest = honest_stretches([path for path in packages if path.name not in apart], seen)
     ordinary = written("ordinary", TIMES, SEED)
     ordinary += of_catalogs(args.folder, MESSAGES, SEED) + of_licences(args.folder)
-    injected = written("injected", TIMES, SEED)
-    held = [one for one in injected if one.voice.partition("/")[2] in args.without]
-    learned = [one for one in injected if one.voice.partition("/")[2] not in args.without]
-    model = trained(learned, ordinary, honest)
+    examples = [*written("injected", TIMES, SEED), *of_authors(), *ordinary]
+    held = [one for one in examples if one.voice.partition("/")[2] in args.without]
+    kept = [one for one in examples if one.voice.partition("/")[2] not in args.without]
+    learned = [one for one in kept if one.injected]
+    model = trained(learned, [one for one in kept if not one.injected], honest)
     digest = hashlib.sha256("\0".join(honest).encode("utf-8", "surrogatepass")).hexdigest()
     args.out.write_text(stored(model, thresholds(model, calibration), digest), encoding="utf-8")
     model = read_model(args.out.read_text(encoding="utf-8"))
     print(f"{len(honest)} honest stretches, {len(calibration)} texts to calibrate, {len(learned)} injected")
     show("probe", model, written("probe", 1, SEED))
-    if held:
-        show("held out", model, held)
+    for title, wanted in (("held out", True), ("held out, honest", False)):
+        if any(one.injected is wanted for one in held):
+            show(title, model, [one for one in held if one.injected is wanted])
 
 
 if __name__ == "__main__":

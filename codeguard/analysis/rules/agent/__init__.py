@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.rules.agent.links import links
+from codeguard.analysis.rules.agent.passages import reason, suspicious
 from codeguard.analysis.rules.agent.prose import (
     for_people,
     frames,
@@ -77,6 +78,8 @@ class AgentSignal:
                 # Not in an assistant's own files: nobody records there, and an attacker could write it to be less sure.
                 recorded = prose and not guides and is_recorded(reading.text, match.start)
                 yield _less_sure(match) if recorded else match
+        if guides or (reading.language == "markdown" and not manual):
+            yield from _learned(reading, guides=guides)
         for segment in reading.segments:
             if segment.kind is SegmentKind.PROSE and (guides or instructs(segment.text)):
                 yield Match("instructions", segment.start, segment.end, "instructs an assistant")
@@ -91,6 +94,22 @@ class AgentSignal:
                 if plain and not keyed:  # a server of tools answers with what an assistant obeys
                     said = (_in_answer(reading.text, match) for match in said)
                 yield from said
+
+
+_TOO_MANY = "harmful instructions were not looked for by their wording after so many passages"
+
+
+def _learned(reading: Reading, *, guides: bool) -> Iterator[Match]:
+    """Yield the passages that are worded like harmful instructions."""
+
+    def met(start: int) -> None:
+        if guides:  # others of this length are changelogs and the like
+            reading.unread.note(_TOO_MANY, reading.line_of(start))
+
+    for passage, score in suspicious(reading.text, met):
+        end = min(passage.end, passage.start + 80)
+        measured = {"score": round(score, 2), LESS_SURE: True}
+        yield Match("suspicious-passage", passage.start, end, reason(passage.text), measurements=measured)
 
 
 _AROUND = 1_000  # characters before and after an instruction in which a text may name an assistant

@@ -111,11 +111,11 @@ def read_model(text: str) -> Model:
     """Return the model in a JSON text."""
     stored = json.loads(text)
     limits = {kind: Limits(*found) for kind, found in stored["limits"].items()}
-    glance = Glance(_unpacked(stored["glance"], gate.BITS), stored["least"])
-    return Model(_unpacked(stored["weights"], ngrams.BITS), stored["bias"], glance, limits)
+    glance = Glance(unpacked(stored["glance"], gate.BITS), stored["least"])
+    return Model(unpacked(stored["weights"], ngrams.BITS), stored["bias"], glance, limits)
 
 
-def _unpacked(text: str, bits: int) -> memoryview:
+def unpacked(text: str, bits: int) -> memoryview:
     """Return a compressed, base64-encoded table of signed bytes."""
     table = memoryview(zlib.decompress(base64.b64decode(text))).cast("b")
     if len(table) != 1 << bits:
