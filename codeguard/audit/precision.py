@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from codeguard.analysis.rules.base import LESS_SURE
+from codeguard.analysis.rules.base import LESS_SURE, NEVER_SURE
 from codeguard.audit.findings import Finding
 from codeguard.models import Confidence, Severity
 
@@ -88,12 +88,12 @@ def measured_confidence(rule: str, severity: Severity) -> Confidence | None:
 def with_confidence(findings: Iterable[Finding]) -> list[Finding]:
     """Return the findings with measured confidence; those for which there is none keep their own.
 
-    It is low where the detector says that its rule is mostly wrong at such a place.
+    It is low where the detector says that its rule is mostly wrong at such a place, or that it is never sure.
     """
     result = []
     for item in findings:
         confidence = measured_confidence(item.rule, item.severity)
-        if item.measurements.get(LESS_SURE):
+        if item.measurements.get(LESS_SURE) or item.measurements.get(NEVER_SURE):
             confidence = Confidence.LOW
         result.append(item if confidence is None else replace(item, confidence=confidence))
     return result

@@ -23,7 +23,7 @@ from codeguard.analysis.rules.agent.prose import (
     orders,
 )
 from codeguard.analysis.rules.agent.settings import settings
-from codeguard.analysis.rules.base import LESS_SURE, Context, Match, Rule, rules_of
+from codeguard.analysis.rules.base import LESS_SURE, NEVER_SURE, Context, Match, Rule, rules_of
 from codeguard.analysis.text.kinds import is_answer, is_recorded, is_settings
 from codeguard.corpus.patterns import lazy
 
@@ -108,7 +108,7 @@ def _learned(reading: Reading, *, guides: bool) -> Iterator[Match]:
 
     for passage, score in suspicious(reading.text, met):
         end = min(passage.end, passage.start + 80)
-        measured = {"score": round(score, 2), LESS_SURE: True}
+        measured = {"score": round(score, 2), NEVER_SURE: True}
         yield Match("suspicious-passage", passage.start, end, reason(passage.text), measurements=measured)
 
 
