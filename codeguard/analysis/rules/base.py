@@ -120,7 +120,9 @@ IMPORTED = "imported"  # measurement: the name that is imported; an audit knows 
 IN_TEST = "in_test"  # measurement: the place is in a file of tests, so that an audit rates it as low
 # Measurement: the rule is mostly wrong at a place of this kind, so that an audit lists the finding with low confidence.
 LESS_SURE = "less_sure"
-NEVER_SURE = "never_sure"  # measurement: the same wherever the place is, also where nothing makes a finding less sure
+NEVER_SURE = (
+    "never_sure"  # measurement: the same wherever the place is, also where nothing makes a finding less sure
+)
 
 
 @dataclass(frozen=True, slots=True)
