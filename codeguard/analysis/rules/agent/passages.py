@@ -39,7 +39,7 @@ _FENCE = lazy(r"[ \t]{0,12}(?:```|~~~)")
 _BEGINS = lazy(r"[ \t]{0,40}(?:[-*+>|]|#{1,6}[ \t]|\d{1,3}[.)]\s|<!--|---|//|[\w-]{1,30}:[ \t])")
 _MARKS = lazy(r"\A[\s>|#*+-]{0,60}(?:\d{1,3}[.)]\s{1,9})?(?:\[[ xX]\]\s{1,9})?")
 _SENTENCE = lazy(r"(?<=[.!?])[\"')*_`]{0,3}\s+|(?<=[。！？])")
-# What a passage speaks of, for people: the model does not tell.
+# What a passage speaks of, to be shown beside it: a score says nothing of that.
 _AIMS = tuple(
     (what, lazy(pattern, re.IGNORECASE))
     for what, pattern in (
