@@ -18,6 +18,7 @@ MAX_TEXT = 2_000_000  # characters; larger sources are data, not code
 MAX_LOOKAHEAD = 40  # pieces that a statement with an open bracket or string may span
 FREE_TO_PARSE = 1_000_000  # characters of broken source to parse, in pieces
 LEAST_PARSED = 40  # cost of one call of the parser, in characters
+MAX_DOTTED = 8  # attributes in a chain that may name a module
 PARSED_TIMES = 2  # additional budget as a multiple of the source's length
 PARSE_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
 T = TypeVar("T")
@@ -312,9 +313,19 @@ def name_of(node: ast.expr) -> str:
 
 
 def dotted_uses(tree: ast.AST) -> frozenset[tuple[str, ...]]:
-    """Return what is taken from names by attributes: `a.b.c` is `("a", "b", "c")` and `("a", "b")`."""
-    attributes = (name_of(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute))
-    return frozenset(tuple(dotted.split(".")) for dotted in attributes if "." in dotted)
+    """Return what is taken from names by attributes: `a.b.c` is `("a", "b", "c")` and `("a", "b")`.
+
+    Of a longer chain only its beginning counts, since no module lies deeper.
+    """
+    found: set[tuple[str, ...]] = set()
+    for node in ast.walk(tree):
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute) and len(parts) < MAX_DOTTED:
+            parts.append(node.attr)
+            node = node.value
+        if parts and isinstance(node, ast.Name):
+            found.add((node.id, *reversed(parts)))
+    return frozenset(found)
 
 
 def raised_exceptions(tree: ast.AST) -> Counter[str]:

@@ -482,7 +482,10 @@ def needed_for(
     borrowed: list[str] = []
     postponed = False
     uses = uses.union(*(module.once("dotted", module.statements[index], dotted_uses) for index in chosen))
-    place = _Place(module, path, trusted, depth, taken, later, uses)
+    by_root: dict[str, list[tuple[str, ...]]] = {}
+    for use in sorted(uses):
+        by_root.setdefault(use[0], []).append(use[1:])
+    place = _Place(module, path, trusted, depth, taken, later, by_root)
     for statement in kept:
         found = _inlined_import(statement, place)
         if found is None and isinstance(statement, ast.If | ast.Try) and trusted.path_of(module):
@@ -531,7 +534,7 @@ def _binders(module: Module) -> dict[str, list[int]]:
 class _Place:
     """Where an import stands: its module and that one's path, and what was collected for the function so far.
 
-    `uses` are the attributes that the collected code takes from names.
+    `uses` are the attributes that the collected code takes from each name.
     """
 
     module: Module
@@ -540,7 +543,7 @@ class _Place:
     depth: int
     taken: Taken
     later: Later
-    uses: frozenset[tuple[str, ...]]
+    uses: Mapping[str, Sequence[tuple[str, ...]]]
 
 
 def _inlined_import(statement: ast.stmt, place: _Place) -> Needed | None:
@@ -649,9 +652,9 @@ class _Borrowing:
         if self._trusted.imported(alias.name.split(".")) is None:
             return False
         members: dict[tuple[str, ...], tuple[Module, str]] = {}
-        for root, *rest in sorted(self._place.uses):
+        for rest in self._place.uses.get(called, ()):
             parts = [*dotted, *rest]
-            for length in range(len(parts) - 1, 0, -1) if root == called else ():
+            for length in range(len(parts) - 1, 0, -1):
                 module = self._trusted.imported(parts[:length])
                 if module is not None:
                     inner = self._trusted.imported(parts[: length + 1])

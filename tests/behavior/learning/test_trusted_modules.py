@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
 import pytest
 
 from codeguard.behavior import Budget, SpecLibrary
+from codeguard.behavior.source.definitions import definitions, read_module
+from codeguard.behavior.source.modules import TrustedModules
+from codeguard.behavior.source.surroundings import surroundings
 from codeguard.behavior.specs.examples import Example
 from codeguard.behavior.specs.references import Reference, with_needed_code
 from codeguard.behavior.verdict.running import Batch, Runner, call_of, drive
@@ -342,3 +348,32 @@ def test_packages_that_trusted_files_import_and_the_sandbox_lacks_are_counted() 
     library = SpecLibrary().with_trusted(files)
     assert library.coverage().missing == {"dateutil": 2, "attrs": 1}
     assert library.coverage(["dateutil"]).missing == {"attrs": 1}
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda size: (
+            "".join(f"import shop.a as a{at}\n" for at in range(size))
+            + f"def g(x):\n    return [{', '.join(f'a{at}.f{at}' for at in range(size))}]\n"
+        ),
+        lambda size: (
+            "import shop.a\ndef g(x):\n"
+            + "".join(f"    shop.a.f{'.b' * (size // 10)}.c{at}\n" for at in range(40))
+        ),
+    ],
+    ids=["imports", "attributes"],
+)
+def test_many_imports_and_long_chains_cost_no_more_than_their_length(made: Callable[[int], str]) -> None:
+    shop = "".join(f"def f{at}(x):\n    return x\n" for at in range(2_000))
+    trusted = TrustedModules({"shop/__init__.py": read_module(""), "shop/a.py": read_module(shop)})
+
+    def seconds(size: int) -> float:
+        module = read_module(made(size))
+        (definition,) = definitions(module.statements)
+        begun = time.process_time()
+        surroundings(definition, module, trusted)
+        return time.process_time() - begun
+
+    seconds(500)
+    assert seconds(4_000) < 40 * max(seconds(500), 0.02)  # 64 times where it grows with the square
