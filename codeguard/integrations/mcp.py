@@ -89,7 +89,8 @@ def make_server(guard: CodeGuard, *, mode: str = "drop", roots: Sequence[Path] =
 
         Looks for malicious and vulnerable code and for instructions to a model, and runs its functions in a
         sandbox to compare them with the trusted code. `safe` is false if something of medium severity or more
-        was found, and null if the code could not be examined in full.
+        was found, and null if the code could not be examined in full. True says that nothing was found, not that
+        the code is right: `functions_run` counts the functions that were run, of Python alone.
         """
         return assistant.answer(lambda fence: assistant.check(code, language, fence))
 

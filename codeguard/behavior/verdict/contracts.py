@@ -47,7 +47,8 @@ PLACE_WORDS = INDEX_WORDS | {
 QUANTITY = re.compile(r"\b(how many|number of|counts?|counting|times|occurrences?|lengths?|sizes?)\b")
 NUMBER_INPUT = "number input"
 SENTINELS: tuple[object, ...] = (None, False, -1)
-REFUSED_BY_SANDBOX = frozenset({"PermissionError", "BlockingIOError"})
+# What the sandbox raises where it refuses something, and where it lacks a module.
+HIDING = frozenset({"PermissionError", "BlockingIOError", "ImportError", "ModuleNotFoundError"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ def contrast(results: Sequence[CaseResult], description: str, *, own_words: bool
     convention. A candidate with the same description (no `own_words`) has to count from the same
     base as well.
     """
-    compared = [item for item in comparable_results(results) if not refused_by_sandbox(item)]
+    compared = [item for item in comparable_results(results) if not is_hidden(item)]
     shown = [item.case.call.args or () for item in compared if item.case.example is not None]
     conditions = preconditions(description, shown)
     pairs = [_Pair(item, _expected(item)) for item in compared if _meets(item.case.call, conditions)]
@@ -181,10 +182,12 @@ def _expected(item: CaseResult) -> CallResult:
     return CallResult(Outcome.RETURNED, expected.value if isinstance(expected, Returns) else None)
 
 
-def refused_by_sandbox(item: CaseResult) -> bool:
-    """Return whether a result comes from the sandbox's refusal, which does not count."""
-    raised = item.answer.outcome is Outcome.RAISED
-    return raised and bool(REFUSED_BY_SANDBOX.intersection(item.answer.exception))
+def is_hidden(item: CaseResult) -> bool:
+    """Return whether what the sandbox refuses or lacks hides a result, which does not count then."""
+    if item.answer.outcome is not Outcome.RAISED or not HIDING.intersection(item.answer.exception):
+        return False
+    # An exception of this kind may be what an example shows or the trusted function raises.
+    return item.comparison is not Comparison.SAME or not HIDING.intersection(_expected(item).exception)
 
 
 # Forms: each has to fit every call except edge cases.

@@ -20,7 +20,7 @@ from codeguard.behavior.verdict.comparison import (
     rejects_arguments,
     wrong_results,
 )
-from codeguard.behavior.verdict.contracts import Contrast, contrast, refused_by_sandbox
+from codeguard.behavior.verdict.contracts import Contrast, contrast, is_hidden
 from codeguard.behavior.verdict.edited_copies import (
     added_refusals,
     compare_edited_copy,
@@ -69,9 +69,11 @@ class Examination(CandidateReports):
         if wrong and spec.shipped:
             # Shipped specs are not the user's own, so other functions of that name and other conventions are allowed.
             found = contrast(results, f"{spec.name} {spec.summary}")
-            if not found.wrong:
+            if not found.wrong and found.conventions:
                 reason = f"differs only in convention: {' and '.join(found.conventions)}"
                 return self.report(Verdict.DIFFERS, reason, result, origin=spec.origin)
+            if not found.wrong:
+                return self.report(Verdict.NO_SIGNAL, _hidden_reason(results), result, origin=spec.origin)
             described = alone and matches_summary(self.candidate.features, spec.summary)
             other = found.agreement <= LEAST_AGREEMENT and not described
             another_kind = _returns_other_kind(results)
@@ -133,12 +135,14 @@ class Examination(CandidateReports):
         if not comparable_results(results) or (refused and not similarity.overlap.is_edited_copy):
             violated = self.violation_report(extra, similarity, ordinary, origin)
             told = violated or (self._refusing_report(profile, similarity, results) if refused else None)
+            told = told or self._hidden_report(profile, similarity, results, ordinary)
             return told or self.ended_report(ordinary, origin)
         found = self._contrast(profile, similarity, results)
         if not found.compared and wrong_results(results) and not similarity.overlap.is_edited_copy:
             reason = f"no call that the description of {profile.reference.name} allows could be compared"
-            violated = self.violation_report(extra, similarity, ordinary, origin)
-            return violated or self.report(Verdict.NO_SIGNAL, reason, ordinary, origin=origin, extra=extra)
+            told = self.violation_report(extra, similarity, ordinary, origin)
+            told = told or self._hidden_report(profile, similarity, results, ordinary)
+            return told or self.report(Verdict.NO_SIGNAL, reason, ordinary, origin=origin, extra=extra)
         mostly = found.agreement >= LEAST_AGREEMENT
         other_function = self._other_function(profile, similarity, found, results, ordinary)
         if other_function is not None and not similarity.overlap.is_near_copy:
@@ -148,10 +152,9 @@ class Examination(CandidateReports):
             return violated
         if other_function is not None:
             return other_function
-        refusals = [item for item in results if refused_by_sandbox(item)]
-        if refusals and not found.wrong:
-            reason = f"needs what the sandbox refuses on {len(refusals)} of {len(results)} calls"
-            return self.report(Verdict.NO_SIGNAL, reason, ordinary, origin=origin, extra=extra)
+        hidden = None if found.wrong else self._hidden_report(profile, similarity, results, ordinary)
+        if hidden is not None:
+            return hidden
         if wrong_results(results) and not (yield from self.is_wrong_natively(wrong_results(results))):
             # The policy of the restricted tier must not convict a candidate.
             self.runner.tier = Tier.NATIVE
@@ -225,7 +228,8 @@ class Examination(CandidateReports):
         description = f"{definition.name} {definition.docstring}"
         found = contrast(results, description, own_words=not similarity.has_same_description)
         if similarity.overlap.is_edited_copy:
-            return replace(found, wrong=tuple(wrong_results(results)), conventions=())
+            wrong = tuple(item for item in wrong_results(results) if not is_hidden(item))
+            return replace(found, wrong=wrong, conventions=())
         return found
 
     def _core_agreement(
@@ -391,6 +395,27 @@ class Examination(CandidateReports):
         )
         return self._other_function_report(reason, profile, idle, claimed=True)
 
+    def _hidden_report(
+        self, profile: Profile, similarity: Similarity, results: Sequence[CaseResult], result: JobResult
+    ) -> CheckReport | None:
+        """Report that the sandbox hides results of the candidate and shows those of the trusted function; None if not.
+
+        Any wrong result could be hidden by a call to the system that does nothing. So a function that
+        reads like the trusted one, or has its name and agrees on other calls, ranks below what could be shown.
+        """
+        hidden = sorted((item for item in results if is_hidden(item)), key=lambda item: item.size)
+        if not hidden:
+            return None
+        reason = _hidden_reason(results)
+        agrees = any(item.comparison is Comparison.SAME for item in results)
+        if not similarity.is_lookalike and not (agrees and similarity.is_claimed):
+            return self.report(Verdict.NO_SIGNAL, reason, result, origin=profile.reference.origin)
+        name, origin = profile.reference.name, profile.reference.origin
+        reason = f"claims to be {name}, but {reason}, and that does not: {hidden[0].text}"
+        # Final: the examples of a shipped spec may well go past what is hidden.
+        report = self.report(Verdict.BADTYPE, reason, result)
+        return replace(report, claims=f"{name} ({origin})", refuted=True)
+
     def _reads_like(self, reference: Reference, similarity: Similarity) -> bool:
         """Return whether name, text and parameters are those of a trusted function, in the same order."""
         own, other = (
@@ -437,9 +462,10 @@ class Examination(CandidateReports):
         if result is None:
             return None, []
         asked_cases = [item.case for item in results]
+        hidden = self._hidden_report(profile, similarity, results, result)
         wrong = wrong_results(results)
         if not wrong:
-            return None, asked_cases
+            return hidden, asked_cases
         by_key = {repr((item.args, dict(item.kwargs))): item for item in made}
         origins = [by_key[repr((item.case.call.args, dict(item.case.call.kwargs)))] for item in results]
         # Conventions are judged on these inputs together with all others.
@@ -474,7 +500,7 @@ class Examination(CandidateReports):
                 report = self.wrong(Verdict.DIVERGES, [item], len(results), profile.reference.origin, result)
                 reason = f"wrong only for inputs made from a constant of its own: {report.reason}"
                 return replace(report, reason=reason), asked_cases
-        return None, asked_cases
+        return hidden, asked_cases
 
     def _is_triggered_by_constant(self, profile: Profile, made: Tailored) -> Steps[bool]:
         """Return whether a constant of the candidate triggers the difference.
@@ -503,7 +529,9 @@ class Examination(CandidateReports):
         idle = JobResult(Status.COMPLETED, self.level, self.runner.tier)
         shown = [item.case.reference for item in results if item.case.reference is not None]
         returned = sum(answer.outcome is Outcome.RETURNED for answer in shown)
-        wrong = wrong_results(results)
+        wrong = [item for item in wrong_results(results) if not is_hidden(item)]
+        if not wrong and any(map(is_hidden, results)):
+            return self._hidden_report(profile, similarity, results, idle)
         if not wrong or not (yield from self.is_wrong_natively(wrong)):
             # Calls that both reject show nothing.
             if returned < LEAST_CALLS:
@@ -570,6 +598,11 @@ class Examination(CandidateReports):
         return replace(
             report, reason=f"depends on clock, environment, hash seed or order of calls: {report.reason}"
         )
+
+
+def _hidden_reason(results: Sequence[CaseResult]) -> str:
+    count = sum(map(is_hidden, results))
+    return f"needs what the sandbox refuses or lacks on {count} of {len(results)} calls"
 
 
 def _expects_nothing(item: CaseResult) -> bool:

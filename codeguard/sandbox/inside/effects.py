@@ -5,6 +5,7 @@ The child reports this itself: hostile code can hide effects or invent them.
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Callable
 
@@ -107,6 +108,11 @@ _OFTEN_INNOCENT = frozenset(
     if kind in ("exec-code", "compile-code", "introspect", "bytecode")
 )
 
+_STARTING_THREADS = {
+    "_thread": "start_new_thread start_new start_joinable_thread",
+    "threading": "_start_new_thread _start_joinable_thread",
+}
+
 
 class Effects:
     """The attempts recorded so far, in order, each once."""
@@ -147,3 +153,17 @@ class Effects:
     def listen(self) -> None:
         """Install the audit hook permanently, once, in the zygote."""
         sys.addaudithook(self._hook)
+        self._refuse_threads()
+
+    def _refuse_threads(self) -> None:
+        """Refuse threads as everything else is refused: the kernel's way gives a RuntimeError, as code itself does."""
+
+        def refused(*_arguments: object, **_named: object) -> None:
+            self.note("thread")
+            raise PermissionError(errno.EPERM, "no thread can be started here")
+
+        for module, names in _STARTING_THREADS.items():
+            loaded = sys.modules.get(module)
+            for name in names.split():
+                if hasattr(loaded, name):
+                    setattr(loaded, name, refused)
