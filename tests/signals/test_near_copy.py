@@ -93,6 +93,9 @@ SAME = [
         ),
     ),
     (("merge(", "merge_two(")),
+    (("while i < len(left) and j < len(right):", "while i < len(left) and (j < len(right)):"),),
+    (("if left[i] <= right[j]:", "if (left[i]) <= right[j]:"),),
+    (("merged.extend(right[j:])", "merged.extend((right[j:]))"),),
 ]
 
 
@@ -136,6 +139,13 @@ CHANGED = [
     ("    merged.extend(right[j:])\n", "", "changed-line", "removed statement"),
     ("    return merged", "    send(merged)\n    return merged", "changed-line", "added statement"),
     ("while i < len(left) and", "while i < len(left) or", "changed-line", "changed operator"),
+    ("merged.extend(right[j:])", "merged.extend((right[j:],))", "changed-line", "changed"),
+    (
+        "while i < len(left) and j < len(right):",
+        "while (i < len(left) and j) < len(right):",
+        "changed-line",
+        "changed",
+    ),
     ("state.update(salt)", "state.update(data)", "changed-line", "exchanged variable"),
     ("verify=True", "verify=False", "removed-check", "verify"),
     ("verify=True, ", "", "removed-check", "verify"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from enum import IntEnum
 
 from codeguard.analysis.python.sketches import Token
 from codeguard.analysis.python.statements import ITSELF, Statement, is_variable
+from codeguard.corpus import syntax
 from codeguard.corpus.patterns import lazy
 
 MAX_HUNKS = 8
@@ -127,10 +129,14 @@ class _Hunk:
     copy_text: str
 
     def change(self, copy: Sequence[Statement], at: int) -> tuple[Change | None, int]:
-        """Return the change (None if only the order of keywords differs) and the number of different tokens."""
+        """Return the change and the number of different tokens; None if keywords are in another order, or brackets
+        were set that change nothing.
+        """
         gone = [word for item in self.gone for word in item.key]
         come = [word for item in self.come for word in item.key]
         if self.gone and self.come and Counter(gone) == Counter(come) and gone.count("=") > 1:
+            return None, 0
+        if self._differs_in_brackets_alone(gone, come):
             return None, 0
         lost, new = _differing(gone, come)
         what, weight = self._judge(lost, new)
@@ -138,6 +144,18 @@ class _Hunk:
         was = " ".join(_shown(self.trusted_text, item) for item in self.gone[:2])
         now = " ".join(_shown(self.copy_text, item) for item in self.come[:2])
         return Change(what, weight, start, end, was, now), len(lost) + len(new)
+
+    def _differs_in_brackets_alone(self, gone: list[str], come: list[str]) -> bool:
+        """Return whether single statements of Python have the same tree: formatters set brackets of their own."""
+        if len(self.gone) != 1 or len(self.come) != 1:
+            return False
+        if [word for word in gone if word not in "()"] != [word for word in come if word not in "()"]:
+            return False
+        trees = [
+            _tree(text[item.start : item.end])
+            for text, item in ((self.trusted_text, self.gone[0]), (self.copy_text, self.come[0]))
+        ]
+        return trees[0] == trees[1] != ""
 
     def _judge(self, lost: list[str], new: list[str]) -> tuple[str, Weight]:
         if self._only_quiet():
@@ -188,6 +206,15 @@ class _Hunk:
             return self.come[0].start, self.come[-1].end
         beside = copy[min(at, len(copy) - 1)]
         return beside.start, beside.end
+
+
+def _tree(statement: str) -> str:
+    """Return the syntax tree of a statement of Python, or of its first line with a colon; "" if it has none."""
+    text = statement.strip().removeprefix("el")  # `elif` has the tree of `if`
+    try:
+        return ast.dump(syntax.parse(f"{text} pass" if text.endswith(":") else text))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
 
 
 def _differing(gone: Sequence[str], come: Sequence[str]) -> tuple[list[str], list[str]]:
