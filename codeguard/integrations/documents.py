@@ -210,7 +210,11 @@ class DocumentJudge:
         if guard is not None:
             workspace = guard.workspace
             self._behavior.reports = BehaviorReports(
-                workspace.checks, self._epoch, workspace.catalog, self.config.query_budget_s
+                workspace.checks,
+                self._epoch,
+                workspace.catalog,
+                self.config.query_budget_s,
+                siblings=workspace.siblings(),
             )
 
     def _make_managers(self) -> None:

@@ -128,7 +128,8 @@ class BehaviorChecker:
 
     def _prepare(self, chunk: Chunk, file: SourceFile) -> Plan | CheckReport:
         """Return the plan of a check, or its report; cached, because `cache_key` and the check both need it."""
-        subject = (file.path, file.sha256, chunk.sha256, chunk.symbol, chunk.span)
+        beside = tuple((item.path, item.sha256, item.trusted) for item in file.siblings)
+        subject = (file.path, file.sha256, chunk.sha256, chunk.symbol, chunk.span, beside)
         if subject not in self._plans:
             if len(self._plans) >= MAX_PLANS:
                 self._plans.clear()
