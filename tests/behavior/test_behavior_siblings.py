@@ -292,12 +292,12 @@ def test_index_query_audit_and_check_agree_and_judge_again_when_the_other_file_c
         with CodeGuard.open(settings=settings, trust=[corpus / "ours"]) as guard:
             report = guard.index([corpus])
             ranking = guard.query("smaller number", k=3).ranking
+        with CodeGuard.open(settings=settings) as guard:  # what the index trusts
             findings = guard.audit([corpus / "theirs"], AuditOptions(behavior=True)).findings
             alone = guard.audit([corpus / "theirs/p/a.py"], AuditOptions(behavior=True)).findings
         convicted = {item.symbol for item in report.convicted}
         assert convicted == ({"smaller", "compare"} if verdict is Verdict.FAIL else set())
         assert {item.verdict for item in ranking if item.chunk.symbol == "smaller"} >= {verdict}
-        print(findings, alone)
         for found in (findings, alone):
             assert any(item.rule.startswith("behavior.fail") for item in found) == bool(convicted)
         with closing(Workspace(settings)) as workspace:

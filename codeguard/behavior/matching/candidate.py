@@ -77,6 +77,12 @@ class Candidate:
         """All its possible effects, as text."""
         return tuple(sorted(str(capability) for capability in self.reach.possible))
 
+    @property
+    def effects_of_file(self) -> tuple[str, ...]:
+        """The effects that it has by its own file, as text: for a function that is not run, nothing else is read."""
+        reach = surroundings(self.definition, self.module, self.trusted).reach
+        return tuple(sorted(str(capability) for capability in reach.possible))
+
     def accepts(self, examples: Sequence[Example]) -> bool:
         """Return whether the candidate accepts the arguments of the examples."""
         plain = [example for example in examples if example.args is not None]

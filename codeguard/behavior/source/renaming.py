@@ -11,6 +11,7 @@ from codeguard.behavior.source.definitions import Function, Module
 from codeguard.behavior.source.surroundings import bound_names
 
 Names = Mapping[str, str]
+OF_A_STATEMENT = frozenset({"free", "dotted", "global", "aliases"})  # what is remembered of a statement alone
 NOTHING: frozenset[str] = frozenset()
 
 
@@ -26,9 +27,10 @@ def renamed_module(module: Module, names: Names) -> Module:
     Raises:
         RenamingError: one of the names is also a parameter, or means two things in a class.
     """
-    return replace(
-        module, statements=tuple(_renamed(item, names) for item in module.statements), remembered={}
-    )
+    statements = tuple(_renamed(item, names) for item in module.statements)
+    known = {key: value for key, value in module.remembered.items() if key[0] in OF_A_STATEMENT}
+    known["renamed", 0] = module  # kept, because what is remembered of a statement goes by its identity
+    return replace(module, statements=statements, remembered=known)
 
 
 def _renamed(statement: ast.stmt, names: Names) -> ast.stmt:

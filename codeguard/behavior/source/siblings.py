@@ -41,6 +41,7 @@ class CandidateModules(TrustedModules):
     own: Module = field(default=Module(()), repr=False)
     own_path: str = ""
     renames: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
+    _renamed: dict[frozenset[str], CandidateModules] = field(default_factory=dict, repr=False)
     _read: dict[str, Module] = field(default_factory=dict, repr=False)
     _places: dict[int, str] = field(default_factory=dict, repr=False)
 
@@ -51,7 +52,15 @@ class CandidateModules(TrustedModules):
         return cls(trusted.modules, trusted.package, trusted, file.siblings, texts, own, file.path)
 
     def with_renames(self, names: Iterable[str]) -> CandidateModules:
-        """Return the same files with these names replaced in all but the candidate's own."""
+        """Return the same files with these names replaced in all but the candidate's own; cached."""
+        key = frozenset(names)
+        if key not in self._renamed:
+            self._renamed[key] = replace(
+                self, renames=self._new_names(key), _renamed={}, _read={}, _places={}
+            )
+        return self._renamed[key]
+
+    def _new_names(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
         made: dict[str, dict[str, str]] = {path: {} for path in self.texts}
         number = 0
         for name in sorted(names):
@@ -60,7 +69,7 @@ class CandidateModules(TrustedModules):
                 while any(f"{name}_{number}" in text for text in self.texts.values()):
                     number += 1
                 made[path][name] = f"{name}_{number}"
-        return replace(self, renames=made, _read={}, _places={})
+        return made
 
     @property
     def start(self) -> str:

@@ -198,7 +198,7 @@ class BehaviorChecker:
         specs = self._library.specs_for(candidate.features)
         if not references and not probed and not specs and not shown_examples(candidate):
             reason = "no spec and no similar trusted function accepts its arguments"
-            report = CheckReport(Verdict.NO_SIGNAL, reason, level.name, effects=candidate.effects)
+            report = CheckReport(Verdict.NO_SIGNAL, reason, level.name, effects=candidate.effects_of_file)
             return replace(report, claims=self._lookalike_name(candidate))
         if candidate.usable is None:
             return CheckReport(Verdict.NO_SIGNAL, TOO_LARGE, level.name)
