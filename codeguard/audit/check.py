@@ -98,16 +98,16 @@ class _FilesBeside:
     def __init__(self, path: Path, executor: Executor, covered: Callable[[str, str], bool]) -> None:
         self._executor = executor
         self._covered = covered
-        folder = path.resolve().parent
-        while (folder / INIT).is_file() and folder != folder.parent:
-            folder = folder.parent
-        self._folder = folder
+        self._folder = path.parent
+        while (self._folder / INIT).is_file() and self._folder != self._folder.parent:
+            self._folder = self._folder.parent
 
     def has(self, path: str) -> bool:
         """Return whether there is such a file."""
         try:
-            place = Path(path)
-            return place.resolve().is_relative_to(self._folder) and stat.S_ISREG(place.lstat().st_mode)
+            place, folder = Path(path), self._folder
+            inside = place.is_relative_to(folder) and place.resolve().is_relative_to(folder.resolve())
+            return inside and stat.S_ISREG(place.lstat().st_mode)
         except (OSError, ValueError, RuntimeError):
             return False
 

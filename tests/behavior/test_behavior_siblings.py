@@ -304,3 +304,32 @@ def test_index_query_audit_and_check_agree_and_judge_again_when_the_other_file_c
             assert reports_of(workspace) == {"smaller": verdict}
         (checked,) = check_file(corpus / "theirs/p/a.py", against=[corpus / "ours"], settings=settings)
         assert checked.report.verdict is verdict
+
+
+def test_check_reads_only_regular_files_of_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/_util.py").write_text(WRONG)
+    (tmp_path / "_util.py").write_text(WRONG)
+    package = tmp_path / "p"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (tmp_path / "trusted.py").write_text(TRUSTED)
+    settings = lexical_settings(tmp_path, tmp_path / "state")
+
+    def checked(imports: str, path: Path) -> Verdict:
+        (package / "a.py").write_text(candidate(imports, "compare"))
+        (found,) = check_file(path, against=[tmp_path / "trusted.py"], settings=settings)
+        return found.report.verdict
+
+    monkeypatch.chdir(tmp_path / "elsewhere")  # what lies here means nothing to a file elsewhere
+    assert checked("from _util import compare", package / "a.py") is Verdict.FAIL  # beside the package
+    (tmp_path / "_util.py").unlink()
+    assert checked("from _util import compare", package / "a.py") is Verdict.NO_SIGNAL
+    (package / "_util.py").symlink_to(tmp_path / "elsewhere/_util.py")
+    assert checked("from ._util import compare", package / "a.py") is Verdict.NO_SIGNAL
+    (package / "_util.py").unlink()
+    (package / "_util.py").write_text(WRONG)
+    monkeypatch.chdir(tmp_path)
+    assert checked("from ._util import compare", Path("p/a.py")) is Verdict.FAIL
