@@ -139,11 +139,22 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
+class Sibling:
+    """A file that another one imports. The text of a trusted one is left out: the checker has it."""
+
+    path: str
+    sha256: str
+    text: str = ""
+    trusted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class SourceFile:
     """A file of the corpus with its chunks; `text` is the whole file, decoded.
 
     `parsed` is False if it was chunked by lines. `syntax_errors` says that the file as a whole does not
-    parse. `notes` are messages for the user (guessed encoding, missing grammar, ...).
+    parse. `notes` are messages for the user (guessed encoding, missing grammar, ...). `siblings` are the files
+    that it imports, where they matter: for checks of behavior.
     """
 
     path: str
@@ -155,6 +166,7 @@ class SourceFile:
     syntax_errors: bool = False
     encoding: str = "utf-8"
     notes: tuple[str, ...] = ()
+    siblings: tuple[Sibling, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

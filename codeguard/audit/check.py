@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import stat
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 
 from codeguard.behavior import SpecLibrary
+from codeguard.behavior.source.import_paths import INIT
 from codeguard.config import Settings, user_config_dir
 from codeguard.corpus.chunking import chunk_file
 from codeguard.corpus.decoding import refusal
@@ -19,8 +21,9 @@ from codeguard.index.chunk_tasks import chunked
 from codeguard.index.evidence_tasks import Checks, Material
 from codeguard.index.executor import open_executor
 from codeguard.index.secret_tasks import masked
+from codeguard.index.siblings import Siblings, sibling_of
 from codeguard.index.workspace import Workspace
-from codeguard.models import CheckReport, Chunk, Skipped, SourceFile
+from codeguard.models import CheckReport, Chunk, Sibling, Skipped, SourceFile
 from codeguard.sandbox import Level, read_given
 from codeguard.trust.installation import left_alone
 from codeguard.trust.kept_secrets import kept_secret
@@ -47,7 +50,9 @@ def check_file(
     The expectations come from the shipped and the user's specs, from the
     files and folders in `against` (which count as trusted), or, without
     `against`, from the trusted code of the index in the settings' state
-    directory, if any. `warn` is called if that index belongs to another installation: it is not read.
+    directory, if any. What the file imports from its own package is taken with
+    it. `warn` is called if that index belongs to another installation: it is not
+    read.
 
     Raises:
         CorpusError: the file cannot be read.
@@ -79,9 +84,43 @@ def check_file(
                 f"{path} has no such function", got=got, expected=known[:200], hint="name one of these"
             )
         material = _material(chosen, against, warn)
+        listed = {(item.path, item.sha256) for item in material.trusted or ()}
+        siblings = Siblings(_FilesBeside(path, executor, lambda *file: file in listed))
+        file = siblings.beside(file)
         checks = Checks(executor, material.shared, material.required_level)
         answers = checks([(chunk, file) for chunk in wanted], again=True)
         return [CheckedFunction(chunk, report) for (chunk, _), (_, report) in answers if report is not None]
+
+
+class _FilesBeside:
+    """The files in the folder of a file, or in that of its outermost package. Links are not followed."""
+
+    def __init__(self, path: Path, executor: Executor, covered: Callable[[str, str], bool]) -> None:
+        self._executor = executor
+        self._covered = covered
+        self._folder = path.parent
+        while (self._folder / INIT).is_file() and self._folder != self._folder.parent:
+            self._folder = self._folder.parent
+
+    def has(self, path: str) -> bool:
+        """Return whether there is such a file."""
+        try:
+            place, folder = Path(path), self._folder
+            inside = place.is_relative_to(folder) and place.resolve().is_relative_to(folder.resolve())
+            return inside and stat.S_ISREG(place.lstat().st_mode)
+        except (OSError, ValueError, RuntimeError):
+            return False
+
+    def sibling(self, path: str) -> Sibling | None:
+        """Return a file that is there, without text if it is trusted; None if it cannot be read."""
+        try:
+            (file,) = chunked(self._executor, [(path, _read(Path(path)))])
+        except CorpusError:
+            return None
+        if isinstance(file, Skipped):
+            return None
+        (file,) = masked([file], self._executor)
+        return sibling_of(file, self._covered)
 
 
 def _material(chosen: Settings, against: Sequence[Path], warn: Callable[[str], None]) -> Material:

@@ -23,6 +23,7 @@ from codeguard.ranking.signals.provenance import ProvenanceSignal
 from codeguard.trust.paths import NameIndex
 
 if TYPE_CHECKING:
+    from codeguard.index.siblings import Siblings
     from codeguard.index.workspace import Workspace
 
 _MODIFIED = next(rule for rule in ProvenanceSignal.rules if rule.id == "modified")
@@ -104,14 +105,18 @@ def behavior_findings(
     """
     from codeguard.audit.evidence_store import opened_workspace  # imports the behavior checker
 
-    wanted = [file for file in files if not base.covers(file.path, file.sha256) and _has_functions(file)]
+    present = list(files)
+    wanted = [file for file in present if not base.covers(file.path, file.sha256) and _has_functions(file)]
     if not wanted:
         return Checked()
     try:
         if index is not None:
-            return _checked(wanted, base, index, executor, progress)
+            return _checked(
+                wanted, base, index, executor, progress, index.siblings_with(present, base.covers)
+            )
         with opened_workspace(settings, base) as opened:
-            return _checked(wanted, base, opened, executor, progress)
+            siblings = opened.siblings_with(present, base.covers)
+            return _checked(wanted, base, opened, executor, progress, siblings)
     except CodeguardError as error:
         failed = own_finding(
             f"{AUDIT}.detector-error", wanted[0].path, f"behavior was not looked at: {error}"
@@ -131,12 +136,13 @@ def _checked(
     workspace: Workspace,
     executor: Executor,
     progress: Callable[[int, int], None],
+    siblings: Siblings,
 ) -> Checked:
     from codeguard.audit.evidence_store import ensure_level
     from codeguard.index.behavior_reports import checkable
 
     level = ensure_level(workspace)
-    reports = workspace.reports(executor=executor)
+    reports = workspace.reports(executor=executor, siblings=siblings)
     subjects = [
         (chunk, file)
         for file in files

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from codeguard.models import Chunk, ChunkKind, SourceFile, Span, text_digest
+from codeguard.models import Chunk, ChunkKind, Sibling, SourceFile, Span, text_digest
 
 
 def described(file: SourceFile) -> dict[str, Any]:
@@ -29,6 +29,7 @@ def described(file: SourceFile) -> dict[str, Any]:
             for chunk in file.chunks
         ],
         "imports": list(imports),
+        "siblings": [(item.path, item.sha256, item.text, item.trusted) for item in file.siblings],
         "secrets": [
             (place, chunk.sha256, chunk.secrets, chunk.withheld)
             for place, chunk in enumerate(file.chunks)
@@ -65,4 +66,5 @@ def rebuilt(value: Mapping[str, Any]) -> SourceFile:
         syntax_errors=value["syntax_errors"],
         encoding=value["encoding"],
         notes=tuple(value["notes"]),
+        siblings=tuple(Sibling(*item) for item in value.get("siblings", ())),
     )

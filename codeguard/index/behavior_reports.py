@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from codeguard.index.catalog import Catalog
+from codeguard.index.siblings import Siblings
 from codeguard.models import CheckReport, Chunk, ChunkKind, SourceFile, Verdict, parts_digest
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class BehaviorReports:
     `checks` is a function so that a worker is requested only when something must be run. `budget_s` bounds
     the time that calls may spend running checks, in seconds; what it leaves untested is counted in
     `out_of_budget`. `level` is the sandbox level of the epoch: `unsupported` from a weaker sandbox is not
-    remembered.
+    remembered. `siblings` finds the files that a function's file imports.
     """
 
     def __init__(
@@ -84,7 +85,9 @@ class BehaviorReports:
         catalog: Catalog | None = None,
         budget_s: float | None = None,
         level: str = "",
+        siblings: Siblings | None = None,
     ) -> None:
+        self._siblings = siblings or Siblings()
         self._checks = checks
         self._level = level
         self.ran_at = ""  # the lowest sandbox level of what was run
@@ -128,6 +131,11 @@ class BehaviorReports:
         self, missing: Sequence[Subject], progress: Callable[[int, int], None], workers: CheckWorkers
     ) -> None:
         progress(0, len(missing))
+        whole: dict[int, SourceFile] = {}
+        for _, file in missing:
+            if id(file) not in whole:
+                whole[id(file)] = self._siblings.beside(file)
+        missing = [(chunk, whole[id(file)]) for chunk, file in missing]
         unknown: list[Subject] = []
         missing, crowded = _apart(missing)
         self._take(crowded)
@@ -186,7 +194,8 @@ class BehaviorReports:
     def near_key(self, chunk: Chunk, file: SourceFile) -> str:
         """Return the key under which a function's report is cached for this epoch."""
         span = f"{chunk.span.start_byte}:{chunk.span.end_byte}"
-        return "near:" + parts_digest(self._epoch, file.sha256, chunk.sha256, chunk.symbol, span)
+        beside = self._siblings.digest(file)
+        return "near:" + parts_digest(self._epoch, file.sha256, chunk.sha256, chunk.symbol, span, beside)
 
 
 def _apart(

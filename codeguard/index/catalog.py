@@ -353,6 +353,10 @@ class Catalog:
         if not self.foreign and not self._authentic(row[-1], "file", *row[:-1]):
             raise self.damaged(f"its entry of {row[0]} was changed by another hand")
 
+    def has_file(self, path: str) -> bool:
+        """Return whether a file of this path is indexed."""
+        return bool(self._rows("SELECT 1 FROM files WHERE path = ?", (path,)))
+
     def paths(self) -> list[str]:
         """Return the paths of the indexed files, unverified."""
         return [str(row[0]) for row in self._rows("SELECT path FROM files ORDER BY path")]

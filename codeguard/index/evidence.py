@@ -63,6 +63,8 @@ class Judge:
         if self._enabled:
             self._catalog.set_meta("sandbox_level", self._level().name)
         self._static = workspace.static_evidence(workspace.settings.defense)
+        self._siblings = workspace.siblings()
+        self._imported: dict[str, str] = {}
         self._version = f"{workspace.epoch}\0{self._static.version}\0{self._enabled}"
 
     def run(self) -> int:
@@ -82,7 +84,7 @@ class Judge:
         ]
         if len(subjects) <= BY_NAME:
             subjects.sort(key=lambda subject: subject[0].symbol.rpartition(".")[2])
-        reports = self._workspace.reports()
+        reports = self._workspace.reports(siblings=self._siblings)
         checked = reports.prepare(
             subjects,
             lambda done, total: self._progress("checks", done, total),
@@ -150,7 +152,7 @@ class Judge:
 
     def _look(self, path: str, key: str) -> dict[str, Any]:
         """Collect the verdicts of one file; they are stored if every check was done."""
-        reports = self._workspace.reports(budget_s=0.0)
+        reports = self._workspace.reports(budget_s=0.0, siblings=self._siblings)
         rows: dict[str, list[dict[str, Any]]] = {"convicted": [], "demoted": []}
         verdicts: Counter[str] = Counter()
         for file in self._files([path]):
@@ -184,7 +186,13 @@ class Judge:
         manifest = self._workspace.manifest
         for path, state in self._catalog.files().items():
             if manifest is None or not manifest.covers(path, state.sha256):
-                yield path, "judged:" + parts_digest(self._version, path, state.sha256)
+                yield path, "judged:" + parts_digest(self._version, path, state.sha256, self._beside(path))
+
+    def _beside(self, path: str) -> str:
+        """Return the digest of what a file imports from others of the index."""
+        if path not in self._imported:
+            self._imported[path] = "".join(map(self._siblings.digest, self._files([path])))
+        return self._imported[path]
 
     def _files(self, paths: list[str]) -> Iterator[SourceFile]:
         for path in paths:

@@ -23,6 +23,7 @@ from codeguard.errors import REBUILD, CodeguardError, EmbeddingError, ManifestEr
 from codeguard.index import trusted_paths
 from codeguard.index.behavior_reports import FAR, BehaviorReports, CheckWorkers, ProbeAnswers, is_test
 from codeguard.index.catalog import EXCLUDED_GLOBS, INDEXED_PATHS, SIGNED_TREES, Catalog
+from codeguard.index.siblings import IndexedFiles, ListedFiles, Siblings
 from codeguard.index.swapping import READY, ROWS, VECTORS, WRITING, finish_swap
 from codeguard.index.trusted_paths import TrustedPath, trusted_by_name
 from codeguard.models import SourceFile, parts_digest
@@ -610,10 +611,34 @@ class Workspace:
             *(part for text in self.given for part in text),
         )
 
-    def reports(self, budget_s: float | None = None, executor: Executor | None = None) -> BehaviorReports:
-        """Return the source of behavior reports for the current epoch; see `checks` for the executor."""
+    def reports(
+        self,
+        budget_s: float | None = None,
+        executor: Executor | None = None,
+        siblings: Siblings | None = None,
+    ) -> BehaviorReports:
+        """Return the source of behavior reports for the current epoch; see `checks` for the executor.
+
+        `siblings` finds what files import, where not only the index counts.
+        """
         level = self.catalog.meta("sandbox_level") or ""
-        return BehaviorReports(partial(self.checks, executor), self.epoch, self.catalog, budget_s, level)
+        checks = partial(self.checks, executor)
+        return BehaviorReports(checks, self.epoch, self.catalog, budget_s, level, siblings or self.siblings())
+
+    def siblings(self) -> Siblings:
+        """Return what finds the files that an indexed file imports, as the index is now."""
+        return Siblings(self._indexed)
+
+    def siblings_with(self, files: Iterable[SourceFile], covered: Callable[[str, str], bool]) -> Siblings:
+        """Return what finds the files that a file imports, of these and then of the index.
+
+        `covered` says whether a file is trusted, by path and digest.
+        """
+        return Siblings(ListedFiles(files, covered, self._indexed))
+
+    @property
+    def _indexed(self) -> IndexedFiles:
+        return IndexedFiles(self.catalog, self.manifest)
 
     @contextlib.contextmanager
     def writing(self, waiting: Callable[[], None] | None = None) -> Iterator[bool]:

@@ -199,7 +199,8 @@ class DocumentJudge:
             workspace.refresh()
             manifest = manifest or workspace.manifest
             parts = (manifest, workspace.perplexity)
-            accepted = stamp(workspace.state / ACCEPTED_NAME)
+            files = workspace.catalog.totals().macs  # what a document imports may have changed
+            accepted = (*stamp(workspace.state / ACCEPTED_NAME), files)
         made_for = (*map(id, parts), *accepted)
         if made_for != self._made_for:
             self._made_for, self._kept_alive = made_for, parts
@@ -210,7 +211,11 @@ class DocumentJudge:
         if guard is not None:
             workspace = guard.workspace
             self._behavior.reports = BehaviorReports(
-                workspace.checks, self._epoch, workspace.catalog, self.config.query_budget_s
+                workspace.checks,
+                self._epoch,
+                workspace.catalog,
+                self.config.query_budget_s,
+                siblings=workspace.siblings(),
             )
 
     def _make_managers(self) -> None:

@@ -211,6 +211,7 @@ class Searcher:
             workspace.catalog,
             0.0 if self._under_way else config.query_budget_s,
             self._level,
+            workspace.siblings(),
         )
         self._behavior.reports = reports
         count = config.fetch_multiplier * k

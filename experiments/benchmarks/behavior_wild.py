@@ -50,6 +50,7 @@ from codeguard.behavior.verdict.profiles import Profile, observe
 from codeguard.behavior.verdict.running import Batch, Runner, Steps, call_of, drive
 from codeguard.config import DefenseConfig
 from codeguard.corpus.chunking import chunk_file
+from codeguard.index.siblings import ListedFiles, Siblings
 from codeguard.index.static_evidence import StaticEvidence
 from codeguard.models import CheckReport, Chunk, SourceFile
 from codeguard.ranking.defense import Candidate, DefenseManager
@@ -180,6 +181,13 @@ def files_of(scratch: Path, requirements: Sequence[str]) -> list[SourceFile]:
     return found
 
 
+def beside(files: Sequence[SourceFile], trusted: Sequence[SourceFile] = ()) -> list[SourceFile]:
+    """Return files with those that they import from one another, and from trusted files."""
+    listed = {file.path for file in trusted}
+    siblings = Siblings(ListedFiles([*trusted, *files], lambda path, sha256: path in listed))
+    return [siblings.beside(file) for file in files]
+
+
 def half_of(name: str) -> int:
     """Return 0 for what may be looked at while the checker is changed, 1 for what it is measured on."""
     return hashlib.sha256(name.encode()).digest()[0] % 2
@@ -257,7 +265,7 @@ def wild(scratch: Path, sandbox: Sandbox, half: int | None, sets: Sequence[str])
                 chunk,
                 file,
             )
-            for file in files_of(scratch, theirs)
+            for file in beside(files_of(scratch, theirs))
             for chunk in chosen(file, half)
         ]
         found += bench.judge(subjects)
@@ -269,8 +277,9 @@ def split(scratch: Path, sandbox: Sandbox, half: int | None, sets: Sequence[str]
     found: list[Judged] = []
     for requirement in " ".join(SPLIT if half is None else SPLIT[half : half + 1]).split():
         files = files_of(scratch, [requirement])
-        subjects = [("split", _place(chunk), chunk, file) for file in files[::2] for chunk in functions(file)]
-        found += Bench(files[1::2], sandbox).judge(subjects)
+        trusted, others = files[1::2], beside(files[::2], files[1::2])
+        subjects = [("split", _place(chunk), chunk, file) for file in others for chunk in functions(file)]
+        found += Bench(trusted, sandbox).judge(subjects)
     return found
 
 
@@ -281,7 +290,7 @@ def alternatives(scratch: Path, sandbox: Sandbox, half: int | None, sets: Sequen
         for ours, theirs in pairs.items():
             subjects = [
                 ("alternatives", _place(chunk), chunk, file)
-                for file in files_of(scratch, theirs.split())
+                for file in beside(files_of(scratch, theirs.split()))
                 for chunk in functions(file)
             ]
             found += Bench(files_of(scratch, [ours]), sandbox).judge(subjects)

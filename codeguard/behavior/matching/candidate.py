@@ -13,6 +13,7 @@ from codeguard.behavior.matching.stubs import is_declaration
 from codeguard.behavior.source.definitions import Definition, Module, find, read_module
 from codeguard.behavior.source.modules import TrustedModules
 from codeguard.behavior.source.reach import Reach
+from codeguard.behavior.source.siblings import CandidateModules, candidate_surroundings
 from codeguard.behavior.source.surroundings import (
     MAX_CHARACTERS,
     NO_MODULES,
@@ -34,20 +35,24 @@ class Candidate:
     """A function that callers can reach, with its features.
 
     It is combined with the code that it needs only when it is to be run: most functions resemble no
-    trusted one. `home` are the surroundings of the trusted function that it claims to be, if it is only
-    an excerpt.
+    trusted one. `beside` are the files that its file imports, where there are any. `home` are the
+    surroundings of the trusted function that it claims to be, if it is only an excerpt.
     """
 
     definition: Definition
     features: Features
     module: Module = field(repr=False)
     trusted: TrustedModules = field(repr=False)
+    beside: CandidateModules | None = field(default=None, repr=False)
     home: Surroundings | None = field(default=None, repr=False)
 
     @cached_property
     def surroundings(self) -> Surroundings:
         """The statements of its file that it needs, and those of `home` that its file lacks."""
-        own = surroundings(self.definition, self.module, self.trusted)
+        if self.beside is None:
+            own = surroundings(self.definition, self.module, self.trusted)
+        else:
+            own = candidate_surroundings(self.definition, self.module, self.beside)
         return own if self.home is None else completed(own, self.home)
 
     @cached_property
@@ -72,6 +77,12 @@ class Candidate:
         """All its possible effects, as text."""
         return tuple(sorted(str(capability) for capability in self.reach.possible))
 
+    @property
+    def effects_of_file(self) -> tuple[str, ...]:
+        """The effects that it has by its own file, as text: for a function that is not run, nothing else is read."""
+        reach = surroundings(self.definition, self.module, self.trusted).reach
+        return tuple(sorted(str(capability) for capability in reach.possible))
+
     def accepts(self, examples: Sequence[Example]) -> bool:
         """Return whether the candidate accepts the arguments of the examples."""
         plain = [example for example in examples if example.args is not None]
@@ -83,8 +94,8 @@ class Candidate:
 def read_candidate(chunk: Chunk, file: SourceFile, trusted: TrustedModules = NO_MODULES) -> Candidate | str:
     """Return the function that a chunk stands for, or the reason why it cannot be called.
 
-    Imports of `trusted` files are followed, whatever the path of the importing file. Code taken
-    from trusted files costs the full pass.
+    Imports of `trusted` files are followed, whatever the path of the importing file, and those of the file's
+    siblings by Python's rules. Code taken from other files costs the full pass.
     """
     if chunk.kind not in CHECKED:
         return "not a function"
@@ -106,6 +117,30 @@ def read_candidate(chunk: Chunk, file: SourceFile, trusted: TrustedModules = NO_
     # A long function is split into many chunks, each of which stands for it.
     key = ("candidate", id(definition.node))
     known: Candidate | None = module.remembered.get(key)
-    if known is None or known.trusted is not trusted or known.definition.node is not definition.node:
-        known = module.remembered[key] = Candidate(definition, features(definition), module, trusted)
+    if (
+        known is None
+        or known.trusted is not trusted
+        or known.definition.node is not definition.node
+        or not _is_beside(known.beside, file)
+    ):
+        beside = _files_beside(module, file, trusted)
+        known = module.remembered[key] = Candidate(definition, features(definition), module, trusted, beside)
     return known
+
+
+def _files_beside(module: Module, file: SourceFile, trusted: TrustedModules) -> CandidateModules | None:
+    """Return the files that a file imports, the same object for all functions of the file; None if none."""
+    if not file.siblings:
+        return None
+    key = ("beside", 0)
+    known: CandidateModules | None = module.remembered.get(key)
+    if known is None or known.trusted is not trusted or not _is_beside(known, file):
+        known = module.remembered[key] = CandidateModules.of(trusted, file, module)
+    return known
+
+
+def _is_beside(known: CandidateModules | None, file: SourceFile) -> bool:
+    """Return whether a file is still at the same place, beside the same files."""
+    if known is None:
+        return not file.siblings
+    return known.own_path == file.path and known.siblings == file.siblings

@@ -148,6 +148,19 @@ def read_module(text: str) -> Module:
     return Module(tuple(_salvage(text.splitlines())), whole=False, ends=_line_ends(text))
 
 
+@lru_cache(maxsize=128)
+def parsed_module(text: str) -> Module:
+    """Return a file that others import; an empty one if it does not parse, as it cannot be imported then.
+
+    Many are cached, because the functions of a package share them.
+    """
+    try:
+        tree = syntax.parse(text.removeprefix("\ufeff"))
+    except PARSE_ERRORS:
+        return Module((), whole=False)
+    return Module(tuple(tree.body))
+
+
 def _line_ends(text: str) -> list[int]:
     return list(accumulate(map(len, text.splitlines(keepends=True))))
 

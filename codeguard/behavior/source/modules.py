@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from codeguard.behavior.source.definitions import Module, dotted_uses
+from codeguard.behavior.source.import_paths import file_of
 
 MOST_REEXPORTS = 8  # modules that one name may pass through
 
@@ -75,7 +76,7 @@ class TrustedModules:
             module, name = found, alias.name
         return module, name
 
-    def imported(self, dotted: Sequence[str]) -> Module | None:
+    def imported(self, dotted: Sequence[str], own_path: str = "") -> Module | None:
         """Return the module that `import a.b` means; None if that is not one of the files, or ambiguous."""
         if not dotted or dotted[0] in sys.stdlib_module_names:
             return None
@@ -95,11 +96,7 @@ class TrustedModules:
         """Return the path of the file that a relative import means, or ""."""
         if not level:
             return ""
-        folders = own_path.split("/")[:-level]
-        place = "/".join([*folders, *wanted])
-        choices = [f"{place}.py"] if wanted else []
-        choices.append("/".join([*folders, *wanted, "__init__.py"]))
-        return next((path for path in choices if path in self.modules), "")
+        return file_of(wanted, level, own_path, self.modules.__contains__)
 
     def _is_top_level(self, path: str, length: int) -> bool:
         """Return whether the last `length` parts of a file's dotted name are all of it: no package is around them."""
@@ -140,7 +137,28 @@ class TrustedModules:
     def _paths(self) -> dict[int, str]:
         return {id(module): path for path, module in self.modules.items()}
 
-    def is_from_corpus(self, statement: ast.ImportFrom) -> bool:
+    def provided(self, module: Module) -> Set[str]:
+        """Return the names that can be taken from a module."""
+        return module.bound_names
+
+    def names_of_star(self, statement: ast.ImportFrom, own_path: str) -> Set[str] | None:
+        """Return the names that `from … import *` binds; None where it is not followed."""
+        return None
+
+    def inlines_branches(self, module: Module) -> bool:
+        """Return whether imports in the conditions of a file are followed."""
+        return bool(self.path_of(module))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to import."""
+        return not self.modules
+
+    def at(self, path: str) -> Module | None:
+        """Return the file of a path."""
+        return self.modules.get(path)
+
+    def is_from_corpus(self, statement: ast.ImportFrom, own_path: str = "") -> bool:
         """Return whether an import is of a corpus file, not of the standard library or another package."""
         if statement.level:
             return True

@@ -14,7 +14,7 @@ import symtable
 import typing
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
@@ -162,7 +162,6 @@ def _arguments(arguments: ast.arguments) -> Iterator[ast.arg]:
     yield from (argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None)
 
 
-Taken = set[tuple[int | str, str]]  # names of other files that are included, by module; namespaces have none
 Later = list[tuple[ast.ImportFrom, str] | ast.stmt]  # imports inside functions, and what has to come last
 
 BUILTIN_NAMES = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__"}
@@ -185,7 +184,7 @@ class Runnable:
 
     `target` is the expression for the callable, `node` the function's tree within `source` (with
     the source's line numbers). `unresolved` are names that nothing in the file binds, `borrowed`
-    those taken from trusted files. `around` are the other statements as text.
+    those taken from other files. `around` are the other statements as text.
     """
 
     source: str
@@ -195,6 +194,31 @@ class Runnable:
     unresolved: tuple[str, ...] = ()
     borrowed: tuple[str, ...] = ()
     around: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What was collected for one function so far.
+
+    `taken` are the names of other files that are included, by module; namespaces have none. `later` are imports
+    inside functions, and what has to come last. `meanings` say what each name is bound to, by the files that bind
+    it. `shared` are names that a file imports from another one, `assigned` those that functions assign.
+    """
+
+    taken: set[tuple[int | str, str]] = field(default_factory=set)
+    later: Later = field(default_factory=list)
+    meanings: dict[str, set[tuple[object, ...]]] = field(default_factory=dict)
+    shared: set[tuple[int, str]] = field(default_factory=set)
+    assigned: set[tuple[int, str]] = field(default_factory=set)
+
+    def means(self, name: str, *meaning: object) -> None:
+        """Record what a name is bound to."""
+        self.meanings.setdefault(name, set()).add(meaning)
+
+    @property
+    def ambiguous(self) -> list[str]:
+        """The names that mean different things in different files."""
+        return [name for name, meanings in self.meanings.items() if len(meanings) > 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,15 +329,30 @@ def surroundings(
 
     Definitions that it imports from `trusted` files are included and listed in `borrowed`.
     """
+    return surroundings_with(definition, module, trusted, path, Collected())
+
+
+def own_name_of(definition: Definition) -> str:
+    """Return the name that the top level of the file binds to a function or to the class of a method."""
+    return definition.name if definition.owner is None else definition.owner.name
+
+
+def surroundings_with(
+    definition: Definition, module: Module, trusted: TrustedModules, path: str, collected: Collected
+) -> Surroundings:
+    """Return the same, and record in `collected` what was taken from where."""
     own: ast.stmt = (
         definition.node
         if definition.owner is None
         else _pruned_class(definition.owner, definition.name, _required_by_bases(definition.owner, module))
     )
-    own_name = definition.name if definition.owner is None else definition.owner.name
+    own_name = own_name_of(definition)
     bare, later = _deferred(own, module, trusted, path)
+    collected.later.extend(later)
+    for name in bound_names(bare):
+        collected.means(name, id(module))
     uses = dotted_uses(bare)
-    needed = needed_for(free_names(bare), module, own_name, trusted, path, later=later, uses=uses)
+    needed = needed_for(free_names(bare), module, own_name, trusted, path, collected=collected, uses=uses)
     needed = replace(needed, statements=tuple(_with_exceptions(bare, needed.statements)))
     future = future_annotations_import(module.statements)
     if future is None and needed.postponed:
@@ -444,18 +483,18 @@ def needed_for(
     trusted: TrustedModules = NO_MODULES,
     path: str = "",
     depth: int = 0,
-    taken: Taken | None = None,
-    later: Later | None = None,
+    collected: Collected | None = None,
     uses: frozenset[tuple[str, ...]] = frozenset(),
 ) -> Needed:
     """Follow names through the top level of a file until nothing new is needed.
 
-    Definitions of `own_name` are left out, because the caller has its own. `taken` are names of
-    other files that are already included, since files may import each other. `later` are imports
-    inside functions. `uses` are the attributes that the caller's own code takes from names.
+    Definitions of `own_name` are left out, because the caller has its own. `collected` is what is already
+    included, since files may import each other. `uses` are the attributes that the caller's own code takes from
+    names.
     """
-    taken = set() if taken is None else taken
-    later = [] if later is None else later
+    collected = Collected() if collected is None else collected
+    later = collected.later
+    inside = list(later)
     binders = _binders(module)  # a definition of `own_name` binds only that name, which is not needed
     most = max(LEAST_STEPS, STEPS_PER_FILE // max(1, module.definition_count))
     chosen: set[int] = set()
@@ -472,12 +511,19 @@ def needed_for(
             if index not in chosen:
                 chosen.add(index)
                 wanted.extend(module.once("free", module.statements[index], free_names))
-    unresolved = sorted(
-        name for name in seen - {own_name} if name not in binders and name not in BUILTIN_NAMES
-    )
-    if unresolved:
-        chosen.update(binders.get("*", ())[: most + 1])
-    kept = [trimmed for index in sorted(chosen) if (trimmed := _trim_import(module, index, seen))]
+    starred: dict[int, list[str]] = {
+        index: names_there
+        for index in binders.get("*", ())[: most + 1]
+        if (names_there := _names_of_star(module, index, seen, trusted, path)) is not None
+    }
+    unbound = seen - {own_name} - binders.keys() - {name for names in starred.values() for name in names}
+    unresolved = sorted(unbound - BUILTIN_NAMES)
+    chosen.update(starred, binders.get("*", ())[: most + 1] if unresolved else ())
+    kept = [
+        trimmed
+        for index in sorted(chosen)
+        if (trimmed := _trim_import(module, index, seen, starred.get(index)))
+    ]
     statements: list[ast.stmt] = []
     borrowed: list[str] = []
     postponed = False
@@ -485,14 +531,16 @@ def needed_for(
     by_root: dict[str, list[tuple[str, ...]]] = {}
     for use in sorted(uses):
         by_root.setdefault(use[0], []).append(use[1:])
-    place = _Place(module, path, trusted, depth, taken, later, by_root)
+    place = _Place(module, path, trusted, depth, collected, by_root)
     for statement in kept:
         found = _inlined_import(statement, place)
-        if found is None and isinstance(statement, ast.If | ast.Try) and trusted.path_of(module):
+        if found is None and isinstance(statement, ast.If | ast.Try) and trusted.inlines_branches(module):
             found = _with_inlined_branches(statement, place)
+        _record(statement, place, found is not None)
         if found is None:
             bare, inner = _deferred(statement, module, trusted, path)
             later.extend(inner)
+            inside.extend(inner)
             statements.append(bare)
             continue
         statements.extend(found.statements)
@@ -506,11 +554,19 @@ def needed_for(
             continue
         node, its_path = item
         found = _inlined_import(
-            node, replace(place, module=trusted.modules.get(its_path, module), path=its_path, depth=1)
+            node, replace(place, module=trusted.at(its_path) or module, path=its_path, depth=1)
         )
         statements.extend(found.statements if found else [])
         borrowed.extend(found.borrowed if found else ())
         postponed |= found is not None and found.postponed
+    imported_inside = {
+        alias.asname or alias.name
+        for item in inside
+        if not isinstance(item, ast.stmt)
+        for alias in item[0].names
+    }
+    for name in unbound - imported_inside:
+        collected.means(name, "builtin" if name in BUILTIN_NAMES else "unbound")
     distinct = list({id(statement): statement for statement in (*statements, *last)}.values())
     complete = max(len(seen), len(chosen)) <= most
     return Needed(tuple(distinct), tuple(unresolved), tuple(borrowed), complete, postponed)
@@ -541,9 +597,52 @@ class _Place:
     path: str
     trusted: TrustedModules
     depth: int
-    taken: Taken
-    later: Later
+    collected: Collected
     uses: Mapping[str, Sequence[tuple[str, ...]]]
+
+
+def _record(statement: ast.stmt, place: _Place, inlined: bool) -> None:
+    """Record what a statement binds. What inlined imports bind is recorded where their definitions are taken."""
+    collected, here = place.collected, id(place.module)
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        for alias in statement.names if not inlined else ():
+            source = (statement.module, statement.level) if isinstance(statement, ast.ImportFrom) else ()
+            bound = alias.asname or (alias.name if source else alias.name.partition(".")[0])
+            what = (alias.name,) if source or alias.asname else (bound,)
+            at = (here,) if source and statement.level else ()  # type: ignore[union-attr]
+            collected.means(bound, "import", *what, *source, *at)
+        return
+    nested = {
+        alias.asname or alias.name.partition(".")[0]
+        for node in (
+            child_statements(statement) if isinstance(statement, ast.If | ast.Try) and inlined else ()
+        )
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    for name in bound_names(statement) - nested:
+        collected.means(name, here)
+    collected.assigned.update((here, name) for name in place.module.once("global", statement, _global_names))
+
+
+def _global_names(statement: ast.stmt) -> frozenset[str]:
+    nodes = (node for node in ast.walk(statement) if isinstance(node, ast.Global))
+    return frozenset(name for node in nodes for name in node.names)
+
+
+def _names_of_star(
+    module: Module, index: int, seen: Set[str], trusted: TrustedModules, path: str
+) -> list[str] | None:
+    """Return the needed names that `from … import *` binds, except those that the file binds afterwards.
+
+    None if that import is not followed.
+    """
+    statement = module.statements[index]
+    names = trusted.names_of_star(statement, path) if isinstance(statement, ast.ImportFrom) else None
+    if names is None:
+        return None
+    binders = _binders(module)
+    return sorted(name for name in names & seen if max(binders.get(name, [-1])) < index)
 
 
 def _inlined_import(statement: ast.stmt, place: _Place) -> Needed | None:
@@ -558,7 +657,7 @@ def _inlined_import(statement: ast.stmt, place: _Place) -> Needed | None:
     borrowing = _Borrowing(place)
     if isinstance(statement, ast.Import):
         made = all(borrowing.add_module(alias) for alias in statement.names)
-    elif isinstance(statement, ast.ImportFrom) and place.trusted.is_from_corpus(statement):
+    elif isinstance(statement, ast.ImportFrom) and place.trusted.is_from_corpus(statement, place.path):
         made = all(borrowing.add_name(statement, alias) for alias in statement.names)
     else:
         return None
@@ -625,7 +724,7 @@ class _Borrowing:
         self.postponed = False
         self._place = place
         self._trusted = place.trusted
-        self._taken = place.taken
+        self._taken = place.collected.taken
 
     def add_name(self, statement: ast.ImportFrom, alias: ast.alias) -> bool:
         """Add what `from … import name` means; return False if it is no definition of a trusted file."""
@@ -635,9 +734,13 @@ class _Borrowing:
             module = self._trusted.submodule(statement, alias.name, self._place.path)
             if module is None:
                 return False
-            used = sorted(self._trusted.attributes(called) & module.bound_names)
+            self._place.collected.means(called, "module", id(module))
+            uses = {rest[0] for rest in self._place.uses.get(called, ())} | self._trusted.attributes(called)
+            used = sorted(uses & self._trusted.provided(module))
             return self._add_namespace(called, {(name,): self._trusted.origin(module, name) for name in used})
         module, name = self._trusted.origin(module, alias.name)
+        self._place.collected.shared.add((id(module), name))
+        self._place.collected.means(called, id(module), *([] if name == called else [name]))
         known = called if name != called and name in self._place.module.plain_names else name
         if self._add(module, {name: known}) is None:
             return False
@@ -649,16 +752,19 @@ class _Borrowing:
         """Add what `import a.b` means; return False if that is no trusted file, or nothing of it is used."""
         called = alias.asname or alias.name.partition(".")[0]
         dotted = alias.name.split(".") if alias.asname else [called]
-        if self._trusted.imported(alias.name.split(".")) is None:
+        path = self._place.path
+        whole = self._trusted.imported(alias.name.split("."), path)
+        if whole is None:
             return False
+        self._place.collected.means(called, "module", id(whole) if alias.asname else called)
         members: dict[tuple[str, ...], tuple[Module, str]] = {}
         for rest in self._place.uses.get(called, ()):
             parts = [*dotted, *rest]
             for length in range(len(parts) - 1, 0, -1):
-                module = self._trusted.imported(parts[:length])
+                module = self._trusted.imported(parts[:length], path)
                 if module is not None:
-                    inner = self._trusted.imported(parts[: length + 1])
-                    if parts[length] in module.bound_names and inner is None:
+                    inner = self._trusted.imported(parts[: length + 1], path)
+                    if parts[length] in self._trusted.provided(module) and inner is None:
                         place = tuple(parts[len(dotted) : length + 1])
                         members[place] = self._trusted.origin(module, parts[length])
                     break
@@ -675,8 +781,8 @@ class _Borrowing:
         self.borrowed.extend(known)
         self._taken.update((id(module), known[name]) for name in new)
         own_path = self._trusted.path_of(module)
-        depth, later = self._place.depth + 1, self._place.later
-        inner = needed_for(new, module, "", self._trusted, own_path, depth, self._taken, later)
+        depth, collected = self._place.depth + 1, self._place.collected
+        inner = needed_for(new, module, "", self._trusted, own_path, depth, collected)
         other = {name: text for name, text in known.items() if text != name}
         for name in BUILTIN_NAMES.intersection(other):  # `map = map` keeps a builtin under its name
             self.statements.append(_assigned(other[name], name))
@@ -712,7 +818,7 @@ class _Borrowing:
             self._taken.add(attempt)
             extended = _attempted(_namespace(called, rest, first=False))
             self.statements.append(extended)
-            self._place.later.append(copy.copy(extended))
+            self._place.collected.later.append(copy.copy(extended))
         return True
 
 
@@ -780,9 +886,9 @@ def _deferred(
     Their definitions are then in the same module. Nothing is removed if a name has another meaning
     in the file, or if an import is ambiguous.
     """
-    if not trusted.modules or not isinstance(statement, Function | ast.ClassDef):
+    if trusted.is_empty or not isinstance(statement, Function | ast.ClassDef):
         return statement, []
-    imports = [node for node in _inner_imports(statement) if trusted.is_from_corpus(node)]
+    imports = [node for node in _inner_imports(statement) if trusted.is_from_corpus(node, path)]
     binders = _binders(module) if imports else {}
     for node in imports:
         for alias in node.names:
@@ -890,9 +996,17 @@ def _base(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _trim_import(module: Module, index: int, seen: Set[str]) -> ast.stmt | None:
-    """Return an import with only the needed names, so that a missing unused module does no harm."""
+def _trim_import(
+    module: Module, index: int, seen: Set[str], starred: Sequence[str] | None
+) -> ast.stmt | None:
+    """Return an import with only the needed names, so that a missing unused module does no harm.
+
+    `starred` are those that it binds if it is `from … import *` of a file that is here.
+    """
     statement = module.statements[index]
+    if starred is not None and isinstance(statement, ast.ImportFrom):
+        names = [ast.alias(name) for name in starred]
+        return ast.ImportFrom(statement.module, names, statement.level) if names else None
     if not isinstance(statement, ast.Import | ast.ImportFrom):
         return statement
     bound = module.once("aliases", statement, _aliases)

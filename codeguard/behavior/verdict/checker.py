@@ -128,7 +128,8 @@ class BehaviorChecker:
 
     def _prepare(self, chunk: Chunk, file: SourceFile) -> Plan | CheckReport:
         """Return the plan of a check, or its report; cached, because `cache_key` and the check both need it."""
-        subject = (file.path, file.sha256, chunk.sha256, chunk.symbol, chunk.span)
+        beside = tuple((item.path, item.sha256, item.trusted) for item in file.siblings)
+        subject = (file.path, file.sha256, chunk.sha256, chunk.symbol, chunk.span, beside)
         if subject not in self._plans:
             if len(self._plans) >= MAX_PLANS:
                 self._plans.clear()
@@ -197,7 +198,7 @@ class BehaviorChecker:
         specs = self._library.specs_for(candidate.features)
         if not references and not probed and not specs and not shown_examples(candidate):
             reason = "no spec and no similar trusted function accepts its arguments"
-            report = CheckReport(Verdict.NO_SIGNAL, reason, level.name, effects=candidate.effects)
+            report = CheckReport(Verdict.NO_SIGNAL, reason, level.name, effects=candidate.effects_of_file)
             return replace(report, claims=self._lookalike_name(candidate))
         if candidate.usable is None:
             return CheckReport(Verdict.NO_SIGNAL, TOO_LARGE, level.name)

@@ -168,7 +168,7 @@ class CandidateReports(CandidateSession):
         """Add to a pass the reasons why it earns no bonus; unchanged if `missing` is empty."""
         borrowed = self.candidate.runnable.borrowed
         if borrowed:
-            missing = (*missing, f"its own imports; taken from trusted files: {', '.join(borrowed[:5])}")
+            missing = (*missing, f"its own imports; taken from other files: {', '.join(borrowed[:5])}")
         notes = tuple(f"{lacking}: {line}" for line in missing[:5])
         coverage = Coverage.PARTIAL if missing else Coverage.FULL
         return replace(report, coverage=coverage, notes=(*report.notes, *notes))

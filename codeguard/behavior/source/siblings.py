@@ -1,0 +1,258 @@
+"""The untrusted files that a candidate imports, beside the trusted ones.
+
+Whoever uses the candidate gets what its imports mean to Python, so only paths decide which file that is: nothing
+is taken from a file because it has the right name. A trusted file never takes anything from an untrusted one.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+
+from codeguard.behavior.source.definitions import Definition, Module, parsed_module
+from codeguard.behavior.source.import_paths import AMBIGUOUS, file_of
+from codeguard.behavior.source.modules import MOST_REEXPORTS, TrustedModules
+from codeguard.behavior.source.renaming import RenamingError, renamed_module
+from codeguard.behavior.source.surroundings import (
+    Collected,
+    Surroundings,
+    own_name_of,
+    surroundings,
+    surroundings_with,
+)
+from codeguard.models import Sibling, SourceFile
+
+UNTRUSTED = "untrusted:"  # before the paths of untrusted files, which may be those of trusted ones
+NO_RENAMES: Mapping[str, Mapping[str, str]] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateModules(TrustedModules):
+    """The trusted files, and the untrusted ones that one candidate's file can reach.
+
+    `texts` are the untrusted ones of its `siblings` by path, `own` the candidate's own file at `own_path`.
+    `renames` give names of other files another name, because two files use one name for two things.
+    """
+
+    trusted: TrustedModules = field(default_factory=TrustedModules, repr=False)
+    siblings: tuple[Sibling, ...] = field(default=(), repr=False)
+    texts: Mapping[str, str] = field(default_factory=dict, repr=False)
+    own: Module = field(default=Module(()), repr=False)
+    own_path: str = ""
+    renames: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
+    _renamed: dict[frozenset[str], CandidateModules] = field(default_factory=dict, repr=False)
+    _read: dict[str, Module] = field(default_factory=dict, repr=False)
+    _places: dict[int, str] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, trusted: TrustedModules, file: SourceFile, own: Module) -> CandidateModules:
+        """Return what an untrusted file can import."""
+        texts = {item.path: item.text for item in file.siblings if not item.trusted}
+        return cls(trusted.modules, trusted.package, trusted, file.siblings, texts, own, file.path)
+
+    def with_renames(self, names: Iterable[str]) -> CandidateModules:
+        """Return the same files with these names replaced in all but the candidate's own; cached."""
+        key = frozenset(names)
+        if key not in self._renamed:
+            self._renamed[key] = replace(
+                self, renames=self._new_names(key), _renamed={}, _read={}, _places={}
+            )
+        return self._renamed[key]
+
+    def _new_names(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
+        made: dict[str, dict[str, str]] = {path: {} for path in self.texts}
+        number = 0
+        for name in sorted(names):
+            for path in self.texts:
+                number += 1
+                while any(f"{name}_{number}" in text for text in self.texts.values()):
+                    number += 1
+                made[path][name] = f"{name}_{number}"
+        return made
+
+    @property
+    def start(self) -> str:
+        """The place of the candidate's own file."""
+        return f"{UNTRUSTED}{self.own_path}"
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to import."""
+        return not (self.modules or self.texts)
+
+    def at(self, path: str) -> Module | None:
+        """Return the file of a path."""
+        if not path.startswith(UNTRUSTED):
+            return self.modules.get(path)
+        if path == self.start:
+            return self.own
+        if path not in self._read:
+            place = path.removeprefix(UNTRUSTED)
+            module, names = parsed_module(self.texts[place]), self.renames.get(place)
+            self._read[path] = module = renamed_module(module, names) if names else replace(module)
+            self._places[id(module)] = path
+        return self._read[path]
+
+    def path_of(self, module: Module) -> str:
+        """Return the path of a module."""
+        if module is self.own:
+            return self.start
+        return self._places.get(id(module)) or self.trusted.path_of(module)
+
+    def attributes(self, name: str) -> Set[str]:
+        """Return the attributes that any of the trusted files uses on an object of this name."""
+        return self.trusted.attributes(name)
+
+    def find(self, statement: ast.ImportFrom, name: str, own_path: str = "") -> Module | None:
+        """Return the module that defines a name imported by `from … import name`; None if that is ambiguous."""
+        if not own_path.startswith(UNTRUSTED):
+            return self.trusted.find(statement, name, own_path)
+        place = self._place(_parts(statement), statement.level, own_path)
+        if not place and not self._place([*_parts(statement), name], statement.level, own_path):
+            return self.trusted.find(statement, name)  # of a package that is not here, as for an excerpt
+        module = self._other(place, own_path)
+        return module if module is not None and self._binds_here(module, name) else None
+
+    def submodule(self, statement: ast.ImportFrom, name: str, own_path: str = "") -> Module | None:
+        """Return the module that `from package import name` imports; None if that is ambiguous."""
+        if not own_path.startswith(UNTRUSTED):
+            return self.trusted.submodule(statement, name, own_path)
+        package = self._place(_parts(statement), statement.level, own_path)
+        place = self._place([*_parts(statement), name], statement.level, own_path)
+        if not package and not place:
+            return self.trusted.submodule(statement, name)
+        return self._other(place, own_path) if package != AMBIGUOUS else None
+
+    def origin(self, module: Module, name: str) -> tuple[Module, str]:
+        """Return the module that defines what another one imports under a name, and its name there."""
+        for _ in range(MOST_REEXPORTS):
+            path = self.path_of(module)
+            if not path.startswith(UNTRUSTED):
+                return self.trusted.origin(module, name)
+            called = self._called(path, name)
+            if called in module.plain_names:
+                return module, called
+            imports = module.plain_imports.get(called, ())
+            if len(imports) > 1:
+                return module, called
+            there = imports[0][1].name if imports else name
+            found = self.find(imports[0][0], there, path) if imports else self._from_star(module, name)
+            if found is None:
+                return module, called
+            module, name = found, there
+        return module, self._called(self.path_of(module), name)
+
+    def imported(self, dotted: Sequence[str], own_path: str = "") -> Module | None:
+        """Return the module that `import a.b` means; None if that is not one of the files, or ambiguous."""
+        if not own_path.startswith(UNTRUSTED):
+            return self.trusted.imported(dotted)
+        place = self._place(dotted, 0, own_path)
+        return self._other(place, own_path) if place else self.trusted.imported(dotted)
+
+    def is_from_corpus(self, statement: ast.ImportFrom, own_path: str = "") -> bool:
+        """Return whether an import is of a file that is here, not of the standard library or another package."""
+        if own_path.startswith(UNTRUSTED):
+            wanted = _parts(statement)
+            places = [wanted, *([*wanted, alias.name] for alias in statement.names)]
+            if any(self._place(item, statement.level, own_path) for item in places):
+                return True
+        return self.trusted.is_from_corpus(statement)
+
+    def provided(self, module: Module) -> Set[str]:
+        """Return the names that can be taken from a module."""
+        if not self.path_of(module).startswith(UNTRUSTED):
+            return module.bound_names
+        found: set[str] = set()
+        for item in self._with_stars(module):
+            real = {new: name for name, new in self.renames.get(self._text_path(item), {}).items()}
+            found.update(real.get(name, name) for name in item.bound_names)
+        return found
+
+    def names_of_star(self, statement: ast.ImportFrom, own_path: str) -> Set[str] | None:
+        """Return the names that `from … import *` binds; None where it is not followed."""
+        place = (
+            self._place(_parts(statement), statement.level, own_path)
+            if own_path.startswith(UNTRUSTED)
+            else ""
+        )
+        module = self._other(place, own_path)
+        return (
+            None if module is None else {name for name in self.provided(module) if not name.startswith("_")}
+        )
+
+    def inlines_branches(self, module: Module) -> bool:
+        """Return whether imports in the conditions of a file are followed.
+
+        Those of the candidate's own file stay: what it does where an import fails has to be seen.
+        """
+        return module is not self.own and bool(self.path_of(module))
+
+    def _place(self, wanted: Sequence[str], level: int, own_path: str) -> str:
+        """Return the file that an import of an untrusted file means; "" if it is not here."""
+        found = file_of(wanted, level, own_path.removeprefix(UNTRUSTED), self._has)
+        return f"{UNTRUSTED}{found}" if found == self.own_path or found in self.texts else found
+
+    def _has(self, path: str) -> bool:
+        return path in self.texts or path == self.own_path or path in self.modules
+
+    def _other(self, place: str, own_path: str) -> Module | None:
+        """Return the file of a place, if there is one and it is not the importing file itself."""
+        return self.at(place) if place not in ("", AMBIGUOUS, own_path) else None
+
+    def _text_path(self, module: Module) -> str:
+        return self.path_of(module).removeprefix(UNTRUSTED)
+
+    def _called(self, path: str, name: str) -> str:
+        """Return what an untrusted file calls a name now."""
+        return self.renames.get(path.removeprefix(UNTRUSTED), {}).get(name, name)
+
+    def _binds_here(self, module: Module, name: str) -> bool:
+        path = self.path_of(module)
+        called = self._called(path, name) if path.startswith(UNTRUSTED) else name
+        return called in module.bound_names or self._from_star(module, name) is not None
+
+    def _from_star(self, module: Module, name: str) -> Module | None:
+        """Return the one module from which a module has a name by `from … import *`."""
+        if name.startswith("_"):
+            return None
+        others = self._with_stars(module)[1:]
+        found = [item for item in others if self._called(self.path_of(item), name) in item.bound_names]
+        return found[0] if len(found) == 1 else None
+
+    def _with_stars(self, module: Module) -> list[Module]:
+        """Return a module with those of which it imports everything, directly or through others."""
+        found = [module]
+        for item in found:
+            path = self.path_of(item)
+            for statement, _ in item.plain_imports.get("*", ()) if path.startswith(UNTRUSTED) else ():
+                other = self._other(self._place(_parts(statement), statement.level, path), path)
+                if other is not None and all(other is not known for known in found):
+                    found.append(other)
+        return found
+
+
+def candidate_surroundings(definition: Definition, module: Module, files: CandidateModules) -> Surroundings:
+    """Return an untrusted function with the code of its file, of the files beside it and of trusted ones.
+
+    All of it is put into one module. A name that two files use for two things gets another name; where that
+    cannot be done, nothing is taken from untrusted files.
+    """
+    for _ in range(2):
+        collected = Collected()
+        collected.taken.add((id(module), own_name_of(definition)))
+        try:
+            found = surroundings_with(definition, module, files, files.start, collected)
+        except RenamingError:
+            break
+        if collected.shared & collected.assigned:
+            break
+        ambiguous = collected.ambiguous
+        if not ambiguous:
+            return found
+        files = files.with_renames(ambiguous)
+    return surroundings(definition, module, files.trusted)
+
+
+def _parts(statement: ast.ImportFrom) -> list[str]:
+    return statement.module.split(".") if statement.module else []
