@@ -21,6 +21,7 @@ MOST_FILES = 48  # for one file, nearest first
 MOST_CHARACTERS = 600_000
 MOST_LOOKUPS = 4_000
 LARGEST = 200_000  # characters of one file: more cannot be run anyway
+MOST_KEPT = 20_000_000  # characters of all files that are kept
 
 
 class Files(Protocol):
@@ -100,13 +101,14 @@ def sibling_of(file: SourceFile, covered: Callable[[str, str], bool]) -> Sibling
 
 
 class Siblings:
-    """Finds what files import. It caches what it has read, so it is made anew for each run."""
+    """Finds what files import. It caches what it has read, so it is made anew where files may have changed."""
 
     def __init__(self, files: Files | None = None) -> None:
         self._files = files or NoFiles()
         self._read: dict[str, Sibling | None] = {}
         self._imported: dict[str, list[str]] = {}
         self._complete: dict[tuple[str, str], tuple[Sibling, ...]] = {}
+        self._kept = 0
 
     def beside(self, file: SourceFile) -> SourceFile:
         """Return a file together with those that it imports."""
@@ -145,7 +147,14 @@ class Siblings:
 
     def _sibling(self, path: str) -> Sibling | None:
         if path not in self._read:
-            self._read[path] = self._files.sibling(path)
+            found = self._files.sibling(path)
+            size = 0 if found is None else len(found.text)
+            if self._kept + size > MOST_KEPT:
+                self._read.clear()
+                self._complete.clear()
+                self._kept = 0
+            self._read[path] = found
+            self._kept += size
         return self._read[path]
 
     def _paths(self, own_path: str, text: str) -> list[str]:

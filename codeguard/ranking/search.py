@@ -83,6 +83,7 @@ class Searcher:
         self._generation: tuple[int, ...] = ()
         self._trust: tuple[object, ...] = (None, None, None)
         self._epoch = ""
+        self._siblings = workspace.siblings()
         self._made_with: str | None = None  # the embedding of the index
         self._level = ""
         self._stage = Stage.COMPLETE
@@ -170,6 +171,7 @@ class Searcher:
         self._kept_characters = 0
         self._placed.clear()
         self._epoch = workspace.epoch
+        self._siblings = workspace.siblings()
         self._made_with = workspace.catalog.meta("embedding")
         self._level = workspace.catalog.meta("sandbox_level") or ""
         self._stage = workspace.stage()
@@ -211,7 +213,7 @@ class Searcher:
             workspace.catalog,
             0.0 if self._under_way else config.query_budget_s,
             self._level,
-            workspace.siblings(),
+            self._siblings,
         )
         self._behavior.reports = reports
         count = config.fetch_multiplier * k
