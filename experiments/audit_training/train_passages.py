@@ -33,14 +33,11 @@ SEED = 26
 STRENGTH = 3.0  # inverse of the regularisation
 STEP = 0.05
 TAIL = 0.995  # share of honest passages below what the slope is measured on
-REAL = 0.1  # what a passage of a package counts, compared with one that was written as an example
+REAL = 0.05  # what a passage of a package counts, compared with one that was written as an example
 FILES = 150  # of one package
 PASSAGES = 300  # of one file
-FLAGGED = 0.05  # share of honest files that speak to assistants or of them in which a passage may be found
-FLAGGED_ELSEWHERE = 0.01  # the same for other files
-# What is added to the limit: the honest files of an author who was not among these score higher. Seen on 80 of them, of
-# which 20 % were flagged without it.
-CAUTION = 0.4
+FLAGGED = 0.05  # share of the authors' honest files, each scored without its author, in which a passage may be found
+FLAGGED_REAL = 0.02  # the same for files of packages: those that speak to assistants, and the others
 _SUFFIXES = (".md", ".mdc", ".cursorrules", ".windsurfrules")
 
 
@@ -165,8 +162,8 @@ def main() -> None:
     honest = np.array([one.whole and not one.bad for one in texts])
     limit = max(
         np.quantile(known[honest], 1 - FLAGGED),
-        np.quantile(of_apart[spoken], 1 - FLAGGED),
-        np.quantile(of_apart[~spoken], 1 - FLAGGED_ELSEWHERE),
+        np.quantile(of_apart[spoken], 1 - FLAGGED_REAL),
+        np.quantile(of_apart[~spoken], 1 - FLAGGED_REAL),
     )
     digest = hashlib.sha256(
         "\0".join(one.text for one in learned).encode("utf-8", "surrogatepass")
@@ -175,7 +172,7 @@ def main() -> None:
         "read": digest,
         "bias": model.bias,
         "step": STEP,
-        "limit": round(float(limit) + CAUTION, 3),
+        "limit": round(float(limit), 3),
         "slope": model.slope,
         "weights": packed(model.weights),
     }
