@@ -190,6 +190,8 @@ class Judge:
 
     def _beside(self, path: str) -> str:
         """Return the digest of what a file imports from others of the index."""
+        if not self._enabled:
+            return ""
         if path not in self._imported:
             self._imported[path] = "".join(map(self._siblings.digest, self._files([path])))
         return self._imported[path]

@@ -52,10 +52,16 @@ class CandidateReports(CandidateSession):
 
         Without `agreed` results, name and text have to leave no doubt that both are one function. Functions that
         hand their work to another repeat its description, and so do the methods of one interface: what was not
-        observed counts only with the trusted text.
+        observed counts only with the trusted text. What other files import is not the function's own doing
+        unless a run shows it.
         """
-        worst = [capability for capability in extra if capability.kind in CONVICTING]
         seen = {capability.kind for capability in observed(result.effects)}
+        own = self.candidate.effects_of_file
+        worst = [
+            capability
+            for capability in extra
+            if capability.kind in CONVICTING and (capability.kind in seen or str(capability) in own)
+        ]
         shown = similarity.overlap.has_its_text or any(capability.kind in seen for capability in worst)
         if not worst or not (agreed or (similarity.is_same_function and shown)):
             return None
