@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from codeguard.config import DefenseConfig, below_level
 from codeguard.errors import REBUILD, StoreError
 from codeguard.index.behavior_reports import BehaviorReports
+from codeguard.index.siblings import Siblings
 from codeguard.index.workspace import Stage, Workspace, stamp
 from codeguard.models import CheckReport, Chunk, SourceFile, Trust
 from codeguard.ranking import scoring
@@ -83,7 +84,7 @@ class Searcher:
         self._generation: tuple[int, ...] = ()
         self._trust: tuple[object, ...] = (None, None, None)
         self._epoch = ""
-        self._siblings = workspace.siblings()
+        self._siblings = Siblings()
         self._made_with: str | None = None  # the embedding of the index
         self._level = ""
         self._stage = Stage.COMPLETE
