@@ -15,6 +15,8 @@ from codeguard.audit.check import check_file
 from codeguard.audit.run import AuditOptions
 from codeguard.behavior import BehaviorChecker, SpecLibrary
 from codeguard.behavior.matching.candidate import Candidate, read_candidate
+from codeguard.behavior.source.import_paths import file_of
+from codeguard.behavior.verdict import checker
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index.behavior_reports import checkable
 from codeguard.index.siblings import MOST_FILES, ListedFiles, Siblings
@@ -275,15 +277,37 @@ def test_many_hostile_files_cost_a_bounded_amount() -> None:
     assert time.process_time() - begun < 5
 
 
+def test_a_file_whose_imports_take_too_long_is_judged_without_them(
+    judge: Callable[..., CheckReport], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {"p/a.py": candidate("from ._util import compare", "compare"), "p/_util.py": WRONG}
+    assert judge(files).verdict is Verdict.FAIL
+    monkeypatch.setattr(checker, "BESIDE_S", -1.0)
+    assert judge(files).verdict is Verdict.NO_SIGNAL
+
+
+def test_deep_folders_and_long_names_cost_few_lookups() -> None:
+    asked: list[str] = []
+
+    def has(path: str) -> bool:
+        asked.append(path)
+        return False
+
+    for folders, parts in ((16, 12), (60, 12), (60, 100), (1_000, 12)):
+        asked.clear()
+        assert file_of(["a"] * parts, 0, "d/" * folders + "x.py", has) == ""
+        assert len(asked) < 500, (folders, parts)
+
+
 def test_the_same_text_at_another_place_takes_what_is_there(sandbox: Sandbox) -> None:
     code = candidate("from ._util import compare", "compare")
     library = SpecLibrary.load(shipped=False).with_trusted(chunked({"lib/numbers.py": TRUSTED}).values())
-    checker = BehaviorChecker(library, sandbox, seed=b"test")
+    made = BehaviorChecker(library, sandbox, seed=b"test")
     verdicts, keys = [], set()
     for helper in (RIGHT, WRONG, RIGHT):
         file = with_siblings({"p/a.py": code, "p/_util.py": helper})
-        verdicts.append(checker.check(file.chunks[-1], file).verdict)
-        keys.add(checker.cache_key(file.chunks[-1], file))
+        verdicts.append(made.check(file.chunks[-1], file).verdict)
+        keys.add(made.cache_key(file.chunks[-1], file))
     assert verdicts == [Verdict.PASS, Verdict.FAIL, Verdict.PASS]
     assert len(keys) == 2
 

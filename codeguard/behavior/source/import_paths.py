@@ -14,6 +14,9 @@ from collections.abc import Callable, Iterator, Sequence
 INIT = "__init__.py"
 AMBIGUOUS = "?"
 MOST_IMPORTS = 1_000  # statements of one file
+MOST_PARTS = 12  # of a module's name
+MOST_ROOTS = 16  # folders above a file, nearest first
+MOST_DEPTH = 64  # folders
 _WRAPPED = re.compile(r"\\\r?\n")
 # Every repetition inside a line is bounded, so that no text takes more than linear time.
 _IMPORT = re.compile(
@@ -39,6 +42,8 @@ def file_of(wanted: Sequence[str], level: int, own_path: str, has: Has) -> str:
         has: whether there is a file of this path.
     """
     folders = own_path.split("/")[:-1]
+    if len(wanted) > MOST_PARTS or len(folders) > MOST_DEPTH:
+        return ""
     if level:
         above = len(folders) - (level - 1)
         return _below(folders[:above], wanted, has) if above >= 0 else ""
@@ -51,7 +56,7 @@ def file_of(wanted: Sequence[str], level: int, own_path: str, has: Has) -> str:
         return _below(folders, wanted, has) if alone else ""
     while folders and has("/".join([*folders, INIT])):
         folders = folders[:-1]
-    roots = (folders[:length] for length in range(len(folders), -1, -1))
+    roots = (folders[:length] for length in range(len(folders), max(-1, len(folders) - MOST_ROOTS), -1))
     found = {path for root in roots if (path := _below(root, wanted, has))}
     return found.pop() if len(found) == 1 else AMBIGUOUS if found else ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -40,6 +41,7 @@ MAX_PLANS = 512
 DECIDED = frozenset({Verdict.PASS, Verdict.DIFFERS, Verdict.FAIL, Verdict.DIVERGES, Verdict.VIOLATION})
 DIFFERING = frozenset({Verdict.FAIL, Verdict.DIVERGES})
 PLANNING_S, EXAMINING_S = 2.0, 2.0  # CPU seconds of this process, for one function
+BESIDE_S = 5.0  # the same for all functions of a file, together with the files that it imports
 MAX_REFERENCES = 3  # references that one candidate is compared with
 Subject = tuple[Chunk, SourceFile]
 Plan = tuple[Candidate, list[tuple[Reference, Similarity]]]
@@ -79,6 +81,7 @@ class BehaviorChecker:
         self._fingerprints_made = False
         self._last: tuple[Candidate, Plan | CheckReport] | None = None
         self._plans: dict[tuple[object, ...], Plan | CheckReport] = {}
+        self._spent: dict[tuple[str, str], float] = {}  # CPU seconds on the imports of a file
 
     def check(self, chunk: Chunk, file: SourceFile) -> CheckReport:
         """Return the report of one function."""
@@ -127,17 +130,29 @@ class BehaviorChecker:
         return parts_digest(*parts)
 
     def _prepare(self, chunk: Chunk, file: SourceFile) -> Plan | CheckReport:
-        """Return the plan of a check, or its report; cached, because `cache_key` and the check both need it."""
+        """Return the plan of a check, or its report; cached, because `cache_key` and the check both need it.
+
+        Where the files that a file imports take too long to put together, its functions are taken without them.
+        """
+        key = file.path, file.sha256
+        if self._spent.get(key, 0.0) > BESIDE_S:
+            file = replace(file, siblings=())
         beside = tuple((item.path, item.sha256, item.trusted) for item in file.siblings)
         subject = (file.path, file.sha256, chunk.sha256, chunk.symbol, chunk.span, beside)
         if subject not in self._plans:
             if len(self._plans) >= MAX_PLANS:
                 self._plans.clear()
+            begun = time.process_time()
             try:
                 with Deadline(PLANNING_S):
                     self._plans[subject] = self._make_plan(chunk, file)
             except DeadlineError as error:
+                if file.siblings:
+                    self._spent[key] = math.inf
+                    return self._prepare(chunk, file)
                 self._plans[subject] = self._deadline_report(error)
+            if file.siblings:
+                self._spent[key] = self._spent.get(key, 0.0) + time.process_time() - begun
         return self._plans[subject]
 
     def _deadline_report(self, error: DeadlineError) -> CheckReport:
