@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from codeguard.behavior import POLICY_VERSION
 from codeguard.index.behavior_reports import checkable
+from codeguard.index.catalog import FileState
 from codeguard.index.cluster import Cluster
 from codeguard.index.executor import workers_of
 from codeguard.index.observation_tasks import Observed, Request, observed
 from codeguard.index.report import FALSE_CLAIM, Progress, Suspect
+from codeguard.index.siblings import siblings_digest
 from codeguard.index.worker_facts import own_level
 from codeguard.index.workspace import Workspace
 from codeguard.models import (
     CONVICTING,
     CheckReport,
     Chunk,
+    Sibling,
     SourceFile,
     SpecCoverage,
     Trust,
@@ -64,7 +68,6 @@ class Judge:
             self._catalog.set_meta("sandbox_level", self._level().name)
         self._static = workspace.static_evidence(workspace.settings.defense)
         self._siblings = workspace.siblings()
-        self._imported: dict[str, str] = {}
         self._version = f"{workspace.epoch}\0{self._static.version}\0{self._enabled}"
 
     def run(self) -> int:
@@ -186,15 +189,38 @@ class Judge:
         manifest = self._workspace.manifest
         for path, state in self._catalog.files().items():
             if manifest is None or not manifest.covers(path, state.sha256):
-                yield path, "judged:" + parts_digest(self._version, path, state.sha256, self._beside(path))
+                beside = self._imported.get(path, "")
+                yield path, "judged:" + parts_digest(self._version, path, state.sha256, beside)
 
-    def _beside(self, path: str) -> str:
-        """Return the digest of what a file imports from others of the index."""
+    @cached_property
+    def _imported(self) -> dict[str, str]:
+        """The digest of what each untrusted file imports from others of the index; none without behavior checks.
+
+        It is kept with the paths of these files, and computed anew, from the texts, where one of them has changed
+        or files were added or removed.
+        """
         if not self._enabled:
-            return ""
-        if path not in self._imported:
-            self._imported[path] = "".join(map(self._siblings.digest, self._files([path])))
-        return self._imported[path]
+            return {}
+        manifest, states = self._workspace.manifest, self._catalog.files()
+        covered = {
+            path: manifest is not None and manifest.covers(path, state.sha256)
+            for path, state in states.items()
+        }
+        listed = parts_digest(*sorted(states))
+        found: dict[str, str] = {}
+        made: dict[str, dict[str, Any]] = {}
+        for path in (path for path, trusted in covered.items() if not trusted):
+            key = "beside:" + parts_digest(listed, path, states[path].sha256)
+            kept = self._catalog.analysis(key)
+            if kept is None or kept["digest"] != _digest_of(path, kept, states, covered):
+                kept = {"paths": [], "left": []}
+                for file in self._files([path]):
+                    paths = [item.path for item in self._siblings.of(file)]
+                    kept = {"paths": paths, "left": self._siblings.left_out(file)}
+                made[key] = kept = {**kept, "digest": _digest_of(path, kept, states, covered)}
+            found[path] = kept["digest"]
+        self._catalog.put_analyses(made)
+        return found
 
     def _files(self, paths: list[str]) -> Iterator[SourceFile]:
         for path in paths:
@@ -228,3 +254,12 @@ def _row(chunk: Chunk, report: CheckReport) -> dict[str, Any]:
 def _can_be_run(chunk: Chunk) -> bool:
     """Return whether anybody would expect a verdict: not of other languages, nor of declarations in a stub file."""
     return chunk.language == "python" and not chunk.path.endswith(".pyi")
+
+
+def _digest_of(
+    path: str, kept: Mapping[str, Any], states: Mapping[str, FileState], covered: Mapping[str, bool]
+) -> str:
+    """Return the digest of the files that a file imports, of those that are too large as well."""
+    others = [Sibling(other, states[other].sha256, trusted=covered[other]) for other in kept["paths"]]
+    left = [f"{other}\0{states[other].sha256}" for other in kept["left"] if other in states]
+    return parts_digest(siblings_digest(path, others), *left)

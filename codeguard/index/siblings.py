@@ -108,6 +108,7 @@ class Siblings:
         self._read: dict[str, Sibling | None] = {}
         self._imported: dict[str, list[str]] = {}
         self._complete: dict[tuple[str, str], tuple[Sibling, ...]] = {}
+        self._left_out: dict[tuple[str, str], list[str]] = {}
         self._kept = 0
 
     def beside(self, file: SourceFile) -> SourceFile:
@@ -126,7 +127,13 @@ class Siblings:
             self._complete[key] = tuple(self._found(file)) if file.language == "python" else ()
         return self._complete[key]
 
+    def left_out(self, file: SourceFile) -> list[str]:
+        """Return the paths that a file imports, too, and that are too large."""
+        self.of(file)
+        return self._left_out.get((file.path, file.sha256), [])
+
     def _found(self, file: SourceFile) -> Iterator[Sibling]:
+        left_out = self._left_out[file.path, file.sha256] = []
         seen = {file.path}
         pending = deque(self._paths(file.path, file.text))
         room, left = MOST_CHARACTERS, MOST_FILES
@@ -137,6 +144,7 @@ class Siblings:
             seen.add(path)
             sibling = self._sibling(path)
             if sibling is None or len(sibling.text) > room:
+                left_out.append(path)
                 continue
             room, left = room - len(sibling.text), left - 1
             yield sibling
