@@ -15,7 +15,7 @@ from codeguard.audit.check import check_file
 from codeguard.audit.run import AuditOptions
 from codeguard.behavior import BehaviorChecker, SpecLibrary
 from codeguard.behavior.matching.candidate import Candidate, read_candidate
-from codeguard.behavior.source.import_paths import file_of
+from codeguard.behavior.source.import_paths import file_of, imports_in
 from codeguard.behavior.verdict import checker
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index.behavior_reports import checkable
@@ -297,6 +297,13 @@ def test_deep_folders_and_long_names_cost_few_lookups() -> None:
         asked.clear()
         assert file_of(["a"] * parts, 0, "d/" * folders + "x.py", has) == ""
         assert len(asked) < 500, (folders, parts)
+
+
+@pytest.mark.parametrize("names", ["(" + "#a" * 5_000, "(" + "a, " * 5_000, "(#\n" * 5_000, "(" * 5_000])
+def test_brackets_that_nothing_closes_are_read_once(names: str) -> None:
+    begun = time.process_time()
+    assert len(list(imports_in(f"from a import {names}\nimport b\n"))) == 2
+    assert time.process_time() - begun < 2
 
 
 def test_the_same_text_at_another_place_takes_what_is_there(sandbox: Sandbox) -> None:

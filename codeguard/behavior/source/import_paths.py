@@ -22,7 +22,7 @@ _WRAPPED = re.compile(r"\\\r?\n")
 _IMPORT = re.compile(
     r"(?:^|[;:])[ \t\f]*"
     r"(?:from(?P<dots>[ \t\f.]{0,40})(?P<module>(?:\w[\w. \t\f]{0,300})?)[ \t\f]{0,40}\bimport\b[ \t\f]{0,40}"
-    r"(?P<names>\((?:[^()#]|#[^\n]*)*\)|[^\n;#]*)"
+    r"(?P<names>\((?:[^()#]|#[^\n]*+)*+\)|[^\n;#]*)"
     r"|import[ \t\f](?P<modules>[^\n;#]*))",
     re.MULTILINE,
 )
