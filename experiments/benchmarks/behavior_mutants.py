@@ -27,7 +27,8 @@ from typing import Any
 
 from codeguard.behavior import BehaviorChecker, Budget, SpecLibrary
 from codeguard.behavior.source.definitions import read_module
-from codeguard.behavior.source.surroundings import free_names, needed_for
+from codeguard.behavior.source.names import free_names
+from codeguard.behavior.source.needed import needed_for
 from codeguard.corpus.chunking import chunk_file
 from codeguard.models import CheckReport, Chunk, ChunkKind, SourceFile, Verdict
 from codeguard.sandbox import Level, Sandbox

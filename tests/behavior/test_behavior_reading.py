@@ -16,7 +16,8 @@ from codeguard.behavior.inputs.preconditions import bounds_of
 from codeguard.behavior.inputs.shapes import Bounds
 from codeguard.behavior.source.constants import UnknownError, fold
 from codeguard.behavior.source.definitions import Definition, definitions, read_module
-from codeguard.behavior.source.surroundings import extract, separate_branches
+from codeguard.behavior.source.layout import separate_branches
+from codeguard.behavior.source.surroundings import extract
 from codeguard.behavior.specs.assertions import test_examples as examples_in_tests
 from codeguard.behavior.specs.docstrings import docstring_examples
 from codeguard.behavior.specs.examples import Raises, Returns

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import cast
 
 from codeguard.behavior.source.definitions import Function, Module, unparse
-from codeguard.behavior.source.surroundings import bound_names, is_main_guard, part_of
+from codeguard.behavior.source.layout import part_of
+from codeguard.behavior.source.names import bound_names, is_main_guard
 
 _NAMESPACES = frozenset(
     """

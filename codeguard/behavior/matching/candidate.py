@@ -12,11 +12,11 @@ from codeguard.behavior.matching.claims import Features, features
 from codeguard.behavior.matching.stubs import is_declaration
 from codeguard.behavior.source.definitions import Definition, Module, find, read_module
 from codeguard.behavior.source.modules import TrustedModules
+from codeguard.behavior.source.needed import NO_MODULES
 from codeguard.behavior.source.reach import Reach
 from codeguard.behavior.source.siblings import CandidateModules, candidate_surroundings
 from codeguard.behavior.source.surroundings import (
     MAX_CHARACTERS,
-    NO_MODULES,
     Runnable,
     Surroundings,
     completed,

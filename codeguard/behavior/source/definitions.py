@@ -58,7 +58,7 @@ class Module:
     def plain_names(self) -> frozenset[str]:
         """The names that top-level statements define or assign, including those in conditions."""
         names: set[str] = set()
-        for statement in self._reached_statements():
+        for statement in self.reached_statements():
             if isinstance(statement, Function | ast.ClassDef):
                 names.add(statement.name)
             elif isinstance(statement, ast.Assign | ast.AnnAssign):
@@ -70,7 +70,7 @@ class Module:
     @cached_property
     def bound_names(self) -> frozenset[str]:
         """The plain names, and those that top-level statements import by `from`, including those in conditions."""
-        imports = [item for item in self._reached_statements() if isinstance(item, ast.ImportFrom)]
+        imports = [item for item in self.reached_statements() if isinstance(item, ast.ImportFrom)]
         return self.plain_names.union(alias.asname or alias.name for item in imports for alias in item.names)
 
     @cached_property
@@ -95,7 +95,7 @@ class Module:
         ]
         return frozenset(name.partition(".")[0] for name in names)
 
-    def _reached_statements(self) -> Iterator[ast.stmt]:
+    def reached_statements(self) -> Iterator[ast.stmt]:
         """Yield the top-level statements and those inside of conditions."""
         pending = list(self.statements)
         while pending:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,6 +28,9 @@ class TrustedModules:
 
     modules: Mapping[str, Module] = field(default_factory=dict)
     package: str = ""
+    _provided: dict[int, Mapping[str, Module]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
 
     def find(self, statement: ast.ImportFrom, name: str, own_path: str = "") -> Module | None:
         """Return the module that defines a name imported by `from … import name`; None if that is ambiguous.
@@ -67,14 +71,23 @@ class TrustedModules:
         """
         for _ in range(MOST_REEXPORTS):
             imports = module.plain_imports.get(name, ())
-            if name in module.plain_names or len(imports) != 1:
+            if name in module.plain_names or len(imports) > 1:
                 break
-            statement, alias = imports[0]
-            found = self.find(statement, alias.name, self.path_of(module))
+            there = imports[0][1].name if imports else name
+            path = self.path_of(module)
+            found = self.find(imports[0][0], there, path) if imports else self.from_star(module, name)
             if found is None:
                 break
-            module, name = found, alias.name
+            module, name = found, there
         return module, name
+
+    def module_called(self, module: Module, name: str) -> Module | None:
+        """Return the module that a package has imported under a name from itself, as `from . import name` does."""
+        imports = module.plain_imports.get(name, ())
+        if name in module.plain_names or len(imports) != 1:
+            return None
+        found = self.submodule(imports[0][0], imports[0][1].name, self.path_of(module))
+        return None if found is module else found
 
     def imported(self, dotted: Sequence[str], own_path: str = "") -> Module | None:
         """Return the module that `import a.b` means; None if that is not one of the files, or ambiguous."""
@@ -101,9 +114,9 @@ class TrustedModules:
     def _is_top_level(self, path: str, length: int) -> bool:
         """Return whether the last `length` parts of a file's dotted name are all of it: no package is around them."""
         parts = self._dotted(path)
-        around = path.removesuffix("/__init__.py").split("/")[:-length]
-        inside_named = bool(self.package) and len(parts) > length
-        return not inside_named and "/".join([*around, "__init__.py"]) not in self.modules
+        if self.package:
+            return len(parts) == length
+        return "/".join([*parts[:-length], "__init__.py"]) not in self.modules
 
     def packages_of(self, path: str) -> Set[str]:
         """Return the packages that a file imports in any case and of which no file is here."""
@@ -137,13 +150,56 @@ class TrustedModules:
     def _paths(self) -> dict[int, str]:
         return {id(module): path for path, module in self.modules.items()}
 
+    def is_trusted(self, module: Module) -> bool:
+        """Return whether a module is one of the trusted files."""
+        return bool(self.path_of(module))
+
     def provided(self, module: Module) -> Set[str]:
         """Return the names that can be taken from a module."""
-        return module.bound_names
+        return module.bound_names | self._starred(module).keys()
 
     def names_of_star(self, statement: ast.ImportFrom, own_path: str) -> Set[str] | None:
         """Return the names that `from … import *` binds; None where it is not followed."""
-        return None
+        module = self._of_star(statement, own_path)
+        if module is None:
+            return None
+        return {name for name in self.provided(module) if not name.startswith("_")}
+
+    def from_star(self, module: Module, name: str) -> Module | None:
+        """Return the one module from which a module has a name by `from … import *`."""
+        return self._starred(module).get(name)
+
+    def _starred(self, module: Module) -> Mapping[str, Module]:
+        """Return what a module has by `from … import *`, directly or through others, and from which module.
+
+        A name that several of them bind is left out.
+        """
+        known = self._provided.get(id(module))
+        if known is not None:
+            return known
+        others = [module]
+        for item in others:
+            path = self.path_of(item)
+            for statement, _ in item.plain_imports.get("*", ()) if path else ():
+                other = self._of_star(statement, path)
+                if other is not None and all(other is not seen for seen in others):
+                    others.append(other)
+        count = Counter(name for other in others[1:] for name in other.bound_names)
+        found = {
+            name: other
+            for other in others[1:]
+            for name in other.bound_names
+            if count[name] == 1 and not name.startswith("_")
+        }
+        self._provided[id(module)] = found
+        return found
+
+    def _of_star(self, statement: ast.ImportFrom, own_path: str) -> Module | None:
+        """Return the module of which an import takes everything."""
+        wanted = statement.module.split(".") if statement.module else []
+        if not statement.level:
+            return self.imported(wanted)
+        return self.modules.get(self._exactly(wanted, statement.level, own_path))
 
     def inlines_branches(self, module: Module) -> bool:
         """Return whether imports in the conditions of a file are followed."""
@@ -189,7 +245,10 @@ class TrustedModules:
         return found
 
     def _binds(self, path: str, name: str) -> bool:
-        return name in self.modules[path].bound_names
+        return self._provides(self.modules[path], name)
+
+    def _provides(self, module: Module, name: str) -> bool:
+        return name in module.bound_names or name in self._starred(module)
 
     def _dotted(self, path: str) -> list[str]:
         parts = [*([self.package] if self.package else []), *path.removesuffix(".py").split("/")]

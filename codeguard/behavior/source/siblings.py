@@ -7,24 +7,18 @@ is taken from a file because it has the right name. A trusted file never takes a
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from codeguard.behavior.source.definitions import Definition, Module, parsed_module
 from codeguard.behavior.source.import_paths import AMBIGUOUS, file_of
 from codeguard.behavior.source.modules import MOST_REEXPORTS, TrustedModules
-from codeguard.behavior.source.renaming import RenamingError, renamed_module
-from codeguard.behavior.source.surroundings import (
-    Collected,
-    Surroundings,
-    own_name_of,
-    surroundings,
-    surroundings_with,
-)
+from codeguard.behavior.source.needed import Collected
+from codeguard.behavior.source.renaming import RenamingError
+from codeguard.behavior.source.surroundings import Surroundings, own_name_of, surroundings, surroundings_with
 from codeguard.models import Sibling, SourceFile
 
 UNTRUSTED = "untrusted:"  # before the paths of untrusted files, which may be those of trusted ones
-NO_RENAMES: Mapping[str, Mapping[str, str]] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +26,6 @@ class CandidateModules(TrustedModules):
     """The trusted files, and the untrusted ones that one candidate's file can reach.
 
     `texts` are the untrusted ones of its `siblings` by path, `own` the candidate's own file at `own_path`.
-    `renames` give names of other files another name, because two files use one name for two things.
     """
 
     trusted: TrustedModules = field(default_factory=TrustedModules, repr=False)
@@ -40,8 +33,6 @@ class CandidateModules(TrustedModules):
     texts: Mapping[str, str] = field(default_factory=dict, repr=False)
     own: Module = field(default=Module(()), repr=False)
     own_path: str = ""
-    renames: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
-    _renamed: dict[frozenset[str], CandidateModules] = field(default_factory=dict, repr=False)
     _read: dict[str, Module] = field(default_factory=dict, repr=False)
     _places: dict[int, str] = field(default_factory=dict, repr=False)
 
@@ -50,26 +41,6 @@ class CandidateModules(TrustedModules):
         """Return what an untrusted file can import."""
         texts = {item.path: item.text for item in file.siblings if not item.trusted}
         return cls(trusted.modules, trusted.package, trusted, file.siblings, texts, own, file.path)
-
-    def with_renames(self, names: Iterable[str]) -> CandidateModules:
-        """Return the same files with these names replaced in all but the candidate's own; cached."""
-        key = frozenset(names)
-        if key not in self._renamed:
-            self._renamed[key] = replace(
-                self, renames=self._new_names(key), _renamed={}, _read={}, _places={}
-            )
-        return self._renamed[key]
-
-    def _new_names(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
-        made: dict[str, dict[str, str]] = {path: {} for path in self.texts}
-        number = 0
-        for name in sorted(names):
-            for path in self.texts:
-                number += 1
-                while any(f"{name}_{number}" in text for text in self.texts.values()):
-                    number += 1
-                made[path][name] = f"{name}_{number}"
-        return made
 
     @property
     def start(self) -> str:
@@ -88,9 +59,8 @@ class CandidateModules(TrustedModules):
         if path == self.start:
             return self.own
         if path not in self._read:
-            place = path.removeprefix(UNTRUSTED)
-            module, names = parsed_module(self.texts[place]), self.renames.get(place)
-            self._read[path] = module = renamed_module(module, names) if names else replace(module)
+            # Files of one text are files of their own.
+            self._read[path] = module = replace(parsed_module(self.texts[path.removeprefix(UNTRUSTED)]))
             self._places[id(module)] = path
         return self._read[path]
 
@@ -112,7 +82,7 @@ class CandidateModules(TrustedModules):
         if not place and not self._place([*_parts(statement), name], statement.level, own_path):
             return self.trusted.find(statement, name)  # of a package that is not here, as for an excerpt
         module = self._other(place, own_path)
-        return module if module is not None and self._binds_here(module, name) else None
+        return module if module is not None and self._provides(module, name) else None
 
     def submodule(self, statement: ast.ImportFrom, name: str, own_path: str = "") -> Module | None:
         """Return the module that `from package import name` imports; None if that is ambiguous."""
@@ -130,18 +100,15 @@ class CandidateModules(TrustedModules):
             path = self.path_of(module)
             if not path.startswith(UNTRUSTED):
                 return self.trusted.origin(module, name)
-            called = self._called(path, name)
-            if called in module.plain_names:
-                return module, called
-            imports = module.plain_imports.get(called, ())
-            if len(imports) > 1:
-                return module, called
+            imports = module.plain_imports.get(name, ())
+            if name in module.plain_names or len(imports) > 1:
+                break
             there = imports[0][1].name if imports else name
-            found = self.find(imports[0][0], there, path) if imports else self._from_star(module, name)
+            found = self.find(imports[0][0], there, path) if imports else self.from_star(module, name)
             if found is None:
-                return module, called
+                break
             module, name = found, there
-        return module, self._called(self.path_of(module), name)
+        return module, name
 
     def imported(self, dotted: Sequence[str], own_path: str = "") -> Module | None:
         """Return the module that `import a.b` means; None if that is not one of the files, or ambiguous."""
@@ -158,28 +125,6 @@ class CandidateModules(TrustedModules):
             if any(self._place(item, statement.level, own_path) for item in places):
                 return True
         return self.trusted.is_from_corpus(statement)
-
-    def provided(self, module: Module) -> Set[str]:
-        """Return the names that can be taken from a module."""
-        if not self.path_of(module).startswith(UNTRUSTED):
-            return module.bound_names
-        found: set[str] = set()
-        for item in self._with_stars(module):
-            real = {new: name for name, new in self.renames.get(self._text_path(item), {}).items()}
-            found.update(real.get(name, name) for name in item.bound_names)
-        return found
-
-    def names_of_star(self, statement: ast.ImportFrom, own_path: str) -> Set[str] | None:
-        """Return the names that `from … import *` binds; None where it is not followed."""
-        place = (
-            self._place(_parts(statement), statement.level, own_path)
-            if own_path.startswith(UNTRUSTED)
-            else ""
-        )
-        module = self._other(place, own_path)
-        return (
-            None if module is None else {name for name in self.provided(module) if not name.startswith("_")}
-        )
 
     def inlines_branches(self, module: Module) -> bool:
         """Return whether imports in the conditions of a file are followed.
@@ -200,58 +145,31 @@ class CandidateModules(TrustedModules):
         """Return the file of a place, if there is one and it is not the importing file itself."""
         return self.at(place) if place not in ("", AMBIGUOUS, own_path) else None
 
-    def _text_path(self, module: Module) -> str:
-        return self.path_of(module).removeprefix(UNTRUSTED)
+    def is_trusted(self, module: Module) -> bool:
+        """Return whether a module is one of the trusted files."""
+        return self.trusted.is_trusted(module)
 
-    def _called(self, path: str, name: str) -> str:
-        """Return what an untrusted file calls a name now."""
-        return self.renames.get(path.removeprefix(UNTRUSTED), {}).get(name, name)
-
-    def _binds_here(self, module: Module, name: str) -> bool:
-        path = self.path_of(module)
-        called = self._called(path, name) if path.startswith(UNTRUSTED) else name
-        return called in module.bound_names or self._from_star(module, name) is not None
-
-    def _from_star(self, module: Module, name: str) -> Module | None:
-        """Return the one module from which a module has a name by `from … import *`."""
-        if name.startswith("_"):
-            return None
-        others = self._with_stars(module)[1:]
-        found = [item for item in others if self._called(self.path_of(item), name) in item.bound_names]
-        return found[0] if len(found) == 1 else None
-
-    def _with_stars(self, module: Module) -> list[Module]:
-        """Return a module with those of which it imports everything, directly or through others."""
-        found = [module]
-        for item in found:
-            path = self.path_of(item)
-            for statement, _ in item.plain_imports.get("*", ()) if path.startswith(UNTRUSTED) else ():
-                other = self._other(self._place(_parts(statement), statement.level, path), path)
-                if other is not None and all(other is not known for known in found):
-                    found.append(other)
-        return found
+    def _of_star(self, statement: ast.ImportFrom, own_path: str) -> Module | None:
+        if not own_path.startswith(UNTRUSTED):
+            return self.trusted._of_star(statement, own_path)
+        return self._other(self._place(_parts(statement), statement.level, own_path), own_path)
 
 
 def candidate_surroundings(definition: Definition, module: Module, files: CandidateModules) -> Surroundings:
     """Return an untrusted function with the code of its file, of the files beside it and of trusted ones.
 
-    All of it is put into one module. A name that two files use for two things gets another name; where that
-    cannot be done, nothing is taken from untrusted files.
+    All of it is put into one module. Where that would change what it does, nothing is taken from untrusted files.
     """
-    for _ in range(2):
-        collected = Collected()
-        collected.taken.add((id(module), own_name_of(definition)))
-        try:
-            found = surroundings_with(definition, module, files, files.start, collected)
-        except RenamingError:
-            break
-        if collected.shared & collected.assigned:
-            break
-        ambiguous = collected.ambiguous
-        if not ambiguous:
-            return found
-        files = files.with_renames(ambiguous)
-    return surroundings(definition, module, files.trusted)
+    own_name = own_name_of(definition)
+    collected = Collected(version=module, own_name=own_name)
+    collected.taken.add((id(module), own_name))
+    try:
+        found = surroundings_with(definition, module, files, files.start, collected, strict=True)
+    except RenamingError:
+        return surroundings(definition, module, files.trusted)
+    if collected.unclear or collected.shared & collected.assigned:
+        return surroundings(definition, module, files.trusted)
+    return found
 
 
 def _parts(statement: ast.ImportFrom) -> list[str]:

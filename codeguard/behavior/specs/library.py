@@ -13,7 +13,7 @@ from codeguard.behavior.matching.claims import Features, ReferenceIndex, Similar
 from codeguard.behavior.matching.fingerprints import FingerprintIndex
 from codeguard.behavior.source.definitions import read_module
 from codeguard.behavior.source.modules import TrustedModules
-from codeguard.behavior.source.surroundings import KNOWN_PACKAGES, NO_MODULES
+from codeguard.behavior.source.needed import KNOWN_PACKAGES, NO_MODULES
 from codeguard.behavior.specs.assertions import merged_examples, test_examples
 from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files

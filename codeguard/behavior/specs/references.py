@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -18,19 +18,19 @@ from codeguard.behavior.source.definitions import (
     read_module,
     unparse,
 )
+from codeguard.behavior.source.layout import part_of
 from codeguard.behavior.source.modules import TrustedModules
-from codeguard.behavior.source.surroundings import (
+from codeguard.behavior.source.names import bound_names, free_names
+from codeguard.behavior.source.needed import (
     NO_MODULES,
     POSTPONED,
-    Runnable,
-    Surroundings,
-    bound_names,
-    free_names,
+    Collected,
     future_annotations_import,
     needed_for,
-    part_of,
-    surroundings,
+    put_together,
 )
+from codeguard.behavior.source.surroundings import Runnable, Surroundings, surroundings
+from codeguard.behavior.source.variables import NOTHING_CALLED, Called
 from codeguard.behavior.specs.calls import positional
 from codeguard.behavior.specs.docstrings import docstring_examples
 from codeguard.behavior.specs.examples import Example
@@ -88,7 +88,9 @@ class Reference:
     def examples(self) -> tuple[Example, ...]:
         """The examples, each with the code that it needs from its module."""
         return tuple(
-            with_needed_code(example, self.name, self.module, self.trusted, self.path)
+            with_needed_code(
+                example, self.name, self.module, self.trusted, self.path, lambda: self.surroundings.called
+            )
             for example in self.written
         )
 
@@ -127,10 +129,16 @@ def _placed(example: Example, definition: Definition) -> Example:
 
 
 def with_needed_code(
-    example: Example, callee: str, module: Module, trusted: TrustedModules, path: str
+    example: Example,
+    callee: str,
+    module: Module,
+    trusted: TrustedModules,
+    path: str,
+    called: Callable[[], Called] = lambda: NOTHING_CALLED,
 ) -> Example:
     """Return an example with the code that it needs from its module and from other trusted files.
 
+    What two files call by one name is called as in the function's own code, which `called` gives.
     The class of a recorded method call is the candidate's own, like the method itself.
     """
     if example.args is not None:
@@ -148,10 +156,13 @@ def with_needed_code(
     wrapper.body = [*own, *expression.body]
     names = free_names(wrapper) - bound - {callee}
     uses = dotted_uses(wrapper)
-    imported = needed_for(bound - {callee}, scene, "", trusted, path, uses=uses)
-    around = needed_for(names, module, callee, trusted, path, uses=uses)
-    statements = (*around.statements, *imported.statements)
-    texts = tuple(dict.fromkeys(text for item in statements if (text := part_of(item).plain)))
+    collected = Collected()
+    imported = needed_for(bound - {callee}, scene, "", trusted, path, collected=collected, uses=uses)
+    around = needed_for(names, module, callee, trusted, path, collected=collected, uses=uses)
+    both = replace(around, statements=(*around.statements, *imported.statements))
+    before = called() if imported.borrowed or around.borrowed else NOTHING_CALLED
+    both, _ = put_together(both, collected, [scene, module], body, before)
+    texts = tuple(dict.fromkeys(text for item in both.statements if (text := part_of(item).plain)))
     own_future = future_annotations_import(module.statements) is not None
     # Annotations of fields may refer to later definitions.
     if (own_future or imported.postponed or around.postponed) and any("class " in text for text in texts):

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from codeguard.behavior.matching.candidate import Candidate
 from codeguard.behavior.source.definitions import name_of, parse
-from codeguard.behavior.source.surroundings import NO_MODULES
+from codeguard.behavior.source.needed import NO_MODULES
 from codeguard.behavior.specs.calls import mentions
 from codeguard.behavior.specs.docstrings import docstring_examples
 from codeguard.behavior.specs.examples import Example, Returns

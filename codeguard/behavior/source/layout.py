@@ -1,0 +1,143 @@
+"""The text of a statement, in a layout in which line coverage sees every branch.
+
+`x if c else y`, `a and b` and the conditions of comprehensions are branches without a line of their
+own. Their parts are put on separate lines in parentheses; nothing else changes.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cached_property
+from weakref import WeakKeyDictionary
+
+from codeguard.behavior.source.definitions import Function, name_of, parse, unparse
+
+Place = tuple[int, int]  # line (1-based) and column, in bytes
+
+
+def separate_branches(source: str) -> str:
+    """Return the source with the parts of conditional expressions on separate lines."""
+    tree = parse(source)
+    if tree is None:
+        return source
+    insertions = sorted(_insertions(tree), key=lambda item: (-item[0][0], -item[0][1], item[1]))
+    if not insertions:
+        return source
+    lines = [line.encode() for line in source.split("\n")]
+    # From the end, so that earlier positions stay valid. Where a
+    # bracket and a line break coincide, the bracket is inserted last and comes first.
+    for (number, column), text in insertions:
+        line = lines[number - 1]
+        lines[number - 1] = line[:column] + text + line[column:]
+    made = b"\n".join(lines).decode()
+    # The new layout has to parse to the same tree.
+    again = parse(made)
+    return made if again is not None and ast.dump(again) == ast.dump(tree) else source
+
+
+def _insertions(tree: ast.Module) -> Iterator[tuple[Place, bytes]]:
+    """Yield what to insert where: parentheses around conditional expressions, line breaks before parts."""
+    texts = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
+    inside_text = {id(part) for node in texts for part in ast.walk(node)}
+    for node in ast.walk(tree):
+        if id(node) in inside_text:
+            continue
+        parts: list[ast.expr] = []
+        if isinstance(node, ast.IfExp):
+            parts = [node.body, node.test, node.orelse]
+        elif isinstance(node, ast.BoolOp):
+            parts = node.values
+        elif isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp):
+            parts = [node.elt] if any(loop.ifs for loop in node.generators) else []
+        if isinstance(node, ast.IfExp | ast.BoolOp):
+            yield (node.lineno, node.col_offset), b"(\n"
+            yield (node.end_lineno or 0, node.end_col_offset or 0), b"\n)"
+        for part in parts:
+            yield (part.lineno, part.col_offset), b"\n"
+
+
+# Decorators that do not read annotations; others may.
+PLAIN_DECORATORS = frozenset(
+    {
+        "staticmethod",
+        "classmethod",
+        "property",
+        "lru_cache",
+        "cache",
+        "functools.lru_cache",
+        "functools.cache",
+        "contextmanager",
+        "contextlib.contextmanager",
+        "overload",
+        "t.overload",
+        "typing.overload",
+    }
+)
+
+
+class Part:
+    """A statement as source text, written lazily.
+
+    The text is empty if the statement is nested too deeply to be unparsed.
+    """
+
+    def __init__(self, statement: ast.stmt) -> None:
+        self.plain = _unparsed(statement)
+
+    @cached_property
+    def text(self) -> str:
+        """The statement in the layout for coverage."""
+        return separate_branches(self.plain)
+
+
+_parts: WeakKeyDictionary[ast.stmt, Part] = WeakKeyDictionary()
+
+
+def part_of(statement: ast.stmt) -> Part:
+    """Return the part for a statement; cached as long as the statement exists."""
+    part = _parts.get(statement)
+    if part is None:
+        part = _parts[statement] = Part(statement)
+    return part
+
+
+def _unparsed(statement: ast.stmt) -> str:
+    """Return the source of a statement without docstrings and annotations of functions.
+
+    Annotations run on import and need imports of their own; docstrings are half of many files.
+    """
+    described: list[tuple[Function | ast.ClassDef, list[ast.stmt]]] = []
+    removed: list[tuple[ast.arg, ast.expr | None]] = []
+    returns: list[tuple[Function, ast.expr | None]] = []
+    for node in ast.walk(statement):
+        if isinstance(node, Function | ast.ClassDef) and ast.get_docstring(node, clean=False) is not None:
+            described.append((node, node.body))
+        if isinstance(node, Function) and drops_annotations(node):
+            returns.append((node, node.returns))
+            removed.extend((argument, argument.annotation) for argument in arguments_of(node.args))
+    for function, _ in returns:
+        function.returns = None
+    for argument, _ in removed:
+        argument.annotation = None
+    for owner, body in described:
+        owner.body = body[1:] or [ast.Pass()]
+    text = unparse(statement)
+    for owner, body in described:
+        owner.body = body
+    for function, annotation in returns:
+        function.returns = annotation
+    for argument, annotation in removed:
+        argument.annotation = annotation
+    return text
+
+
+def drops_annotations(node: Function) -> bool:
+    """Return whether the annotations of a function are left out, because nothing reads them."""
+    return all(name_of(decorator) in PLAIN_DECORATORS for decorator in node.decorator_list)
+
+
+def arguments_of(arguments: ast.arguments) -> Iterator[ast.arg]:
+    """Yield all parameters."""
+    yield from (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    yield from (argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None)

@@ -1,0 +1,200 @@
+"""The names that statements bind, use and import."""
+
+from __future__ import annotations
+
+import ast
+import symtable
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from codeguard.behavior.source.definitions import Function, Module, unparse
+from codeguard.behavior.source.layout import arguments_of, drops_annotations, part_of
+
+_MAIN_TESTS = ("__name__ == '__main__'", "'__main__' == __name__")
+_at_once: WeakKeyDictionary[ast.stmt, dict[bool, frozenset[str]]] = WeakKeyDictionary()
+
+
+def names_used_on_execution(statement: ast.stmt, postponed: bool = False) -> frozenset[str]:
+    """Return the names that a statement uses when it runs, not when its functions are called.
+
+    Args:
+        statement: a statement of any level.
+        postponed: whether its file does not evaluate annotations.
+    """
+    known = _at_once.setdefault(statement, {})
+    if postponed not in known:
+        found: set[str] = set()
+        pending: list[ast.AST] = [statement]
+        while pending:
+            node = pending.pop()
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                found.add(node.id)
+            elif isinstance(node, Function):
+                pending.extend((*node.decorator_list, *node.args.defaults))
+                pending.extend(item for item in node.args.kw_defaults if item is not None)
+                if not postponed and not drops_annotations(node):
+                    annotations = [node.returns, *(item.annotation for item in arguments_of(node.args))]
+                    pending.extend(item for item in annotations if item is not None)
+            elif isinstance(node, ast.AnnAssign) and postponed:
+                pending.extend(item for item in (node.target, node.value) if item is not None)
+            elif not isinstance(node, ast.Lambda):
+                pending.extend(ast.iter_child_nodes(node))
+        known[postponed] = frozenset(found)
+    return known[postponed]
+
+
+def binders_of(module: Module) -> dict[str, list[int]]:
+    """Return the indices of the top-level statements that bind each name."""
+    known: dict[str, list[int]] | None = module.remembered.get(("binders", 0))
+    if known is not None:
+        return known
+    binders: dict[str, list[int]] = {}
+    module.remembered["binders", 0] = binders
+    for index, statement in enumerate(module.statements):
+        if not is_main_guard(statement):
+            for name in bound_names(statement):
+                binders.setdefault(name, []).append(index)
+    return binders
+
+
+def is_main_guard(statement: ast.stmt) -> bool:
+    """Return whether a statement runs only if its file is the program, and nothing else if it is not."""
+    return (
+        isinstance(statement, ast.If)
+        and not statement.orelse
+        and unparse(statement.test).replace('"', "'") in _MAIN_TESTS
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Bindings:
+    """The names that code binds in its scope, and those that it declares to be the module's."""
+
+    bound: set[str]
+    declared_global: set[str]
+
+
+def bindings(nodes: Iterable[ast.AST]) -> Bindings:
+    """Return the names that these nodes bind in the scope in which they stand."""
+    found = Bindings(set(), set())
+    pending = list(nodes)
+    while pending:
+        node = pending.pop()
+        children: Iterable[ast.AST] = ast.iter_child_nodes(node)
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                found.bound.add(name)
+                children = [item for item in children if not isinstance(item, ast.stmt)]
+            case ast.Lambda():
+                children = [node.args]
+            case ast.comprehension():
+                children = [node.iter, *node.ifs]  # the targets are its own
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+                found.bound.add(name)
+            case ast.alias():
+                found.bound.add(name_bound_by(node))
+            case (
+                ast.ExceptHandler(name=str(name))
+                | ast.MatchAs(name=str(name))
+                | ast.MatchStar(name=str(name))
+            ):
+                found.bound.add(name)
+            case ast.MatchMapping(rest=str(name)):
+                found.bound.add(name)
+            case ast.Global(names=names):
+                found.declared_global.update(names)
+        pending.extend(children)
+    return found
+
+
+def name_bound_by(alias: ast.alias) -> str:
+    """Return the name that a part of an import binds; `*` for all."""
+    return alias.asname or alias.name.partition(".")[0]
+
+
+def bound_names(statement: ast.stmt) -> set[str]:
+    """Return the names that a top-level statement binds or modifies; `*` for a star import."""
+    names = bindings([statement]).bound
+    pending: list[ast.AST] = [statement]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Function | ast.ClassDef | ast.Lambda):
+            continue
+        if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+            names.add(_base(node))
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            # TABLE.update(...) modifies TABLE; sys.path.insert(...) has two attributes
+            function = node.value.func
+            if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+                names.add(function.value.id)
+        pending.extend(ast.iter_child_nodes(node))
+    names.discard("")
+    return names
+
+
+def _base(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def trimmed_import(
+    module: Module, index: int, seen: Set[str], starred: Sequence[str] | None
+) -> ast.stmt | None:
+    """Return an import with only the needed names, so that a missing unused module does no harm.
+
+    `starred` are those that it binds if it is `from … import *` of a file that is here.
+    """
+    statement = module.statements[index]
+    if starred is not None and isinstance(statement, ast.ImportFrom):
+        names = [ast.alias(name) for name in starred]
+        return ast.ImportFrom(statement.module, names, statement.level) if names else None
+    if not isinstance(statement, ast.Import | ast.ImportFrom):
+        return statement
+    bound = module.once("aliases", statement, _aliases)
+    # One statement may import more names than a function uses.
+    fewer, more = (seen, bound.keys()) if len(seen) < len(bound) else (bound.keys(), seen)
+    wanted = {name for name in fewer if name in more} | (bound.keys() & {"*"})
+    kept = [statement.names[place] for place in sorted(place for name in wanted for place in bound[name])]
+    if not kept:
+        return None
+    if isinstance(statement, ast.ImportFrom):
+        return ast.ImportFrom(statement.module, kept, statement.level)
+    return ast.Import(kept)
+
+
+def _aliases(statement: ast.stmt) -> dict[str, list[int]]:
+    """Return the positions in an import's list that bind each name; `*` binds itself."""
+    found: dict[str, list[int]] = {}
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        is_from = isinstance(statement, ast.ImportFrom)
+        for place, alias in enumerate(statement.names):
+            plain = alias.name if is_from else alias.name.partition(".")[0]
+            found.setdefault(alias.asname or plain, []).append(place)
+    return found
+
+
+def free_names(statement: ast.stmt) -> set[str]:
+    """Return the names that a statement takes from its module, except those in annotations."""
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return set()
+    text = part_of(statement).plain
+    try:
+        table = symtable.symtable(text, "<chunk>", "exec")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return set()
+    names: set[str] = set()
+    if isinstance(statement, ast.Delete):  # a deleted name has to exist
+        names |= {node.id for node in statement.targets if isinstance(node, ast.Name)}
+    pending = [table]
+    while pending:
+        scope = pending.pop()
+        top = scope.get_type() == "module"
+        # A class body may use a name before binding it, which then refers to the module.
+        own = scope.get_type() == "class"
+        for symbol in scope.get_symbols():
+            if ((top or own) and symbol.is_referenced()) or (not top and symbol.is_global()):
+                names.add(symbol.get_name())
+        pending.extend(scope.get_children())
+    return names
