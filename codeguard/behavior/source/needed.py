@@ -19,8 +19,10 @@ from codeguard.behavior.source.modules import TrustedModules
 from codeguard.behavior.source.names import (
     binders_of,
     bindings,
+    bound_names,
     free_names,
     name_bound_by,
+    names_used_on_execution,
     trimmed_import,
 )
 from codeguard.behavior.source.renaming import RenamingError
@@ -105,10 +107,14 @@ class _Place:
 
     def variable(self, name: str) -> Variable:
         """Return the variable that the module binds."""
-        version = self.collected.version
-        if version is not None and name in version.bound_names and self._is_earlier_version:
-            return of_file(name, version, "")
         return of_file(name, self.module, self.path)
+
+    def latest(self, module: Module, name: str) -> Module:
+        """Return the untrusted version of a trusted file, if there is one that has a name; or else the file."""
+        collected = self.collected
+        is_earlier = collected.own_name in module.plain_names and self.trusted.is_trusted(module)
+        has_it = collected.version is not None and name in collected.version.bound_names
+        return collected.version if collected.version is not None and is_earlier and has_it else module
 
     def marked(self, statement: ast.stmt) -> ast.stmt:
         """Return a statement of another file to stand inside one of this one."""
@@ -117,10 +123,6 @@ class _Place:
         except RenamingError as error:
             self.collected.unclear.add(str(error))
             return statement
-
-    @property
-    def _is_earlier_version(self) -> bool:
-        return self.collected.own_name in self.module.plain_names and self.trusted.is_trusted(self.module)
 
     def is_bound_twice(self, name: str) -> bool:
         """Return whether the module binds a name in several places, so that it is a variable of its own."""
@@ -206,6 +208,7 @@ def needed_for(
         statements.extend(found.statements)
         borrowed.extend(found.borrowed)
         postponed |= found.postponed
+    late: list[ast.stmt] = []
     last: list[ast.stmt] = []
     while later and not depth:  # after the others: files that import each other do so inside functions
         item = later.pop()
@@ -216,9 +219,10 @@ def needed_for(
         found = _inlined_import(
             node, replace(place, module=trusted.at(its_path) or module, path=its_path, depth=1)
         )
-        statements.extend(found.statements if found else [])
+        late.extend(found.statements if found else [])
         borrowed.extend(found.borrowed if found else ())
         postponed |= found is not None and found.postponed
+    statements = _with_late_ones(statements, late)
     imported_inside = {
         alias.asname or alias.name
         for item in inside
@@ -231,6 +235,23 @@ def needed_for(
     distinct = list({id(statement): statement for statement in (*statements, *last)}.values())
     complete = max(len(seen), len(chosen)) <= most
     return Needed(tuple(distinct), tuple(unresolved), tuple(borrowed), complete, postponed)
+
+
+def _with_late_ones(statements: list[ast.stmt], late: list[ast.stmt]) -> list[ast.stmt]:
+    """Return the statements with those of imports inside functions: before the function's own, which so wins.
+
+    Those that need what comes after it as soon as they run come last.
+    """
+    place = next((at for at, item in enumerate(statements) if item is OWN), len(statements))
+    names = {name for item in statements[place:] for name in bound_names(item)}
+    sooner: list[ast.stmt] = []
+    for item in late:
+        if names.isdisjoint(names_used_on_execution(item)):
+            sooner.append(item)
+        else:
+            statements.append(item)
+            names |= bound_names(item)
+    return [*statements[:place], *sooner, *statements[place:]]
 
 
 def _index_of(own: ast.stmt, module: Module, own_name: str) -> int:
@@ -445,6 +466,7 @@ class _Borrowing:
         inner = self._trusted.module_called(module, name)
         if inner is not None:
             return self._add_whole(called, inner)
+        module = self._place.latest(module, name)
         self._place.collected.shared.add((id(module), name))
         if self._add(module, [name]) is None:
             return False
@@ -455,8 +477,7 @@ class _Borrowing:
         """Add the attributes of a module that are used under a name."""
         uses = {rest[0] for rest in self._place.uses.get(called, ())} | self._trusted.attributes(called)
         members: dict[tuple[str, ...], tuple[Module, str]] = {
-            (name,): self._trusted.origin(module, name)
-            for name in sorted(uses & self._trusted.provided(module))
+            (name,): self._origin(module, name) for name in sorted(uses & self._trusted.provided(module))
         }
         namespace = Variable(called, ("module", id(module)), self._trusted.path_of(module))
         return self._add_namespace(namespace, members)
@@ -478,10 +499,14 @@ class _Borrowing:
                     inner = self._trusted.imported(parts[: length + 1], path)
                     if parts[length] in self._trusted.provided(module) and inner is None:
                         place = tuple(parts[len(dotted) : length + 1])
-                        members[place] = self._trusted.origin(module, parts[length])
+                        members[place] = self._origin(module, parts[length])
                     break
         kind = id(whole) if alias.asname else called
         return self._add_namespace(Variable(called, ("module", kind), self._trusted.path_of(whole)), members)
+
+    def _origin(self, module: Module, name: str) -> tuple[Module, str]:
+        found, its_name = self._trusted.origin(module, name)
+        return self._place.latest(found, its_name), its_name
 
     def _variable(self, module: Module, name: str) -> Variable:
         """Return what a name means in another module whose definitions were added."""

@@ -128,6 +128,8 @@ def surroundings(
     """
     version = None if trusted.at(path) is module else module
     collected = Collected(version=version, own_name=own_name_of(definition))
+    if version is not None:
+        collected.taken.add((id(version), collected.own_name))
     return surroundings_with(definition, module, trusted, path, collected)
 
 

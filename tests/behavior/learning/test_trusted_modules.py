@@ -15,7 +15,7 @@ from codeguard.behavior.specs.examples import Example
 from codeguard.behavior.specs.references import Reference, with_needed_code
 from codeguard.behavior.verdict.running import Batch, Runner, call_of, drive
 from codeguard.corpus.chunking import chunk_file
-from codeguard.sandbox import CallResult, Sandbox
+from codeguard.sandbox import Call, CallResult, Job, Sandbox
 
 FILES = {
     "shop/__init__.py": "",
@@ -271,6 +271,81 @@ def floors_of_apple():
 }
 
 
+FILES |= {
+    # one name in two files: a module of the standard library, a helper, a builtin
+    "mill/__init__.py": "from .grain import *\nfrom . import stones\n",
+    "mill/grain.py": """
+import abc
+from .sieve import sifted
+
+
+class Grain(abc.ABC):
+    coarse = 3
+
+
+def ground(amount):
+    return sifted(amount) + helper(amount) * Grain.coarse
+
+
+def helper(amount):
+    return 1
+""",
+    "mill/sieve.py": """
+from collections import abc
+
+
+def helper(amount):
+    return 100
+
+
+def sum(items):
+    return len(items)
+
+
+def sifted(amount):
+    return helper(amount) + sum([amount]) if isinstance([amount], abc.Sequence) else -1
+""",
+    # of files that take everything from each other, and of the package, which has one of its files under a name
+    "mill/flour.py": "from .grain import *\n\ndef baked(amount):\n    return sum([ground(amount), amount])\n",
+    "mill/stones.py": "def turned(by):\n    return by + 1\n",
+    "mill/wheel.py": "from mill import stones as s\n\ndef driven(by):\n    return s.turned(by)\n",
+    # what runs as soon as the file is imported needs what stands above it, and what is above needs it later
+    "mill/tags.py": """
+from __future__ import annotations
+
+
+class Place:
+    tag: Tag
+
+
+def marked(kind):
+    return Tag(kind)
+
+
+class Tag:
+    place = Place
+
+    def __init__(self, kind):
+        self.kind = kind
+
+    def both(self):
+        return self.kind + FIRST.kind
+
+
+FIRST = marked("a")
+""",
+    "mill/kinds.py": """
+from typing_extensions import TypeVar
+
+T = TypeVar("T", default=int)
+
+
+def kind():
+    return T.__name__
+""",
+}
+
+
 def references() -> dict[str, Reference]:
     files = [chunk_file(path, text.encode()) for path, text in FILES.items()]
     found = SpecLibrary().with_trusted(files).references
@@ -317,6 +392,11 @@ def answer(sandbox: Sandbox, name: str, expression: str, setup: str = "") -> Cal
         ("first_code", "first_code([(1, 2)])", "", (2, True)),
         ("signed", "signed((1, -2))", "", ("-", "+")),
         ("floors_of_apple", "floors_of_apple()", "", ("base", "fruit", "apple")),
+        ("ground", "ground(5)", "", 104),
+        ("baked", "baked(5)", "", 109),
+        ("driven", "driven(1)", "", 2),
+        ("Tag.both", "Tag('b').both()", "", "ba"),
+        ("kind", "kind()", "", "T"),
     ],
 )
 def test_a_call_finds_what_it_takes_from_other_trusted_files(
@@ -334,6 +414,30 @@ def test_a_trusted_folder_may_be_the_package_itself(package: str, known: bool) -
     found = SpecLibrary().with_trusted(files, package=package).references
     price = next(item for item in found if item.name == "price")
     assert ("def taxed" in price.runnable.source) is known
+
+
+def test_the_package_itself_is_what_its_own_file_says() -> None:
+    texts = {"__init__.py": "from .rates import taxed\n", "rates.py": "def taxed(cents):\n    return cents\n"}
+    texts["till.py"] = "import shop\n\ndef price(cents):\n    return shop.taxed(cents)\n"
+    files = [chunk_file(path, text.encode()) for path, text in texts.items()]
+    found = SpecLibrary().with_trusted(files, package="shop").references
+    price = next(item for item in found if item.name == "price")
+    assert "def taxed" in price.runnable.source
+
+
+def test_an_untrusted_version_of_a_trusted_file_keeps_its_own_classes(sandbox: Sandbox) -> None:
+    texts = {
+        "box/lids.py": "from .boxes import Box\n\ndef fits(box):\n    return isinstance(box, Box)\n",
+        "box/boxes.py": "class Box:\n    def closed(self):\n        from .lids import fits\n\n"
+        "        return fits(self)\n",
+    }
+    trusted = TrustedModules({path: read_module(text) for path, text in texts.items()})
+    module = read_module(texts["box/boxes.py"] + "\n\ndef other():\n    pass\n")
+    definition = next(item for item in definitions(module.statements) if item.name == "closed")
+    runnable = surroundings(definition, module, trusted).runnable()
+    assert runnable is not None
+    result = sandbox.run(Job(runnable.source, (Call("Box().closed()", None),)))
+    assert result.calls[0].value is True
 
 
 def test_packages_that_trusted_files_import_and_the_sandbox_lacks_are_counted() -> None:
