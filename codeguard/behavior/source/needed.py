@@ -46,7 +46,7 @@ LEAST_STEPS = 50
 MAX_BORROWED = 40  # files that one import may pass through
 MOST_BORROWED = 400  # names of other files that one function may need
 NO_MODULES = TrustedModules()
-OWN = ast.Pass()
+OWN = ast.Pass()  # stands for the function's own statement
 POSTPONED = ast.parse("from __future__ import annotations").body[0]
 
 
@@ -152,24 +152,10 @@ def needed_for(
     is settled by `put_together`.
     """
     collected = Collected() if collected is None else collected
-    later = collected.later
-    inside = list(later)
+    inside = list(collected.later)
     binders = binders_of(module)  # a definition of `own_name` binds only that name, which is not needed
     most = max(LEAST_STEPS, STEPS_PER_FILE // max(1, module.definition_count))
-    chosen: set[int] = set()
-    wanted = list(names)
-    seen: set[str] = {own_name} if own_name else set()
-    while wanted and max(len(seen), len(chosen)) <= most:
-        name = wanted.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        for index in binders.get(name, ()):
-            if len(chosen) > most:
-                break
-            if index not in chosen:
-                chosen.add(index)
-                wanted.extend(module.once("free", module.statements[index], free_names))
+    chosen, seen = _followed(names, module, own_name, most)
     stars = binders.get("*", ())[: most + 1]
     starred: dict[int, list[str]] = {
         index: names_there
@@ -184,9 +170,6 @@ def needed_for(
     for index in sorted({*chosen, own_index} - {-1}):
         trimmed = trimmed_import(module, index, seen, starred.get(index)) if index in chosen else None
         kept.extend(item for item in (trimmed, OWN if index == own_index else None) if item is not None)
-    statements: list[ast.stmt] = []
-    borrowed: list[str] = []
-    postponed = False
     uses = uses.union(*(module.once("dotted", module.statements[index], dotted_uses) for index in chosen))
     by_root: dict[str, list[tuple[str, ...]]] = {}
     for use in sorted(uses):
@@ -194,35 +177,25 @@ def needed_for(
     place = _Place(module, path, trusted, depth, collected, by_root)
     for statement in kept:
         _record_definitions(statement, place)
+    taken = _Taken()
     for statement in kept:
         found = _inlined_import(statement, place)
         if found is None and isinstance(statement, ast.If | ast.Try) and trusted.inlines_branches(module):
             found = _with_inlined_branches(statement, place)
-        if found is None:
-            _record_imports(statement, place)
-            bare, inner = deferred(statement, module, trusted, path)
-            later.extend(inner)
-            inside.extend(inner)
-            statements.append(collected.meanings.place(bare, module))
+        if found is not None:
+            taken.add(found)
             continue
-        statements.extend(found.statements)
-        borrowed.extend(found.borrowed)
-        postponed |= found.postponed
-    late: list[ast.stmt] = []
+        _record_imports(statement, place)
+        bare, inner = deferred(statement, module, trusted, path)
+        collected.later.extend(inner)
+        inside.extend(inner)
+        taken.statements.append(collected.meanings.place(bare, module))
     last: list[ast.stmt] = []
-    while later and not depth:  # after the others: files that import each other do so inside functions
-        item = later.pop()
-        if isinstance(item, ast.stmt):
-            last.append(item)
-            continue
-        node, its_path = item
-        found = _inlined_import(
-            node, replace(place, module=trusted.at(its_path) or module, path=its_path, depth=1)
-        )
-        late.extend(found.statements if found else [])
-        borrowed.extend(found.borrowed if found else ())
-        postponed |= found is not None and found.postponed
-    statements = _with_late_ones(statements, late)
+    if not depth:  # after the others: files that import each other do so inside functions
+        late = _Taken()
+        last = _add_late_imports(late, place)
+        taken.add(replace(late.needed, statements=()))
+        taken.statements = _with_late_ones(taken.statements, late.statements)
     imported_inside = {
         alias.asname or alias.name
         for item in inside
@@ -232,9 +205,69 @@ def needed_for(
     if all(index in starred for index in stars):  # else they may be of a module that is not here
         for name in unbound - imported_inside:
             place.table.setdefault(name, of_no_file(name))
-    distinct = list({id(statement): statement for statement in (*statements, *last)}.values())
-    complete = max(len(seen), len(chosen)) <= most
-    return Needed(tuple(distinct), tuple(unresolved), tuple(borrowed), complete, postponed)
+    distinct = {id(statement): statement for statement in (*taken.statements, *last)}
+    return replace(
+        taken.needed,
+        statements=tuple(distinct.values()),
+        unresolved=tuple(unresolved),
+        complete=max(len(seen), len(chosen)) <= most,
+    )
+
+
+@dataclass(slots=True)
+class _Taken:
+    """Statements and names of other files while they are collected."""
+
+    statements: list[ast.stmt] = field(default_factory=list)
+    borrowed: list[str] = field(default_factory=list)
+    postponed: bool = False
+
+    def add(self, found: Needed) -> None:
+        """Add what stands for one import."""
+        self.statements.extend(found.statements)
+        self.borrowed.extend(found.borrowed)
+        self.postponed |= found.postponed
+
+    @property
+    def needed(self) -> Needed:
+        """All of it."""
+        return Needed(tuple(self.statements), (), tuple(self.borrowed), postponed=self.postponed)
+
+
+def _followed(names: Iterable[str], module: Module, own_name: str, most: int) -> tuple[set[int], set[str]]:
+    """Return the indices of the statements that bind the names or what these need, and all names seen."""
+    binders = binders_of(module)
+    chosen: set[int] = set()
+    wanted = list(names)
+    seen: set[str] = {own_name} if own_name else set()
+    while wanted and max(len(seen), len(chosen)) <= most:
+        name = wanted.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        for index in binders.get(name, ()):
+            if len(chosen) > most:
+                break
+            if index not in chosen:
+                chosen.add(index)
+                wanted.extend(module.once("free", module.statements[index], free_names))
+    return chosen, seen
+
+
+def _add_late_imports(taken: _Taken, place: _Place) -> list[ast.stmt]:
+    """Add what imports inside functions mean; return what has to come last of all."""
+    last: list[ast.stmt] = []
+    while place.collected.later:
+        item = place.collected.later.pop()
+        if isinstance(item, ast.stmt):
+            last.append(item)
+            continue
+        node, path = item
+        home = replace(place, module=place.trusted.at(path) or place.module, path=path, depth=1)
+        found = _inlined_import(node, home)
+        if found is not None:
+            taken.add(found)
+    return last
 
 
 def _with_late_ones(statements: list[ast.stmt], late: list[ast.stmt]) -> list[ast.stmt]:
@@ -379,9 +412,7 @@ def _inlined_import(statement: ast.stmt, place: _Place) -> Needed | None:
         made = all(borrowing.add_name(statement, alias) for alias in statement.names)
     else:
         return None
-    if not made:
-        return None
-    return Needed(tuple(borrowing.statements), (), tuple(borrowing.borrowed), postponed=borrowing.postponed)
+    return borrowing.taken.needed if made else None
 
 
 # What is there without being given: numpy where it is installed, and most of typing_extensions.
@@ -447,13 +478,11 @@ class _Borrowing:
     """Collects the definitions that stand for one import."""
 
     def __init__(self, place: _Place) -> None:
-        self.statements: list[ast.stmt] = []
-        self.borrowed: list[str] = []
-        self.postponed = False
+        self.taken = _Taken()
         self._place = place
         self._trusted = place.trusted
         self._meanings = place.collected.meanings
-        self._taken = place.collected.taken
+        self._known = place.collected.taken
 
     def add_name(self, statement: ast.ImportFrom, alias: ast.alias) -> bool:
         """Add what `from … import name` means; return False if it is no definition of a trusted file."""
@@ -517,7 +546,7 @@ class _Borrowing:
         """Let a name of the importing module mean a variable of another one."""
         if called != variable.name or self._place.is_bound_twice(called):
             own = self._place.variable(called)
-            self.statements.append(_assigned(self._meanings.mark(own), self._meanings.mark(variable)))
+            self.taken.statements.append(_assigned(self._meanings.mark(own), self._meanings.mark(variable)))
             variable = own
         table = self._place.table
         if table.get(called, variable) not in (variable, self._place.variable(called)):
@@ -526,17 +555,16 @@ class _Borrowing:
 
     def _add(self, module: Module, names: Sequence[str]) -> list[str] | None:
         """Add the definitions of a module's names; return those that were new, None if there are too many."""
-        new = [name for name in names if (id(module), name) not in self._taken]
-        if len(self._taken) + len(new) > MOST_BORROWED:
+        new = [name for name in names if (id(module), name) not in self._known]
+        if len(self._known) + len(new) > MOST_BORROWED:
             return None
-        self.borrowed.extend(names)
-        self._taken.update((id(module), name) for name in new)
+        self.taken.borrowed.extend(names)
+        self._known.update((id(module), name) for name in new)
         own_path = self._trusted.path_of(module)
         depth, collected = self._place.depth + 1, self._place.collected
         inner = needed_for(new, module, "", self._trusted, own_path, depth, collected)
-        self.statements.extend(inner.statements)
-        self.borrowed.extend(inner.borrowed)
-        self.postponed |= inner.postponed or future_annotations_import(module.statements) is not None
+        self.taken.add(inner)
+        self.taken.postponed |= future_annotations_import(module.statements) is not None
         return new
 
     def _add_namespace(
@@ -554,17 +582,17 @@ class _Borrowing:
                     values[place] = self._meanings.mark(self._variable(module, name))
                     early.update([place] if name in new else [])
         called = self._meanings.mark(namespace)
-        first = ("", called) not in self._taken
-        self._taken.add(("", called))
+        first = ("", called) not in self._known
+        self._known.add(("", called))
         if first or early:
-            self.statements.append(_namespace(called, {place: values[place] for place in early}, first))
+            self.taken.statements.append(_namespace(called, {place: values[place] for place in early}, first))
         rest = {place: text for place, text in values.items() if place not in early}
         attempt = ("", f"{called} {sorted(rest.items())}")
-        if rest and attempt not in self._taken:
+        if rest and attempt not in self._known:
             # They are included elsewhere, perhaps further down: files import each other.
-            self._taken.add(attempt)
+            self._known.add(attempt)
             extended = _attempted(_namespace(called, rest, first=False))
-            self.statements.append(extended)
+            self.taken.statements.append(extended)
             self._place.collected.later.append(copy.copy(extended))
         self._bind(namespace.name, namespace)
         return True
