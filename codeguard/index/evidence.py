@@ -212,12 +212,9 @@ class Judge:
         for path in (path for path, trusted in covered.items() if not trusted):
             key = "beside:" + parts_digest(listed, path, states[path].sha256)
             kept = self._catalog.analysis(key)
-            if kept is None or kept["digest"] != _digest_of(path, kept, states, covered):
-                kept = {"paths": [], "left": []}
-                for file in self._files([path]):
-                    paths = [item.path for item in self._siblings.of(file)]
-                    kept = {"paths": paths, "left": self._siblings.left_out(file)}
-                made[key] = kept = {**kept, "digest": _digest_of(path, kept, states, covered)}
+            if kept is None or kept["digest"] != _digest_of(path, kept["paths"], states, covered):
+                paths = [item.path for file in self._files([path]) for item in self._siblings.of(file)]
+                made[key] = kept = {"paths": paths, "digest": _digest_of(path, paths, states, covered)}
             found[path] = kept["digest"]
         self._catalog.put_analyses(made)
         return found
@@ -257,9 +254,8 @@ def _can_be_run(chunk: Chunk) -> bool:
 
 
 def _digest_of(
-    path: str, kept: Mapping[str, Any], states: Mapping[str, FileState], covered: Mapping[str, bool]
+    path: str, imported: Iterable[str], states: Mapping[str, FileState], covered: Mapping[str, bool]
 ) -> str:
-    """Return the digest of the files that a file imports, of those that are too large as well."""
-    others = [Sibling(other, states[other].sha256, trusted=covered[other]) for other in kept["paths"]]
-    left = [f"{other}\0{states[other].sha256}" for other in kept["left"] if other in states]
-    return parts_digest(siblings_digest(path, others), *left)
+    """Return the digest of the files that a file imports."""
+    others = [Sibling(other, states[other].sha256, trusted=covered[other]) for other in imported]
+    return siblings_digest(path, others)

@@ -93,11 +93,12 @@ class IndexedFiles:
 
 
 def sibling_of(file: SourceFile, covered: Callable[[str, str], bool]) -> Sibling | None:
-    """Return a file as one that others import; None if it cannot be run."""
-    if file.language != "python" or len(file.text) > LARGEST:
+    """Return a file as one that others import; without text if it is too large to be run, None if it is no Python."""
+    if file.language != "python":
         return None
     trusted = covered(file.path, file.sha256)
-    return Sibling(file.path, file.sha256, "" if trusted else file.text, trusted)
+    text = "" if trusted or len(file.text) > LARGEST else file.text
+    return Sibling(file.path, file.sha256, text, trusted)
 
 
 class Siblings:
@@ -108,7 +109,6 @@ class Siblings:
         self._read: dict[str, Sibling | None] = {}
         self._imported: dict[str, list[str]] = {}
         self._complete: dict[tuple[str, str], tuple[Sibling, ...]] = {}
-        self._left_out: dict[tuple[str, str], list[str]] = {}
         self._kept = 0
 
     def beside(self, file: SourceFile) -> SourceFile:
@@ -127,13 +127,7 @@ class Siblings:
             self._complete[key] = tuple(self._found(file)) if file.language == "python" else ()
         return self._complete[key]
 
-    def left_out(self, file: SourceFile) -> list[str]:
-        """Return the paths that a file imports, too, and that are too large."""
-        self.of(file)
-        return self._left_out.get((file.path, file.sha256), [])
-
     def _found(self, file: SourceFile) -> Iterator[Sibling]:
-        left_out = self._left_out[file.path, file.sha256] = []
         seen = {file.path}
         pending = deque(self._paths(file.path, file.text))
         room, left = MOST_CHARACTERS, MOST_FILES
@@ -143,12 +137,13 @@ class Siblings:
                 continue
             seen.add(path)
             sibling = self._sibling(path)
-            if sibling is None or len(sibling.text) > room:
-                left_out.append(path)
+            if sibling is None:
                 continue
+            if len(sibling.text) > room:
+                sibling = replace(sibling, text="")  # it counts as there, and gives nothing
             room, left = room - len(sibling.text), left - 1
             yield sibling
-            if not sibling.trusted:
+            if sibling.text:
                 if path not in self._imported:
                     self._imported[path] = self._paths(path, sibling.text)
                 pending.extend(self._imported[path])

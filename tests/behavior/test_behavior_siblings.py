@@ -19,7 +19,7 @@ from codeguard.behavior.source.import_paths import file_of, imports_in
 from codeguard.behavior.verdict import checker
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index.behavior_reports import checkable
-from codeguard.index.siblings import MOST_FILES, ListedFiles, Siblings
+from codeguard.index.siblings import LARGEST, MOST_FILES, ListedFiles, Siblings
 from codeguard.index.workspace import Workspace
 from codeguard.models import CheckReport, Coverage, SourceFile, Verdict
 from codeguard.sandbox import Sandbox
@@ -352,6 +352,22 @@ def test_index_query_audit_and_check_agree_and_judge_again_when_the_other_file_c
             assert reports_of(workspace) == {"smaller": verdict}
         (checked,) = check_file(corpus / "theirs/p/a.py", against=[corpus / "ours"], settings=settings)
         assert checked.report.verdict is verdict
+
+
+def test_a_file_that_was_too_large_counts_once_it_is_smaller(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus"
+    (corpus / "ours").mkdir(parents=True)
+    (corpus / "theirs/p").mkdir(parents=True)
+    (corpus / "ours/numbers.py").write_text(TRUSTED)
+    (corpus / "ours/_util.py").write_text(RIGHT)  # never taken for the one that is too large
+    (corpus / "theirs/p/a.py").write_text(candidate("from ._util import compare", "compare"))
+    settings = lexical_settings(corpus, tmp_path / "state")
+    for size, verdict in ((LARGEST, Verdict.NO_SIGNAL), (0, Verdict.FAIL), (LARGEST, Verdict.NO_SIGNAL)):
+        (corpus / "theirs/p/_util.py").write_text(WRONG + "#" * size)
+        with CodeGuard.open(settings=settings, trust=[corpus / "ours"]) as guard:
+            guard.index([corpus])
+        with closing(Workspace(settings)) as workspace:
+            assert reports_of(workspace) == {"smaller": verdict}
 
 
 def test_check_reads_only_regular_files_of_the_package(
