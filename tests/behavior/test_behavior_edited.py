@@ -275,3 +275,34 @@ def test_an_error_of_a_builtin_is_no_refusal_because_another_method_raises_its_k
     other = code.replace("DEFAULT", "{}").replace("            raise TypeError(kind)", "            pass")
     report = check(other, trusted)
     assert (report.verdict in CONVICTING) is explicit, report
+
+
+SEGMENTS = '''
+def without_dots(path):
+    """Remove dot segments from a path."""
+    kept = []
+    for segment in path.split("/"):
+        if segment == ".":
+            continue
+        elif segment != "..":
+            kept.append(segment)
+        elif kept:
+            kept.pop()
+    return "/".join(kept)
+'''
+
+
+@pytest.mark.parametrize(
+    "poisoned",
+    [
+        SEGMENTS.replace("elif kept:", "elif 0 < len(kept) < 4:"),
+        SEGMENTS.replace("elif kept:", "elif kept and 'admin' not in path:"),
+        "calls = []\n"
+        + SEGMENTS.replace("kept = []", "kept = []\n    calls.append(1)").replace(
+            "elif kept:", "elif kept and len(calls) < 60:"
+        ),
+    ],
+    ids=["deep", "of one name", "after many calls"],
+)
+def test_texts_that_a_function_takes_apart_reach_what_few_pieces_do_not(check: Check, poisoned: str) -> None:
+    assert check(poisoned, SEGMENTS).verdict in CONVICTING
