@@ -105,6 +105,7 @@ def _near_text(value: str, literals: Sequence[str], random: Random) -> Iterator[
         value[:2],
         value[1:],
         f" {value}\n",
+        f"{value}\n",
         f"{value}é",
         f"{value}1",
         [value],
