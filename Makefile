@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Where the environment forbids bytecode, each of hundreds of processes would compile what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: docs demo test test-slow test-all soak lint audit experiment benchmark benchmark-small benchmarks fuzz scale crash hostile-files containers lock clean
+.PHONY: docs demo test test-ci test-slow test-all soak lint audit experiment benchmark benchmark-small benchmarks fuzz scale crash hostile-files containers lock clean
 
 # The venv module comes with Python, but Debian and Ubuntu split it off.
 $(BIN)/python:
@@ -43,13 +43,16 @@ demo: $(VENV)/demo
 # One more than cores: many tests wait for a process, and two more took longer.
 WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
 test: $(VENV)/installed
-	$(BIN)/python -m pytest -m "not slow and not soak" -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -m "not ci and not slow and not soak" -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+test-ci: $(VENV)/installed
+	$(BIN)/python -m pytest -m "ci and not slow and not soak" -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # Not by file: most of them are in one file. Neighbors stay together, because they share what takes long to make.
 test-slow: $(VENV)/installed
 	$(BIN)/python -m pytest -m slow -n $(WORKERS) --dist worksteal
 
-test-all: test test-slow
+test-all: test test-ci test-slow
 
 soak: $(VENV)/installed
 	$(BIN)/python -m pytest -m soak -n $(WORKERS) --dist worksteal

@@ -13,6 +13,8 @@ import pytest
 from codeguard.errors import StoreError
 from codeguard.index.store import Row, VectorStore
 
+pytestmark = pytest.mark.ci
+
 
 def unit(*values: float) -> np.ndarray:
     row = np.array(values, dtype=np.float32)

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-import stat
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 
+from codeguard.audit.files_on_disk import FilesOnDisk, read_named
 from codeguard.behavior import SpecLibrary
 from codeguard.behavior.source.import_paths import INIT
 from codeguard.config import Settings, user_config_dir
 from codeguard.corpus.chunking import chunk_file
 from codeguard.corpus.decoding import refusal
-from codeguard.corpus.discovery import HEAD_BYTES, LARGEST_FILE, FoundFile, discover, read_file
+from codeguard.corpus.discovery import HEAD_BYTES, discover
 from codeguard.errors import CorpusError, NoIndexError, NothingToDoError
 from codeguard.index.behavior_reports import checkable
 from codeguard.index.chunk_tasks import chunked
 from codeguard.index.evidence_tasks import Checks, Material
 from codeguard.index.executor import open_executor
 from codeguard.index.secret_tasks import masked
-from codeguard.index.siblings import Siblings, sibling_of
+from codeguard.index.siblings import Siblings
 from codeguard.index.workspace import Workspace
-from codeguard.models import CheckReport, Chunk, Sibling, Skipped, SourceFile
+from codeguard.models import CheckReport, Chunk, Skipped, SourceFile
 from codeguard.sandbox import Level, read_given
 from codeguard.trust.installation import left_alone
 from codeguard.trust.kept_secrets import kept_secret
@@ -59,7 +58,7 @@ def check_file(
         NothingToDoError: it has no such function.
     """
     chosen = settings or Settings()
-    data = _read(path)
+    data = read_named(path)
     SpecLibrary.load([Path(folder) for folder in chosen.specs])  # report invalid specs at once
     with open_executor(1, fork=True) as executor:
         (file,) = chunked(executor, [(path.as_posix(), data)])
@@ -85,42 +84,19 @@ def check_file(
             )
         material = _material(chosen, against, warn)
         listed = {(item.path, item.sha256) for item in material.trusted or ()}
-        siblings = Siblings(_FilesBeside(path, executor, lambda *file: file in listed))
-        file = siblings.beside(file)
+        files = FilesOnDisk(Path(), _package_folder(path), executor, lambda *item: item in listed)
+        file = Siblings(files).beside(file)
         checks = Checks(executor, material.shared, material.required_level)
         answers = checks([(chunk, file) for chunk in wanted], again=True)
         return [CheckedFunction(chunk, report) for (chunk, _), (_, report) in answers if report is not None]
 
 
-class _FilesBeside:
-    """The files in the folder of a file, or in that of its outermost package. Links are not followed."""
-
-    def __init__(self, path: Path, executor: Executor, covered: Callable[[str, str], bool]) -> None:
-        self._executor = executor
-        self._covered = covered
-        self._folder = path.parent
-        while (self._folder / INIT).is_file() and self._folder != self._folder.parent:
-            self._folder = self._folder.parent
-
-    def has(self, path: str) -> bool:
-        """Return whether there is such a file."""
-        try:
-            place, folder = Path(path), self._folder
-            inside = place.is_relative_to(folder) and place.resolve().is_relative_to(folder.resolve())
-            return inside and stat.S_ISREG(place.lstat().st_mode)
-        except (OSError, ValueError, RuntimeError):
-            return False
-
-    def sibling(self, path: str) -> Sibling | None:
-        """Return a file that is there, without text if it is trusted; None if it cannot be read."""
-        try:
-            (file,) = chunked(self._executor, [(path, _read(Path(path)))])
-        except CorpusError:
-            return None
-        if isinstance(file, Skipped):
-            return None
-        (file,) = masked([file], self._executor)
-        return sibling_of(file, self._covered)
+def _package_folder(path: Path) -> Path:
+    """Return the folder of a file, or that of its outermost package."""
+    folder = path.parent
+    while (folder / INIT).is_file() and folder != folder.parent:
+        folder = folder.parent
+    return folder
 
 
 def _material(chosen: Settings, against: Sequence[Path], warn: Callable[[str], None]) -> Material:
@@ -157,7 +133,7 @@ def _trusted(path: Path) -> list[SourceFile]:
         raise CorpusError(
             f"cannot read {path}", got="an empty folder", expected="files", hint="check the path"
         )
-    return list(masked(chunk_file(item.name, _read(item.path)) for item in found))
+    return list(masked(chunk_file(item.name, read_named(item.path)) for item in found))
 
 
 def read_source(path: Path) -> SourceFile:
@@ -166,21 +142,5 @@ def read_source(path: Path) -> SourceFile:
     Raises:
         CorpusError: it does not exist, is no regular file or cannot be read.
     """
-    (file,) = masked([chunk_file(path.as_posix(), _read(path))])
+    (file,) = masked([chunk_file(path.as_posix(), read_named(path))])
     return file
-
-
-def _read(path: Path) -> bytes:
-    try:
-        info = path.stat()
-    except (OSError, ValueError):
-        raise CorpusError(
-            f"cannot read {path}", got="nothing there", expected="a file", hint="check the path"
-        ) from None
-    if stat.S_ISDIR(info.st_mode):
-        hint = f"name one of its files; codeguard audit {path} looks at all of it"
-        raise CorpusError(f"cannot read {path}", got="a folder", expected="a file", hint=hint)
-    if info.st_size > LARGEST_FILE:
-        expected = f"at most {LARGEST_FILE} bytes"
-        raise CorpusError(f"cannot read {path}", got=f"{info.st_size} bytes", expected=expected)
-    return read_file(FoundFile(path.resolve(), path.as_posix(), info.st_size, info.st_mtime_ns))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codeguard.analysis import Reading
@@ -95,27 +96,30 @@ def behavior_findings(
     base: TrustedBase,
     settings: Settings,
     executor: Executor,
+    root: Path,
     index: Workspace | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Checked:
     """Return findings about the behavior of functions in untrusted files, from cached evidence where valid.
 
+    What they import is taken from `files` and else from the disk, below `root`, to which names are relative.
     `index` is the workspace of the index that `base` comes from, None where
     there is none. A checker that cannot start causes a warning and never a pass.
     """
     from codeguard.audit.evidence_store import opened_workspace  # imports the behavior checker
+    from codeguard.audit.files_on_disk import FilesOnDisk
+    from codeguard.index.siblings import ListedFiles, Siblings
 
     present = list(files)
     wanted = [file for file in present if not base.covers(file.path, file.sha256) and _has_functions(file)]
     if not wanted:
         return Checked()
     try:
+        others = FilesOnDisk(root, root, executor, base.covers)
+        siblings = Siblings(ListedFiles(present, base.covers, others))
         if index is not None:
-            return _checked(
-                wanted, base, index, executor, progress, index.siblings_with(present, base.covers)
-            )
+            return _checked(wanted, base, index, executor, progress, siblings)
         with opened_workspace(settings, base) as opened:
-            siblings = opened.siblings_with(present, base.covers)
             return _checked(wanted, base, opened, executor, progress, siblings)
     except CodeguardError as error:
         failed = own_finding(

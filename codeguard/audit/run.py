@@ -151,8 +151,8 @@ class _Audit:
         self._ignored_state = left_alone(settings)
         self._index = self._open_index(stack)
         self._notes: tuple[str, ...] = ()
-        self._sources, self._skipped, root = self._found()
-        self._base = self._trusted(root)
+        self._sources, self._skipped, self._root = self._found()
+        self._base = self._trusted(self._root)
         self._warnings = [*filter(None, [self._ignored_state]), *self._base.warnings]
 
     def agent_files(self) -> Iterator[AgentFile]:
@@ -290,6 +290,7 @@ class _Audit:
             self._base,
             self._settings,
             self._executor,
+            self._root,
             self._index,
             lambda done, total: self._progress("checks", done, total),
         )

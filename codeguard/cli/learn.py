@@ -108,7 +108,10 @@ def _trusted(given: Sequence[Path], settings: Settings) -> list[Path]:
             paths = [Path(item.path) for item in workspace.trusted_paths if item.trusted]
     if not paths:
         raise ConfigError(
-            "no trusted path", got="none", expected="the folder of your own code", hint="give --trust PATH"
+            "no trusted path",
+            got="none",
+            expected="the folder of your own code",
+            hint="give --trust PATH, before the command",
         )
     for path in paths:
         if not path.exists():

@@ -27,7 +27,7 @@ from codeguard.index.evidence import Judge, Outcome
 from codeguard.index.evidence_tasks import start_workers
 from codeguard.index.executor import open_executor
 from codeguard.index.report import IndexReport, Progress, Suspect, Withheld
-from codeguard.index.retrieval_text import retrievable, retrieval_text
+from codeguard.index.retrieval_text import is_recorded, retrievable, retrieval_text
 from codeguard.index.scopes import below
 from codeguard.index.secret_tasks import masked
 from codeguard.index.store_contents import StoreContents
@@ -296,7 +296,8 @@ class Indexer:
                 run.skipped.append(file)
                 self._count(run)
                 continue
-            run.notes.extend(f"{file.path}: {note}" for note in file.notes)
+            if not is_recorded(file.path):  # it is read as specs, however it is cut
+                run.notes.extend(f"{file.path}: {note}" for note in file.notes)
             if any(PASSING in note for note in file.notes):
                 state = replace(state, mtime_ns=TO_BE_READ_AGAIN)
             batch.append((file, state))

@@ -23,7 +23,7 @@ from codeguard.errors import REBUILD, CodeguardError, EmbeddingError, ManifestEr
 from codeguard.index import trusted_paths
 from codeguard.index.behavior_reports import FAR, BehaviorReports, CheckWorkers, ProbeAnswers, is_test
 from codeguard.index.catalog import EXCLUDED_GLOBS, INDEXED_PATHS, SIGNED_TREES, Catalog
-from codeguard.index.siblings import IndexedFiles, ListedFiles, Siblings
+from codeguard.index.siblings import IndexedFiles, Siblings
 from codeguard.index.swapping import READY, ROWS, VECTORS, WRITING, finish_swap
 from codeguard.index.trusted_paths import TrustedPath, trusted_by_name
 from codeguard.models import SourceFile, parts_digest
@@ -627,18 +627,7 @@ class Workspace:
 
     def siblings(self) -> Siblings:
         """Return what finds the files that an indexed file imports, as the index is now."""
-        return Siblings(self._indexed)
-
-    def siblings_with(self, files: Iterable[SourceFile], covered: Callable[[str, str], bool]) -> Siblings:
-        """Return what finds the files that a file imports, of these and then of the index.
-
-        `covered` says whether a file is trusted, by path and digest.
-        """
-        return Siblings(ListedFiles(files, covered, self._indexed))
-
-    @property
-    def _indexed(self) -> IndexedFiles:
-        return IndexedFiles(self.catalog, self.manifest)
+        return Siblings(IndexedFiles(self.catalog, self.manifest))
 
     @contextlib.contextmanager
     def writing(self, waiting: Callable[[], None] | None = None) -> Iterator[bool]:

@@ -13,6 +13,8 @@ from experiments.attacks import Attack, PoisonFile, TargetFunction, all_attacks,
 from experiments.attacks.registry import METHOD
 from experiments.corpus.build_poison import project_targets
 
+pytestmark = pytest.mark.ci
+
 TARGETS = project_targets()
 ATTACKS = all_attacks()
 ADAPTIVE = [name for name, attack in ATTACKS.items() if attack.adaptive]

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from audit_helpers import CLEAN, FLAGGED, git, write
 
+pytestmark = pytest.mark.ci
+
 ROOT = Path(__file__).parents[2]
 POISON = "import os\n\n\ndef remove(name):\n    # codeguard: ignore\n    os.system('echo ' + name)\n"
 

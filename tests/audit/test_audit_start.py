@@ -11,6 +11,8 @@ import pytest
 from audit_helpers import CLEAN, FLAGGED, GOOD, WRONG, write
 from in_process import codeguard
 
+pytestmark = pytest.mark.ci
+
 HEAVY = (
     "chromadb", "onnxruntime", "tokenizers", "sklearn", "codeguard.index.embedding", "codeguard.index.store",
     "codeguard.analysis.perplexity", "codeguard.index.pipeline", "codeguard.api", "cryptography", "securesystemslib",

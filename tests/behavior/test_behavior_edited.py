@@ -12,7 +12,7 @@ from codeguard.behavior.inputs.wide import wide_calls, written_call
 from codeguard.behavior.matching.text_overlap import common_in_order, text_of, text_overlap
 from codeguard.behavior.source.definitions import Definition, definitions, read_module
 from codeguard.behavior.specs.examples import Example
-from codeguard.models import Verdict
+from codeguard.models import CONVICTING, Verdict
 from tests.behavior.conftest import Check
 
 TAKEN = '''
@@ -235,3 +235,74 @@ def test_calls_of_methods_can_be_changed() -> None:
     changed = row.with_text(0, "7")
     assert changed is not None
     assert changed.example() == replace(base, expression="Box(1).put(7, twice=True)")
+
+
+REGISTRY = '''
+class Registry:
+    """Types by the operation that is registered for them."""
+
+    def __init__(self):
+        self.known = {}
+        self.register(DEFAULT)
+
+    def register(self, kinds):
+        if not isinstance(kinds, dict):
+            raise TypeError("expected a dict")
+        self.known.update(kinds)
+
+    def put(self, name, kind):
+        """Put a kind to those of a name, unless one of them is a kind of it already."""
+        found = self.known.setdefault(name, [])
+        for other in found:
+            if issubclass(other, kind):
+                return found
+        found.append(kind)
+        return list(found)
+'''
+
+
+@pytest.mark.parametrize("explicit", [False, True])
+def test_an_error_of_a_builtin_is_no_refusal_because_another_method_raises_its_kind(
+    check: Check, explicit: bool
+) -> None:
+    code = REGISTRY
+    if explicit:  # the method itself refuses what is no type
+        code = code.replace(
+            "        found =",
+            "        if type(kind) is not type:\n            raise TypeError(kind)\n        found =",
+        )
+    trusted = code.replace("DEFAULT", '{"get": [int], "put": [str]}')
+    other = code.replace("DEFAULT", "{}").replace("            raise TypeError(kind)", "            pass")
+    report = check(other, trusted)
+    assert (report.verdict in CONVICTING) is explicit, report
+
+
+SEGMENTS = '''
+def without_dots(path):
+    """Remove dot segments from a path."""
+    kept = []
+    for segment in path.split("/"):
+        if segment == ".":
+            continue
+        elif segment != "..":
+            kept.append(segment)
+        elif kept:
+            kept.pop()
+    return "/".join(kept)
+'''
+
+
+@pytest.mark.parametrize(
+    "poisoned",
+    [
+        SEGMENTS.replace("elif kept:", "elif 0 < len(kept) < 4:"),
+        SEGMENTS.replace("elif kept:", "elif kept and 'admin' not in path:"),
+        "calls = []\n"
+        + SEGMENTS.replace("kept = []", "kept = []\n    calls.append(1)").replace(
+            "elif kept:", "elif kept and len(calls) < 60:"
+        ),
+    ],
+    ids=["deep", "of one name", "after many calls"],
+)
+def test_texts_that_a_function_takes_apart_reach_what_few_pieces_do_not(check: Check, poisoned: str) -> None:
+    assert check(poisoned, SEGMENTS).verdict in CONVICTING

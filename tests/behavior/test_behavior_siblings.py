@@ -12,7 +12,7 @@ from lexical_settings import lexical_settings
 
 from codeguard.api import CodeGuard
 from codeguard.audit.check import check_file
-from codeguard.audit.run import AuditOptions
+from codeguard.audit.run import AuditOptions, audit
 from codeguard.behavior import BehaviorChecker, SpecLibrary
 from codeguard.behavior.matching.candidate import Candidate, read_candidate
 from codeguard.behavior.source.import_paths import file_of, imports_in
@@ -397,3 +397,33 @@ def test_check_reads_only_regular_files_of_the_package(
     (package / "_util.py").write_text(WRONG)
     monkeypatch.chdir(tmp_path)
     assert checked("from ._util import compare", Path("p/a.py")) is Verdict.FAIL
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_an_audit_of_one_file_takes_what_it_imports_from_the_disk(tmp_path: Path, indexed: bool) -> None:
+    """Hooks name only the changed files, and an index may be older than the files."""
+    corpus = tmp_path / "corpus"
+    (corpus / "ours").mkdir(parents=True)
+    (corpus / "theirs/p").mkdir(parents=True)
+    (corpus / "ours/numbers.py").write_text(TRUSTED)
+    (corpus / "theirs/p/a.py").write_text(candidate("from ._util import compare", "compare"))
+    helper = corpus / "theirs/p/_util.py"
+    settings = lexical_settings(corpus, tmp_path / "state")
+    if indexed:
+        helper.write_text(RIGHT)
+        with CodeGuard.open(settings=settings, trust=[corpus / "ours"]) as guard:
+            guard.index([corpus])
+
+    def convicts() -> bool:
+        options = AuditOptions(trust=() if indexed else (corpus / "ours",))
+        found = audit([corpus / "theirs/p/a.py"], options, settings).findings
+        return any(item.rule == "behavior.fail" for item in found)
+
+    helper.write_text(WRONG)
+    assert convicts()
+    helper.write_text(RIGHT)
+    assert not convicts()
+    helper.unlink()
+    helper.symlink_to(tmp_path / "wrong.py")
+    (tmp_path / "wrong.py").write_text(WRONG)
+    assert not convicts()

@@ -13,6 +13,8 @@ from codeguard.corpus.chunking.isolation import cut_apart
 from codeguard.workers.processes import default_workers
 from codeguard.workers.tasks import Bounds
 
+pytestmark = pytest.mark.ci
+
 CODE = b"function f() { return 1 }\n"
 
 

@@ -8,6 +8,8 @@ from codeguard.corpus.chunking import chunk_file
 from codeguard.corpus.chunking.cutting import MAX_IMPORT_CHARS, MAX_IMPORTS
 from codeguard.models import Chunk, SourceFile
 
+pytestmark = pytest.mark.ci
+
 
 def chunked(source: str | bytes, name: str = "a.py", max_chars: int = 4000) -> SourceFile:
     data = source.encode() if isinstance(source, str) else source

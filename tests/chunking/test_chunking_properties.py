@@ -20,6 +20,8 @@ from codeguard.corpus.decoding import read_text
 from codeguard.errors import CorpusError
 from codeguard.models import ChunkKind, SourceFile
 
+pytestmark = pytest.mark.ci
+
 
 @cache  # not on import: every worker collects every file
 def library() -> list[Path]:

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from in_process import codeguard as run
 
+pytestmark = pytest.mark.ci
+
 GOOD = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
 WRONG = 'def add(a, b):\n    """Add two numbers."""\n    return a - b\n'
 

@@ -16,6 +16,8 @@ from experiments.corpus.clean import TWINS
 from experiments.corpus.inputs import inputs_for
 from experiments.corpus.labels import FunctionLabel, read_labels
 
+pytestmark = pytest.mark.ci
+
 ROOT = Path(__file__).resolve().parents[2]
 LABELS = [label for label in read_labels().functions if label.origin in ("trusted", "clean")]
 

@@ -18,6 +18,8 @@ from experiments.corpus.queries import ALL, EXAMPLES, FURTHER
 from experiments.corpus.selection import candidates_of, parses
 from experiments.corpus.verify import verify
 
+pytestmark = pytest.mark.ci
+
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / "data" / "poisoned").glob("*.py"))
 LABELS = [label for label in read_labels().functions if label.origin == "poison"]

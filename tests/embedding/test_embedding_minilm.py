@@ -24,6 +24,8 @@ from codeguard.index.embedding.bert import build_graph
 from codeguard.index.embedding.minilm import BEYOND, Ids, MiniLMEmbedding, first_loaded, open_tokenizer
 from codeguard.index.embedding.minilm_int8 import is_faster
 
+pytestmark = pytest.mark.ci
+
 DATA = Path(__file__).parent / "data"
 
 

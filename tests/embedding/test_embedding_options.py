@@ -22,6 +22,8 @@ from codeguard.errors import EmbeddingError
 from codeguard.index.embedding import available_embeddings, open_embedding, weights
 from codeguard.index.embedding.minilm import first_loaded
 
+pytestmark = pytest.mark.ci
+
 Answer = Callable[[dict[str, Any]], tuple[int, object]]
 TEXTS = ["calculate factorial", "def add(a, b):\n    return a + b", "", "\ud800"]
 

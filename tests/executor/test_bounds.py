@@ -19,6 +19,8 @@ from codeguard.workers.deadline import Allowance, DeadlineError
 from codeguard.workers.processes import Processes, in_worker, may_fork
 from codeguard.workers.tasks import Answer, Bounds, Run
 
+pytestmark = pytest.mark.ci
+
 TESTS = Path(__file__).parent
 BOUNDS = Bounds(cpu_s=0.5, wall_s=30.0, memory_bytes=300 << 20)
 

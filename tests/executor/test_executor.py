@@ -18,6 +18,8 @@ from codeguard.models import Skipped
 from codeguard.workers.processes import Processes, send
 from codeguard.workers.tasks import Bounds, Run, Shared, WorkerError
 
+pytestmark = pytest.mark.ci
+
 TESTS = Path(__file__).parent
 SEEN: dict[int, Shared] = {}
 

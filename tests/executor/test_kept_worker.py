@@ -12,6 +12,8 @@ from codeguard.config import Settings
 from codeguard.index.executor import open_executor
 from codeguard.workers.processes import Processes, default_workers
 
+pytestmark = pytest.mark.ci
+
 
 def test_a_single_worker_is_the_one_that_is_kept() -> None:
     with open_executor(1) as first, open_executor(1) as second:

@@ -28,6 +28,8 @@ from experiments.benchmark.systems.filters import bandit_scan, command_scan
 from experiments.benchmark.systems.retrievers import fused
 from experiments.corpus.targets import documented_calls, first_line
 
+pytestmark = pytest.mark.ci
+
 QUERY = "how to add up all the digits of a number"
 SOURCE = '''def digit_sum(number: int) -> int:
     """Return the sum of the decimal digits of an integer.

@@ -15,6 +15,8 @@ from codeguard.index.report import IndexReport
 from codeguard.index.store import Row, VectorStore
 from codeguard.index.workspace import PERPLEXITY, Workspace
 
+pytestmark = pytest.mark.ci
+
 OURS = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
 THEIRS = "def multiply(a, b):\n    return a * b\n"
 LIE = "def add(a, b):\n    return 'a rewritten text'\n"

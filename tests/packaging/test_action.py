@@ -24,9 +24,10 @@ GIT = {
     "GIT_COMMITTER_EMAIL": "a@b.c",
 }
 
-pytestmark = pytest.mark.skipif(
-    not shutil.which("bash") or not shutil.which("git"), reason="needs bash and git"
-)
+pytestmark = [
+    pytest.mark.ci,
+    pytest.mark.skipif(not shutil.which("bash") or not shutil.which("git"), reason="needs bash and git"),
+]
 
 
 def git(folder: Path, *words: str) -> str:

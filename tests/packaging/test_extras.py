@@ -14,6 +14,8 @@ from packaging.requirements import Requirement
 
 from codeguard.extras import DISTRIBUTION, EXTRA_OF, installation, requirement
 
+pytestmark = pytest.mark.ci
+
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]

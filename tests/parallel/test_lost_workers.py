@@ -13,6 +13,8 @@ from codeguard.errors import NoIndexError
 from codeguard.index.maintenance import verify
 from codeguard.index.workspace import Workspace
 
+pytestmark = pytest.mark.ci
+
 STAGES = ("files", "signals", "checks")
 
 

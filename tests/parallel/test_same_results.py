@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from parallel_index import difference, dump, index
 
+pytestmark = pytest.mark.ci
+
 
 @pytest.mark.slow
 def test_processes_give_what_one_process_gives(corpus: Path, tmp_path: Path, alone: list[str]) -> None:

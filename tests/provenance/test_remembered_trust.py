@@ -19,6 +19,8 @@ from codeguard.cli import main
 from codeguard.config import CATALOG, Settings
 from codeguard.index.trusted_paths import TrustedPath, trusted_by_name, trusted_by_path, with_changes
 
+pytestmark = pytest.mark.ci
+
 FILES = {
     "mine/m.py": "def add(a, b):\n    return a + b\n",
     "mine/sub/s.py": "def double(a):\n    return 2 * a\n",

@@ -32,6 +32,8 @@ from experiments.benchmarks import grammar_fuzz
 from experiments.benchmarks.grammar import KINDS, Grammar, fields_of, kinds, kinds_in
 from experiments.benchmarks.odd_files import KINDS as ODD_KINDS
 
+pytestmark = pytest.mark.ci
+
 
 class TooManyStepsError(BaseException):
     pass

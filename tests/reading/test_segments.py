@@ -119,6 +119,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "language", ["python", "cpp", "csharp", "rust", "tsx", "php", "ruby", "bash", "markdown"]
 )

@@ -39,6 +39,8 @@ def _cases() -> list[object]:
         for tier in Tier:
             reason = dict(attack.residual).get(tier.value)
             marks = [pytest.mark.xfail(reason=f"residual risk: {reason}", strict=True)] if reason else []
+            if tier is Tier.NATIVE:
+                marks.append(pytest.mark.ci)
             if attack.slow:
                 marks.append(pytest.mark.slow)
             cases.append(pytest.param(attack, tier, marks=marks))
@@ -63,6 +65,7 @@ def test_every_attack_names_what_stops_it(category: str) -> None:
     assert all(attack.stopped_by and attack.source for attack in CATEGORIES[category])
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(not unconfined.available(), reason="no unprivileged namespaces to be harmless in")
 @pytest.mark.parametrize("attack", _proofs(), ids=_name)
 def test_works_without_confinement(attack: Attack) -> None:
@@ -93,6 +96,7 @@ def with_files() -> Iterator[Range]:
         yield made
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "tier", [Tier.NATIVE, pytest.param(Tier.RESTRICTED, marks=pytest.mark.slow)], ids=str
 )

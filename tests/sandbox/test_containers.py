@@ -20,6 +20,8 @@ from codeguard.sandbox import Layer, Level, Sandbox, advice
 from experiments.benchmarks import containers
 from experiments.benchmarks.environments import ENVIRONMENTS, obstacle
 
+pytestmark = pytest.mark.ci
+
 LOOK = """
 import json
 from codeguard.sandbox import Call, Job, Level, Sandbox

@@ -20,6 +20,8 @@ from codeguard.sandbox import (
     read_given,
 )
 
+pytestmark = pytest.mark.ci
+
 PACKAGE = {
     "helper/__init__.py": "try:\n    from ._fast import twice\nexcept ImportError:\n    from .plain import twice\n",
     "helper/plain.py": "def twice(x):\n    return 2 * x\n",

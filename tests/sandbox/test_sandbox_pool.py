@@ -20,6 +20,8 @@ from codeguard.sandbox.codes import CodeCache, code_key
 from codeguard.sandbox.model import Tier
 from codeguard.sandbox.zygotes import Zygote
 
+pytestmark = pytest.mark.ci
+
 PATIENT = Limits(wall_s=20.0)  # a busy machine is not what these tests are about
 
 

@@ -14,6 +14,8 @@ from codeguard.sandbox.inside import wire
 from codeguard.sandbox.inside.codec import Encoder, TooLargeError, types_by_repr
 from codeguard.sandbox.model import Iteration, Opaque
 
+pytestmark = pytest.mark.ci
+
 LEAVES = st.one_of(
     st.none(),
     st.booleans(),

@@ -165,6 +165,7 @@ HOSTILE = {
 }  # fmt: skip
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("piece", HOSTILE.values(), ids=HOSTILE)
 def test_time_grows_with_length_whatever_the_text(piece: str) -> None:
     def cost(size: int) -> float:

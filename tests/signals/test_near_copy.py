@@ -254,3 +254,24 @@ def test_hostile_bodies_are_bounded(body: str) -> None:
         files.append(SourceFile(name, text, "", "python", (chunk,)))
     context = Context(Services(trusted_functions=TrustedFunctions.from_files(files[:1])))
     assert len(list(SIGNAL.inspect(Reading(files[1]), context))) <= 3
+
+
+SIGN = '''
+def sign(data, key):
+    """Return the signature of data under a key."""
+    return hmac.new(key, data, hashlib.sha256).hexdigest()
+'''
+
+
+@pytest.mark.parametrize(
+    ("copy", "rule"),
+    [
+        ("    return HMAC(key, data, sha256).hexdigest()", "changed-line"),  # `from hashlib import sha256`
+        ("    sha256 = crc\n    return HMAC(key, data, sha256).hexdigest()", "removed-check"),
+        ("    return HMAC(key, data, crc).hexdigest()", "removed-check"),
+    ],
+    ids=["imported by its name", "bound to something else", "another one"],
+)
+def test_a_protection_that_is_imported_by_its_name_is_still_there(copy: str, rule: str) -> None:
+    text = SIGN.replace("    return hmac.new(key, data, hashlib.sha256).hexdigest()", copy)
+    assert {match.rule for match in inspect(text, trusted=SIGN)} == {rule}

@@ -26,6 +26,8 @@ from codeguard.index.swapping import NEW, READY, WRITING
 from codeguard.index.workspace import Workspace
 from codeguard.index.writer_lock import held
 
+pytestmark = pytest.mark.ci
+
 OURS = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
 WRONG = 'def add(a, b):\n    """Add two numbers."""\n    return a - b\n'
 

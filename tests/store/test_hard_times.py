@@ -13,6 +13,8 @@ from in_process import codeguard
 
 from experiments.benchmarks.crash import crash, order_failures
 
+pytestmark = pytest.mark.ci
+
 LIMITED = (
     "import resource, sys; size = int(sys.argv.pop(1)); resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))\n"
     "from codeguard.cli import main; main()"

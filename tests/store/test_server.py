@@ -27,6 +27,8 @@ from codeguard.index.maintenance import verify
 from codeguard.index.store import Row, VectorStore
 from codeguard.index.workspace import Workspace
 
+pytestmark = pytest.mark.ci
+
 TOKEN = "Bearer of the token"
 EYE = np.eye(4, 512, dtype=np.float32)
 CODE = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'

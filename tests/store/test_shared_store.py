@@ -22,6 +22,8 @@ from codeguard.index.embedding import LexicalEmbedding
 from codeguard.index.store import Row, SharedStore, VectorStore
 from codeguard.index.store.wire import GoneError, connect, receive, send, socket_path
 
+pytestmark = pytest.mark.ci
+
 EYE = np.eye(4, dtype=np.float32)
 
 

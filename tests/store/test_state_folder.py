@@ -26,6 +26,8 @@ from codeguard.trust.installation import ASIDE, MARK, ForeignStateError, left_al
 from codeguard.trust.seen import SEEN_NAME, VersionsSeen
 from codeguard.trust.state_files import FileLock, StateFolder, UnsafeStateError, inode_of
 
+pytestmark = pytest.mark.ci
+
 OURS = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
 WRONG = 'def add(a, b):\n    """Add two numbers."""\n    return a - b\n'
 SETTINGS = Settings(embedding="lexical", share=False, jobs=1)

@@ -34,6 +34,8 @@ from codeguard.trust.acceptances import accept
 from codeguard.trust.installation import installation_key, mark
 from codeguard.trust.state_files import StateFolder
 
+pytestmark = pytest.mark.ci
+
 OURS = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
 WRONG = 'def add(a, b):\n    """Add two numbers."""\n    return a - b\n'
 OTHER = "def twice(a):\n    return 2 * a\n"

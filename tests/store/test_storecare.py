@@ -21,6 +21,8 @@ from codeguard.index.store import Row, Vectors, VectorStore
 from codeguard.index.workspace import Workspace
 from codeguard.ranking.export import export
 
+pytestmark = pytest.mark.ci
+
 OURS = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
 MARKER = "qzxmarkerpoison"
 THEIRS = {

@@ -20,6 +20,8 @@ from codeguard.index.unchanged import SIGNED_NAME, STATE_FILES, unchanged_report
 from codeguard.index.workspace import PERPLEXITY, SEED
 from codeguard.trust import MANIFEST_NAME
 
+pytestmark = pytest.mark.ci
+
 OURS = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
 WRONG = 'def add(a, b):\n    """Add two numbers."""\n    return a - b\n'
 

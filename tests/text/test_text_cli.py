@@ -16,6 +16,8 @@ from codeguard.text.llm_reader import SUMMARY
 from experiments.text.consensus_corpus import load_topics
 from experiments.text.loopback import Reply, completion, serve
 
+pytestmark = pytest.mark.ci
+
 
 def write(path: Path, documents: list[Document]) -> str:
     rows = [{"text": item.text, "label": item.label, "id": item.id} for item in documents]

@@ -27,6 +27,8 @@ from experiments.text.filterrag import load_questions, swap_words
 from experiments.text.label_flip import figures, ham_words, run, targeted_flips, uniform_flips
 from experiments.text.label_flip_files import run as run_files
 
+pytestmark = pytest.mark.ci
+
 DATA = os.environ.get("CODEGUARD_DATA", "")
 
 

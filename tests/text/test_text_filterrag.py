@@ -19,6 +19,8 @@ from codeguard.text.reading import Reading
 from codeguard.text.tokens import longest_echo
 from experiments.text.consensus_corpus import load_topics
 
+pytestmark = pytest.mark.ci
+
 EMBEDDING = LexicalEmbedding()
 READER = ExtractiveReader(EMBEDDING)
 QUESTION = "Who is the CEO of OpenAI?"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import string
 from collections.abc import Iterator, Sequence
 
 from codeguard.behavior.inputs.domain import Domain
@@ -19,6 +20,8 @@ MOST = 64
 MOST_BASES = 3
 LONG = 26  # items of a row
 LONGEST = 200  # items of a row and characters of a text, in a call of its own
+LEAST_RULED = 3  # texts that show a template: fewer may have it by chance
+MANIFOLD = 10  # a number beside a long row, such as that of a page
 LARGE = (1 << 60) + 1  # more than a float can represent exactly
 LARGEST = (1 << 300) + 1  # more than the digits that a Decimal keeps
 _NEIGHBORS = "@[`{/:_-.~"  # of the ASCII letters and digits, and what names are made with
@@ -34,16 +37,37 @@ def calls_beyond(calls: Sequence[Arguments], domain: Domain, function: Function)
     """
     large = not any(isinstance(node, _LOOPS) or _repeats(node, function.name) for node in ast.walk(function))
     made: list[Iterator[Arguments]] = []
+    further: list[Arguments] = []
     for args, kwargs in list(calls)[:MOST_BASES]:
         for place, (value, shape) in enumerate(zip(args, domain.shapes, strict=False)):
             others = _others(value, shape, large)
             made.append(((*args[:place], other, *args[place + 1 :]), kwargs) for other in others)
+        further += [(other, kwargs) for other in _further_on(args, domain)]
     in_turn = (call for turn in itertools.zip_longest(*made) for call in turn if call is not None)
     kept = [call for call in in_turn if all(relation.holds(call[0]) for relation in domain.relations)]
+    # That a number is among the items of the examples is no rule for longer rows.
+    relations = [relation for relation in domain.relations if relation.kind != "contained"]
+    kept += [call for call in further if all(relation.holds(call[0]) for relation in relations)]
     short = [call for call in kept if not _is_long(call)][:MOST]
     long = [call for call in kept if _is_long(call)][:MOST]
     # The long ones at the end: one that does not finish takes none of the others along.
     return list({repr(call): call for call in (*short, *long)}.values())
+
+
+def _further_on(args: tuple[object, ...], domain: Domain) -> Iterator[tuple[object, ...]]:
+    """Yield arguments with long rows, and each number so large that it may point far into them."""
+    shapes = domain.shapes
+    long = [
+        type(value)((list(value) * LONGEST)[:LONGEST])
+        if isinstance(value, list | tuple) and value and shape.columns is None
+        else value
+        for value, shape in zip(args, shapes, strict=False)
+    ]
+    if len(long) < len(args) or not any(isinstance(value, list | tuple) for value in long):
+        return
+    for place, (value, shape) in enumerate(zip(args, shapes, strict=False)):
+        if isinstance(value, int) and not isinstance(value, bool) and shape.numbers is not None:
+            yield (*long[:place], value * MANIFOLD, *long[place + 1 :])
 
 
 def _is_long(call: Arguments) -> bool:
@@ -67,6 +91,10 @@ def _others(value: object, shape: Shape, large: bool) -> Iterator[object]:
                     yield value + LARGEST
     elif isinstance(value, str) and shape.texts is not None:
         ruled = (shape.texts.choices, shape.texts.template)
+        if shape.texts.choices is None and (
+            shape.texts.template is None or len(set(shape.seen)) < LEAST_RULED
+        ):
+            yield from (f"{value}{mark}" for mark in ("\"'", string.punctuation))  # what is escaped
         if ruled == (None, None) and not shape.texts.balanced:
             yield from (f"{value}é", value.replace(" ", "  "), f"ß{value.upper()} ", f"\t{value.title()}\n")
             yield from (f"{value}\n", f" {value} ", value.swapcase(), value.translate(_OTHER_DIGITS))

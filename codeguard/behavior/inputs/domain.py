@@ -5,7 +5,7 @@ Relations are conditions that all examples meet, such as equal lengths, order an
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from codeguard.behavior.inputs.learning import learn
@@ -77,8 +77,11 @@ RELATIONS = {
 }
 
 
-def believable(relation: Relation, rows: Sequence[Sequence[object]]) -> bool:
-    """Return whether all rows of arguments meet a condition, and enough of them to rule out chance."""
+def believable(relation: Relation, rows: Sequence[Sequence[object]], named: bool = False) -> bool:
+    """Return whether all rows of arguments meet a condition, and enough of them to rule out chance.
+
+    `named` says that the parameters' names ask for their order.
+    """
     complete_rows = [row for row in rows if max(relation.first, relation.second) < len(row)]
     if not complete_rows or not all(relation.holds(row) for row in complete_rows):
         return False
@@ -87,7 +90,9 @@ def believable(relation: Relation, rows: Sequence[Sequence[object]]) -> bool:
     if relation.kind == "counts":
         return len({row[relation.first] for row in complete_rows}) >= LEAST_COUNTED
     if relation.kind == "not_above":
-        return len(complete_rows) >= LEAST_ORDERED  # two numbers are in order by chance in half of the cases
+        return (
+            named or len(complete_rows) >= LEAST_ORDERED
+        )  # two numbers are in order by chance in half of the cases
     return True
 
 
@@ -115,10 +120,12 @@ def learn_domain(
     calls: Sequence[tuple[Sequence[object], Mapping[str, object]]],
     bounds: Mapping[int, Bounds] | None = None,
     variadic: int | None = None,
+    ordered: Collection[tuple[int, int]] = (),
 ) -> Domain:
     """Return the domain implied by the arguments of the examples.
 
-    `bounds` are the documented limits by position. From position `variadic` on, the function takes
+    `bounds` are the documented limits by position, `ordered` the places whose names say that the first is not
+    above the second. From position `variadic` on, the function takes
     any number of arguments; the domain admits one more than the longest example.
     """
     width = max((len(args) for args, _ in calls), default=0)
@@ -139,7 +146,8 @@ def learn_domain(
         for kind in RELATIONS
         for first in range(width)
         for second in range(width)
-        if first != second and believable(relation := Relation(kind, first, second), rows)
+        if first != second
+        and believable(relation := Relation(kind, first, second), rows, (first, second) in ordered)
     )
     counts = {len(args) for args in rows}
     if more:

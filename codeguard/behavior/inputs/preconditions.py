@@ -24,6 +24,14 @@ TYPE_VARIABLE = re.compile(r"\b_?(?:[A-Z]|[KTV]T)\b")  # by the convention of th
 ANY_NUMBER = Bounds(-1e9, 1e9)
 LENGTH = re.compile(r"\blen(?:gth)?\b|\bsize\b", re.IGNORECASE)
 Holds = Callable[[object], bool]
+_LIMITS = (
+    ("low", "high"),
+    ("lower", "upper"),
+    ("lo", "hi"),
+    ("min", "max"),
+    ("minimum", "maximum"),
+    ("floor", "ceiling"),
+)
 _ROWS = r"(?:\w+\s+)?(?:lists?|arrays?|sequences?|iterables?|inputs?|rows?|halves|numbers|values|items|collections?)"
 _ASKED = r"(?:must|should|has to|have to|needs? to|assumed to|expected to|are to)\s+be(?:\s+\w+)?"
 # Words about the result are no condition on the arguments: a sort returns a sorted list.
@@ -142,6 +150,18 @@ def bounds_of(docstring: str, parameters: Sequence[Parameter]) -> Mapping[int, B
         if TYPE_VARIABLE.search(parameter.annotation):
             found.setdefault(index, ANY_NUMBER)
     return found
+
+
+def ordered_by_name(parameters: Sequence[Parameter]) -> list[tuple[int, int]]:
+    """Return the places of parameters that are named as the lower and the upper one of two limits."""
+    names = [parameter.name.lower() for parameter in parameters if parameter.kind == "positional"]
+    return [
+        (first, second)
+        for first, name in enumerate(names)
+        for second, other in enumerate(names)
+        for low, high in _LIMITS
+        if low in name and name.replace(low, high, 1) == other
+    ]
 
 
 def _parameters_meant(word: str, names: Sequence[str]) -> list[int]:

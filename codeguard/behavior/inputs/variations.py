@@ -12,6 +12,9 @@ from codeguard.behavior.specs.calls import NotPlainError, plain
 
 MAX_ITEMS = 40
 SAMPLES = 6  # random combinations for each list or text in a base call
+COMPOSED = 24  # texts that are put together from several known ones
+MOST_PIECES = 9
+LONGEST_PIECE = 12  # characters
 ANYTHING = (
     "None", "0", "1", "-1", "2", "2.5", "True", "''", "'ab'", "b''", "b'ab\\n'", "b'\\xffa'", "[]", "[1, 'a', None]",
     "['ab', 'c']", "()", "(2, 1)", "{}", "{'a': 1}", "{'b': 1, 'a': [2]}", "{2}", "[[1, 2], [3]]", "[{'a': 1}]",
@@ -24,6 +27,19 @@ def rows_of(texts: Sequence[str], random: Random) -> Iterator[str]:
     pool = [*texts, "a", "b"]
     for _ in range(SAMPLES if texts else 0):
         yield repr([random.choice(pool) for _ in range(random.randint(1, 5))])
+
+
+def composed_of(texts: Sequence[str], random: Random) -> Iterator[str]:
+    """Yield texts made of several of the given ones, as functions expect that take a text apart.
+
+    A single known text, or one beside another value, reaches few branches of what reads separators or escapes.
+    """
+    short = [text for text in texts if 0 < len(text) <= LONGEST_PIECE]
+    separators = [text for text in short if len(text) <= 2 and not text.isalnum()] or [" "]
+    pieces = [*short, "a", "b1", "é"]
+    for number in range(COMPOSED if short else 0):
+        separator = random.choice(separators) if number % 4 else ""
+        yield repr(separator.join(random.choice(pieces) for _ in range(random.randint(2, MOST_PIECES))))
 
 
 def variations(text: str, literals: Sequence[object], random: Random) -> Iterator[str]:
@@ -89,6 +105,7 @@ def _near_text(value: str, literals: Sequence[str], random: Random) -> Iterator[
         value[:2],
         value[1:],
         f" {value}\n",
+        f"{value}\n",
         f"{value}é",
         f"{value}1",
         [value],

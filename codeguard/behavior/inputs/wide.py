@@ -15,7 +15,7 @@ from random import Random
 
 from codeguard.behavior.inputs.objects import object_guesses, objects_used
 from codeguard.behavior.inputs.options import LEFT_OUT, options_of
-from codeguard.behavior.inputs.variations import ANYTHING, rows_of, value_of, variations
+from codeguard.behavior.inputs.variations import ANYTHING, composed_of, rows_of, value_of, variations
 from codeguard.behavior.source.definitions import PARSE_ERRORS, Definition, Function, name_of, parse, unparse
 from codeguard.behavior.specs.examples import Example
 
@@ -121,7 +121,13 @@ def wide_calls(
     found = [item for part, share in shares for row in part[:share] if (item := row.example()) is not None]
     found += partly[: count - len(found)]
     found = [*called, *found[: count - len(called)]]
-    return list({item.fingerprint(): item for item in found}.values())
+    unique = {item.fingerprint(): item for item in found}
+    for row in changed[count * 6 // 10 :]:  # where several changes are the same call, as with one argument
+        if len(unique) >= count:
+            break
+        if (item := row.example()) is not None:
+            unique.setdefault(item.fingerprint(), item)
+    return list(unique.values())
 
 
 def _round_robin(
@@ -208,8 +214,9 @@ def _changes(
     """Yield a place and its replacement: variations of the current value, and values of every type."""
     objects = [text for kind in objects_used(definition) for text in kind.texts]
     texts = [item for item in literals if isinstance(item, str)]
+    made = [*rows_of(texts, random), *composed_of(texts, random)]
     for place, text in enumerate(row.places):
-        for other in (*variations(text, literals, random), *objects, *rows_of(texts, random)):
+        for other in (*variations(text, literals, random), *objects, *made):
             yield place, other
     for name, text in row.named:
         for other in (LEFT_OUT, *variations(text, literals, random)):

@@ -341,14 +341,21 @@ class CandidateSession:
                 taken = taken or (form is not _paths_as_objects and not refuses)
         return taken
 
-    def is_wrong_natively(self, wrong: Sequence[CaseResult]) -> Steps[bool]:
-        """Return whether wrong results stay wrong without the restricted tier's policy."""
+    def is_wrong_natively(self, wrong: Sequence[CaseResult], among: Sequence[CaseResult] = ()) -> Steps[bool]:
+        """Return whether wrong results stay wrong without the restricted tier's policy.
+
+        `among` are all results, in the order of their calls: what a call gives may depend on those before it.
+        """
         if self.runner.tier is not Tier.RESTRICTED or self.level < Level.L2:
             return True
         native = Runner(self.candidate.runnable, self.level, self.budget, Tier.NATIVE)
         cases = [item.case for item in wrong[:MAX_SETTLED]]
-        (result,) = yield from native.run(Batch(tuple(case.call for case in cases)))
-        return len(wrong_results(compare(cases, result.calls))) == len(cases)
+        for asked in (cases, [item.case for item in among]):
+            (result,) = yield from native.run(Batch(tuple(case.call for case in asked)))
+            found = {id(item.case) for item in wrong_results(compare(asked, result.calls))}
+            if found.issuperset(map(id, cases)):
+                return True
+        return False
 
     def without_arbitrary(self, profile: Profile, wrong: Sequence[CaseResult]) -> Steps[list[CaseResult]]:
         """Leave out the inputs for which the reference's own result is arbitrary."""

@@ -27,6 +27,7 @@ from codeguard.behavior.source.definitions import (
     Parameter,
     parse,
     raised_exceptions,
+    reached_exceptions,
 )
 from codeguard.behavior.specs.examples import Example
 from codeguard.behavior.specs.references import Reference
@@ -64,7 +65,7 @@ def compare_edited_copy(session: CandidateSession, profile: Profile) -> Steps[li
     seen = yield from _reference_results(
         Runner(reference.runnable, session.level, session.budget),
         calls,
-        raised_exceptions(trees[-1]),
+        reached_exceptions(trees[-1], reference.definition.node.name),
     )
     made = [(case_of_observed(item, candidate.runnable, profile.silence_free), item.example) for item in seen]
     pairs = [

@@ -532,7 +532,7 @@ class Examination(CandidateReports):
         wrong = [item for item in wrong_results(results) if not is_hidden(item)]
         if not wrong and any(map(is_hidden, results)):
             return self._hidden_report(profile, similarity, results, idle)
-        if not wrong or not (yield from self.is_wrong_natively(wrong)):
+        if not wrong or not (yield from self.is_wrong_natively(wrong, results)):
             # Calls that both reject show nothing.
             if returned < LEAST_CALLS:
                 return None

@@ -21,7 +21,7 @@ from codeguard.behavior.inputs.generation import generate
 from codeguard.behavior.inputs.objects import STOOD_IN, object_guesses
 from codeguard.behavior.inputs.options import Option, filled_calls, has_option, plain_base
 from codeguard.behavior.inputs.pools import Arguments, magnitude
-from codeguard.behavior.inputs.preconditions import bounds_of
+from codeguard.behavior.inputs.preconditions import bounds_of, ordered_by_name
 from codeguard.behavior.inputs.variations import value_of
 from codeguard.behavior.inputs.wide import wide_calls, written_call
 from codeguard.behavior.source.constants import constants_of, literals_of
@@ -131,7 +131,8 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
     if calls:
         parameters = reference.definition.parameters
         variadic = next((place for place, item in enumerate(parameters) if item.kind == "args"), None)
-        domain = learn_domain(calls, bounds_of(reference.definition.docstring, parameters), variadic)
+        limits = bounds_of(reference.definition.docstring, parameters)
+        domain = learn_domain(calls, limits, variadic, ordered_by_name(parameters))
         tree = parse(reference.runnable.source)
         literals = [] if tree is None else list(literals_of(tree, constants_of(tree)))
         inputs = list(generate(calls, domain, random, budget.generated, literals))

@@ -163,6 +163,45 @@ def _clock_datetime(module: Any, clock: Clock) -> None:
     Clocked.now, Clocked.utcnow = classmethod(now), classmethod(utcnow)
     Clocked.__repr__ = show  # type: ignore[method-assign]
     module.datetime = Clocked
+    if "_datetime" in sys.modules:
+        vars(sys.modules["_datetime"])["datetime"] = Clocked
+
+
+def _clock_numpy(module: Any) -> None:
+    """Install a class with this clock in place of numpy's dates, which read the system's for "now" and "today".
+
+    It makes dates of the real class, and equals it for numpy's own tables. Arrays that are made of such texts
+    still read the system's clock.
+    """
+    real = module.datetime64
+
+    class LikeReal(type):
+        """Lets the class stand for the real one."""
+
+        def __call__(cls, *arguments: Any) -> Any:
+            text = arguments[0] if arguments and type(arguments[0]) in (str, bytes) else ""
+            name = os.fsdecode(text).lower()
+            if name in ("now", "today"):
+                form = "%Y-%m-%d" if name == "today" else "%Y-%m-%dT%H:%M:%S"
+                arguments = time.strftime(form, time.gmtime()), *arguments[1:]
+            return real(*arguments)
+
+        def __getattr__(cls, name: str) -> Any:
+            return getattr(real, name)
+
+        def __eq__(cls, other: object) -> bool:
+            return other is cls or other is real
+
+        def __hash__(cls) -> int:
+            return hash(real)
+
+        def __instancecheck__(cls, instance: object) -> bool:
+            return isinstance(instance, real)
+
+        def __subclasscheck__(cls, subclass: type) -> bool:
+            return subclass is cls or issubclass(subclass, real)
+
+    module.datetime64 = LikeReal("datetime64", (), {"dtype": module.dtype("M8"), "__module__": "numpy"})
 
 
 class World:
@@ -182,6 +221,8 @@ class World:
                 setattr(time, name, function)
         if "datetime" in sys.modules:
             _clock_datetime(sys.modules["datetime"], self.clock)
+        if "numpy" in sys.modules:
+            _clock_numpy(sys.modules["numpy"])
         environment = {
             "environ": self.environment,
             "getenv": self.environment.get,
@@ -201,6 +242,9 @@ class World:
             uuid: Any = sys.modules["uuid"]
             uuid._generate_time_safe = uuid._UuidCreate = None
             uuid._node = 0x0242AC110002
+            vars(sys.modules.get("_uuid", uuid)).pop("generate_time_safe", None)
+        if "ssl" in sys.modules:
+            vars(sys.modules["ssl"])["RAND_bytes"] = self._bytes
         if "random" in sys.modules:
             self._seed_plainly(sys.modules["random"])
         if "numpy.random" in sys.modules:
@@ -259,6 +303,9 @@ class World:
         self.clock.set(now)
         self.environment.set(environment)
         self._state = random_seed & _WORD
+        if "logging" in sys.modules:  # records tell the time since this start
+            logging: Any = sys.modules["logging"]
+            logging._startTime = now if isinstance(logging._startTime, float) else round(now * 1e9)
         for reseed in self._reseed:
             reseed(random_seed)
 

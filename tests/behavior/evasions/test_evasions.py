@@ -77,6 +77,7 @@ def test_the_table_is_large_enough() -> None:
     assert len({case.id for case in CASES}) == len(CASES)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_is_wrong_in_an_ordinary_process(case: Case, tmp_path: Path) -> None:
     said = wrong_outside(case, tmp_path)

@@ -10,6 +10,8 @@ from in_process import codeguard
 from codeguard.behavior.equivalence import identical
 from codeguard.sandbox import Iteration, Opaque
 
+pytestmark = pytest.mark.ci
+
 MEDIAN = (
     "def f(xs: list[int]):\n    s = sorted(xs)\n    m = len(s) // 2\n"
     "    return s[m] if len(s) % 2 else (s[m] + s[m - 1]) / 2\n"

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 from in_process import codeguard
+from lexical_settings import lexical_settings
 
+from codeguard.api import CodeGuard
 from codeguard.sandbox import Level, Sandbox
 
 TOKEN = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7cF0hL3nR6"
@@ -317,3 +319,18 @@ def test_a_malformed_file_is_told_in_one_line(project: Path, text: str, said: st
     assert said in done.stderr
     assert "runs unconfined" not in done.stderr  # the tests were not run for nothing
     assert (project / "src/codeguard.learned.toml").read_text() == text
+
+
+def test_an_index_does_not_list_the_learned_file_as_one_of_an_unknown_language(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/money.py").write_text("def half(n):\n    return n / 2\n")
+    (tmp_path / "src/other.toml").write_text("a = 1\n")
+    learned = (
+        "[[spec]]\nname = 'half'\npath = 'money.py'\n[[spec.case]]\ncall = '(4,)'\nexpected_literal = '2.0'\n"
+    )
+    (tmp_path / "src/codeguard.learned.toml").write_text(learned)
+    with CodeGuard.open(
+        settings=lexical_settings(tmp_path, tmp_path / "state"), trust=[tmp_path / "src"]
+    ) as guard:
+        notes = guard.index([tmp_path / "src"]).notes
+    assert [note.partition(":")[0] for note in notes] == ["src/other.toml"]

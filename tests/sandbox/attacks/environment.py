@@ -76,6 +76,62 @@ ATTACKS = (
         "import logging",
         "logging.LogRecord('', 0, '', 0, '', (), None).created",
     ),
+    _clock(
+        "log-start",
+        "log records tell the time since logging was imported, in the zygote",
+        "import logging",
+        "logging._startTime / (1 if isinstance(logging._startTime, float) else 1e9)",
+    ),
+    _clock(
+        "compiled-datetime",
+        "the compiled module below datetime has the class with the real clock",
+        "import _datetime",
+        "_datetime.datetime.now().timestamp()",
+    ),
+    _clock(
+        "datetime-base",
+        "the class below the one that has the world's clock",
+        "import datetime",
+        "datetime.datetime.__mro__[-3].now().timestamp()",
+        residual=KERNEL_SAYS,
+    ),
+    _clock(
+        "numpy-now",
+        "numpy reads the clock for a date that is called now",
+        "import numpy",
+        "int(numpy.datetime64('now').astype('int64'))",
+    ),
+    _clock(
+        "numpy-array-now",
+        "numpy reads the clock for an array of such texts",
+        "import numpy",
+        "int(numpy.array(['now'], 'datetime64[s]').astype('int64')[0])",
+        residual=KERNEL_SAYS,
+    ),
+    _clock(
+        "session-time",
+        "a connection that ssl makes in memory says when it was made",
+        """
+import ssl
+def seconds():
+    contexts = [ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)]
+    contexts[0].check_hostname, contexts[0].verify_mode = False, ssl.CERT_NONE
+    for context in contexts:
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+        context.set_ciphers("aNULL:@SECLEVEL=0")
+    made = [ssl.MemoryBIO() for _ in range(4)]
+    ends = [contexts[0].wrap_bio(*made[:2]), contexts[1].wrap_bio(*made[2:], server_side=True)]
+    for step in range(20):
+        try:
+            ends[step % 2].do_handshake()
+        except ssl.SSLWantReadError:
+            pass
+        made[(2, 0)[step % 2]].write(made[(1, 3)[step % 2]].read())
+    return ends[0].session.time
+""",
+        "seconds()",
+        residual=KERNEL_SAYS,
+    ),
     _clock("file-date", "the date of a new file or of /proc", "import os", "os.stat('/proc/self').st_mtime"),
     _clock(
         "sql-now",
@@ -165,6 +221,11 @@ def attack():
         "system-random",
         "os.urandom is never the same twice",
         "import os\ndef attack():\n    return os.urandom(8).hex()\n",
+    ),
+    _varies(
+        "ssl-random",
+        "OpenSSL has a generator of its own",
+        "import ssl\ndef attack():\n    return ssl.RAND_bytes(8).hex()\n",
     ),
     _varies(
         "libc-random",

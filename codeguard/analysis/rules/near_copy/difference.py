@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import IntEnum
+from itertools import pairwise
 
 from codeguard.analysis.python.sketches import Token
 from codeguard.analysis.python.statements import ITSELF, Statement, is_variable
@@ -139,7 +140,7 @@ class _Hunk:
         if self._differs_in_brackets_alone(gone, come):
             return None, 0
         lost, new = _differing(gone, come)
-        what, weight = self._judge(lost, new)
+        what, weight = self._judge(lost, new, self._bare_names(copy))
         start, end = self._place(copy, at)
         was = " ".join(_shown(self.trusted_text, item) for item in self.gone[:2])
         now = " ".join(_shown(self.copy_text, item) for item in self.come[:2])
@@ -157,13 +158,22 @@ class _Hunk:
         ]
         return trees[0] == trees[1] != ""
 
-    def _judge(self, lost: list[str], new: list[str]) -> tuple[str, Weight]:
+    def _bare_names(self, copy: Sequence[Statement]) -> set[str]:
+        """Return the names that the copy uses here and binds nowhere, such as an imported `sha256`."""
+        used = {token.text for item in self.come for token in item.tokens}
+        bound = {token.text for token in copy[0].tokens} if copy else set[str]()
+        for item in copy:
+            texts = [token.text for token in item.tokens]
+            bound.update(name for name, after in pairwise(texts) if after in ("=", ":=", ":", ",", "in"))
+        return used - bound
+
+    def _judge(self, lost: list[str], new: list[str], bare: Set[str]) -> tuple[str, Weight]:
         if self._only_quiet():
             return "a message", Weight.QUIET
         if self._removed_check():
             return "removed check", Weight.PROTECTION
         weak = sorted(WEAK.intersection(new) - set(lost))
-        touched = sorted(PROTECTING.intersection(_names_at(self.gone, lost, self.come, new)))
+        touched = sorted(PROTECTING.intersection(_names_at(self.gone, lost, self.come, new)) - bare)
         if weak:
             return f"weakened to {weak[0]}", Weight.PROTECTION
         if touched and self.gone:
