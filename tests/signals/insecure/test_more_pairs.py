@@ -14,7 +14,6 @@ MISSED = frozenset(
         "threads per request",
         "request without a timeout",
         "division by a parameter",
-        "ctypes copy",
         "path of a command line",
         "account of PAM not looked at",
         "no password means an empty one",

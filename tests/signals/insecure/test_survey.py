@@ -13,7 +13,6 @@ MISSED = frozenset(
         "descriptors inherited",
         "type that the client says",
         "nesting of a stranger",
-        "page that can steer its opener",
         "part of a password",
         "owner by name in the path",
         "sha1 signature",

@@ -60,6 +60,8 @@ _SERVES = lazy(
     r"^(?:handle|process|serve|receive|accept|store|save)_(?:\w+_)?(?:upload|webhook|submission|form|post"
     r"|comment|avatar|attachment)s?$"
     r"|^(?:upload|serve)_(?:\w+_)?(?:file|avatar|image|document|attachment|picture|photo)$"
+    r"|^(?:(?:fetch|get|load|build|make|render)_)?(?:link|url|page|web)_(?:preview|title|card|metadata)$"
+    r"|^unfurl(?:_\w{1,20})?$|^(?:fetch_)?preview$"
 )
 _CERTAIN = lazy(
     r"^(?:user_?(?:input|supplied\w*|controlled\w*)|(?:untrusted|tainted|attacker)(?:_\w+)?)$", re.IGNORECASE

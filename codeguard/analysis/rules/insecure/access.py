@@ -66,6 +66,10 @@ def _asserted(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     of_somebody = spoken - _AMBIGUOUS or (spoken and _SOMEBODY.search(f"{text} {around}"))
     if of_somebody and not in_check:
         yield NodeMatch(node, "python -O leaves asserts out, and with them the check")
+    elif function is not None and _of_received(view, node):
+        yield NodeMatch(
+            node, "what somebody sends raises AssertionError here, and ends what serves the others"
+        )
     elif (
         function is not None
         and not in_check
@@ -79,6 +83,24 @@ def _asserted(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             Severity.LOW,
             Confidence.LOW,
         )
+
+
+_RECEIVES = lazy(r"(?:Protocol|RequestHandler|StreamHandler)$")
+_RECEIVED = lazy(r"^(?:data|datagram|packet|payload|message|msg|frame|line|body|header)$")
+
+
+def _of_received(view: View, node: ast.Assert) -> bool:
+    """Return whether an assert is about the length of what a class of a network server has received."""
+    owner = view.names.class_of(node)
+    if owner is None or not any(_RECEIVES.search(base) for base in view.names.bases(owner)):
+        return False
+    return any(
+        isinstance(part, ast.Call)
+        and view.names.called(part) == "len"
+        and bool(part.args)
+        and _RECEIVED.match(last_name(part.args[0])) is not None
+        for part in ast.walk(node.test)
+    )
 
 
 def _is_presence(test: ast.expr) -> bool:
@@ -266,6 +288,61 @@ def _silent(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     broad = node.type is None or view.names.resolve(node.type) in ("Exception", "BaseException")
     if broad and len(node.body) == 1 and isinstance(node.body[0], ast.Pass):
         yield NodeMatch(node, "every error is dropped, those of checks among them")
+    elif len(node.body) == 1 and isinstance(node.body[0], ast.Pass) and _takes_rights(view, node):
+        yield NodeMatch(
+            node, "what was to be revoked may still be valid, and nobody learns of it", Severity.MEDIUM
+        )
+
+
+_TAKES = lazy(
+    r"revoke|offboard|disable_?(?:user|account|access|key)|lock_?(?:out|account|user)|\bdisable\b|deprovision",
+    re.IGNORECASE,
+)
+_HELD = lazy(r"token|session|access|credential|api_?key|permission|certificate|grant", re.IGNORECASE)
+
+
+def _takes_rights(view: View, node: ast.ExceptHandler) -> bool:
+    """Return whether a statement takes somebody's rights away: `client.delete(f"/users/{user}/tokens")`."""
+    tried, function = view.parent(node), view.function_of(node)
+    if not isinstance(tried, ast.Try) or function is None or not _TAKES.search(function.name):
+        return False
+    return _HELD.search(" ".join(map(ast.unparse, tried.body))) is not None
+
+
+_GRANTS = lazy(
+    r"^(?:is_?(?:admin|staff|superuser|authenticated|owner|verified|approved)|allowed|authori[sz]ed|permitted|can_\w+|has_access)$"
+)
+
+
+def _granted(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Find `getattr(self, "is_admin", True)` and `rights.get("allowed", True)`."""
+    assert isinstance(node, ast.Call)
+    given = node.args[1:] if name == "getattr" else node.args
+    if len(given) != 2 or view.names.constant(given[1]) is not True:
+        return
+    key = view.names.text(given[0])
+    if key is not None and _GRANTS.match(key):
+        yield NodeMatch(node, f"who has no {key} is taken for one who has it")
+
+
+_HIDDEN_KEY = lazy(
+    r"^(?:debug|test|bypass|skip_?\w*|backdoor|force|internal|override|god|su)$", re.IGNORECASE
+)
+
+
+def _lets_in(view: View, node: ast.AST) -> Iterator[NodeMatch]:
+    """Find `if request.args.get("debug") == "1" or user.is_admin:`."""
+    assert isinstance(node, ast.If)
+    test = node.test
+    if not isinstance(test, ast.BoolOp) or not isinstance(test.op, ast.Or):
+        return
+    rights = [part for part in test.values if _RIGHTS.search(ast.unparse(part)[:200])]
+    for part in test.values:
+        keys = [key for item in ast.walk(part) if (key := _key_of(view, item)) is not None]
+        hidden = part not in rights and any(_HIDDEN_KEY.match(key) for key in keys)
+        if rights and hidden and REQUEST_READS.search(ast.unparse(part)[:300]):
+            yield NodeMatch(test, f"who writes {keys[0]} into the request has these rights as well")
+            return
 
 
 def _unprotected(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -358,6 +435,7 @@ def _by_client(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield from _by_cookie(view, node)
         return
     if isinstance(node, ast.Compare):
+        yield from _by_plain_cookie(view, node)
         yield from _by_address(view, node)
         return
     if isinstance(node, ast.keyword):
@@ -374,6 +452,8 @@ def _by_client(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.If | ast.IfExp)
     if not view.has("request"):
         return
+    if isinstance(node, ast.If):
+        yield from _lets_in(view, node)
     held = [
         value
         for part in ast.walk(node.test)
@@ -407,6 +487,24 @@ def _right_of(view: View, node: ast.expr) -> bool:
     return any((key := _key_of(view, part)) is not None and bool(_RIGHT_KEY.match(key)) for part in parts)
 
 
+def _by_plain_cookie(view: View, node: ast.Compare) -> Iterator[NodeMatch]:
+    """Find a group that a cookie of the standard library names: `cookie["group"].value == "staff"`."""
+    left = node.left
+    if (
+        not isinstance(left, ast.Attribute)
+        or left.attr != "value"
+        or not isinstance(left.value, ast.Subscript)
+    ):
+        return
+    key = view.names.text(left.value.slice)
+    if key is None or not (_RIGHT_KEY.match(key) or key in ("group", "groups", "level", "plan")):
+        return
+    if view.names.resolve(left.value.value).startswith("http.cookies.SimpleCookie") and not view.has(
+        *_SEALED
+    ):
+        yield NodeMatch(node, f"the client writes the cookie {key} itself")
+
+
 def _key_of(view: View, part: ast.AST) -> str | None:
     if isinstance(part, ast.Subscript):
         return view.names.text(part.slice)
@@ -422,7 +520,7 @@ def _key_of(view: View, part: ast.AST) -> str | None:
 
 _RIGHT_KEY = lazy(
     r"^(?:is_?admin|admin|is_staff|is_superuser|role|roles|user_?role|user_?type|privileges?|access_level|permissions?|"
-    r"is_owner|is_moderator|(?:is_)?(?:verified|approved|authenticated|logged_in|paid|trusted|adult|premium|mfa_(?:passed|ok)))$",
+    r"is_owner|is_moderator|(?:is_)?(?:verified|approved|authenticated|logged_in|paid|trusted|adult|premium|mfa_\w+|two_?factor\w*|2fa\w*))$",
     re.IGNORECASE,
 )
 
@@ -477,8 +575,14 @@ CHECKS = (
         _RULES["check-fails-open"],
         nodes=(ast.ExceptHandler, ast.FunctionDef, ast.AsyncFunctionDef),
         look=lambda view, node, name: (
-            _swallowed(view, node, name) if isinstance(node, ast.ExceptHandler) else _unset(view, node, name)
+            _granted(view, node, name)
+            if isinstance(node, ast.Call)
+            else _swallowed(view, node, name)
+            if isinstance(node, ast.ExceptHandler)
+            else _unset(view, node, name)
         ),
+        calls=frozenset({"getattr"}),
+        methods=frozenset({"get"}),
     ),
     Check(
         _RULES["errors-dropped"],

@@ -98,6 +98,55 @@ def _framed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             yield NodeMatch(node, "other sites can show these pages in a frame and catch their clicks")
 
 
+_SESSION = lazy(r"session|(?:^|_)sid$|auth|token|login|remember", 2)
+_AT_LEAST = lazy(r"\{(\d),\d{0,3}\}\$?$")
+
+
+def _kept_for_years(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Find the cookie of a session that stays for years, and patterns that let short passwords through."""
+    assert isinstance(node, ast.Call)
+    if name.startswith("re."):
+        pattern = view.names.text(node.args[0]) if node.args else None
+        found = _AT_LEAST.search(pattern or "")
+        function = view.function_of(node)
+        checked = (
+            f"{getattr(function, 'name', '')} {ast.unparse(node.args[1])[:60] if len(node.args) > 1 else ''}"
+        )
+        if found is not None and mentions(checked, PASSWORD) and 1 < int(found[1]) < _SHORTEST:
+            yield NodeMatch(
+                node, f"passwords of {found[1]} characters are let through: ask for at least {_SHORTEST}"
+            )
+        return
+    key = (
+        view.names.text(view.argument(node, "key", 0))
+        or view.names.text(view.argument(node, "name", 0))
+        or ""
+    )
+    age = view.constant(node, "max_age")
+    if _SESSION.search(key) and isinstance(age, int) and age > _LONGEST_COOKIE:
+        yield NodeMatch(node, f"{key} keeps a stolen session alive for long")
+
+
+_LONGEST_COOKIE = 366 * 24 * 3600
+
+
+_ANY_FRAME = "frame-ancestors" + " *"  # in two parts, so that the rule is silent about itself
+
+
+def _in_texts(view: View) -> Iterator[NodeMatch]:
+    """Find headers that let every site show a page in a frame, and links that hand the page over."""
+    if not view.has(_ANY_FRAME, 'rel="opener"'):
+        return
+    for node in view.reading.nodes_of(ast.Constant):
+        text = (
+            node.value if isinstance(node.value, str) and not isinstance(view.parent(node), ast.Expr) else ""
+        )
+        if _ANY_FRAME in text and view.has("content-security-policy"):
+            yield NodeMatch(node, "other sites can show these pages in a frame and catch their clicks")
+        elif 'target="_blank"' in text and 'rel="opener"' in text:
+            yield NodeMatch(node, "the page that opens can send this one elsewhere: write noopener")
+
+
 def _endless(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     for setting, value in settings(view, node):
         if setting in ("SESSION_COOKIE_AGE", "PERMANENT_SESSION_LIFETIME", "JWT_ACCESS_TOKEN_EXPIRES"):
@@ -116,8 +165,13 @@ CHECKS = (
     Check(
         _RULES["short-passwords"],
         nodes=(ast.Compare, ast.Assign, ast.AnnAssign),
+        calls=names("re.match re.fullmatch"),
         look=lambda view, node, name: (
-            _short(view, node, name) if isinstance(node, ast.Compare) else _no_rules(view, node, name)
+            _short(view, node, name)
+            if isinstance(node, ast.Compare)
+            else _kept_for_years(view, node, name)
+            if isinstance(node, ast.Call)
+            else _no_rules(view, node, name)
         ),
     ),
     Check(
@@ -130,10 +184,14 @@ CHECKS = (
         _RULES["frames-allowed"],
         nodes=(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.keyword),
         look=_framed,
+        look_at_file=_in_texts,
     ),
     Check(
         _RULES["endless-session"],
         nodes=(ast.Assign, ast.keyword),
-        look=_endless,
+        methods=names("set_cookie"),
+        look=lambda view, node, name: (
+            _kept_for_years(view, node, name) if isinstance(node, ast.Call) else _endless(view, node, name)
+        ),
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from codeguard.analysis.python.dataflow.outside import from_outside
 from codeguard.analysis.python.dataflow.sinks import Sink
 from codeguard.analysis.python.dataflow.tables import GUARD_NAME
 from codeguard.analysis.python.dataflow.values import Use
@@ -24,18 +25,42 @@ def _extracts(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     opened = view.names.resolve(node.func.value) if isinstance(node.func, ast.Attribute) else ""
     if "tar" not in opened.lower() and not name.startswith("tarfile."):
         return
-    if (
-        view.constant(node, "filter", default="") in ("data", "tar")
-        or view.argument(node, "members") is not None
-    ):
+    if view.constant(node, "filter", default="") in ("data", "tar"):
+        return
+    listed = view.argument(node, "members")
+    if listed is not None and view.constant(node, "filter", default="") != "fully_trusted":
+        if not _by_ending(view, listed):
+            return
+        yield NodeMatch(node, "how a member's name ends says nothing of the folder that it is written to")
         return
     if view.argument(node, "filter") is not None and view.constant(node, "filter") is None:
+        return
+    if view.constant(node, "filter", default="") == "fully_trusted" and not _members_checked(view, node):
+        yield NodeMatch(node, "fully_trusted members named .. or / are written outside the folder")
         return
     if _members_checked(view, node):
         return
     own = view.has("importlib.resources", "importlib_resources", "pkgutil.get_data", "pkg_resources")
     severity = Severity.LOW if own or _for_old_pythons(view, node) else None
     yield NodeMatch(node, "members named .. or / are written outside the folder", severity)
+
+
+def _by_ending(view: View, node: ast.expr) -> bool:
+    """Return whether members are chosen by how their names end alone: `[m for m in tar if m.name.endswith(".sav")]`."""
+    made = [
+        value
+        for value in (node, *view.names.values_of(node))
+        if isinstance(value, ast.ListComp | ast.GeneratorExp)
+    ]
+    if not made:
+        return False
+    tests = " ".join(ast.unparse(test) for value in made for part in value.generators for test in part.ifs)
+    return ".endswith(" in tests and not _LOOKS.search(tests)
+
+
+_LOOKS = lazy(
+    r"startswith|'\.\.'|isfile|isreg|islnk|issym|isabs|resolve|commonpath|is_relative|safe|\bis_\w+\(|parts|match"
+)
 
 
 def _for_old_pythons(view: View, node: ast.Call) -> bool:
@@ -83,7 +108,9 @@ def _members_checked(view: View, node: ast.Call) -> bool:
 
 def _zip_bomb(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Call)
-    if view.is_route(node) and not _sizes_checked(view, node):
+    function = view.function_of(node)
+    sent = function is not None and bool(from_outside(function))
+    if (view.is_route(node) or sent) and not _sizes_checked(view, node):
         yield NodeMatch(node, f"{name} unpacks untrusted input, however large it becomes")
 
 

@@ -75,8 +75,8 @@ def _fixed_nonce(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             node,
             "the nonce is a number that comes again: with another key, after a restart, for a changed record",
         )
-    elif _derived(view, given):
-        yield NodeMatch(node, "the IV is taken from the key, the same for every message")
+    elif _derived(view, given) or computed(view, given):
+        yield NodeMatch(node, "the nonce or IV is computed from what is the same for other messages")
     elif _zeros(view, given):
         yield NodeMatch(node, "the nonce or IV is made of one byte, the same for every message")
 
@@ -109,10 +109,23 @@ def _numbered(view: View, node: ast.expr) -> bool:
         if isinstance(number, ast.Name) and number.id in parameters_of(function):
             return _COUNTER.search(number.id.lower()) is None
         if isinstance(number, ast.Attribute):
-            return any(isinstance(item, ast.Constant) for item in view.names.values_of(number))
+            return any(isinstance(item, ast.Constant) for item in view.names.values_of(number)) and not (
+                _begins_with_key(view, node)
+            )
     return False
 
 
+def _begins_with_key(view: View, node: ast.expr) -> bool:
+    """Return whether the object counts from the moment that it is given a key of one session."""
+    owner = view.names.class_of(node)
+    made = [item for item in owner.body if isinstance(item, ast.FunctionDef)] if owner is not None else []
+    return any(
+        item.name == "__init__" and any(_SESSION_KEY.search(name) for name in parameters_of(item))
+        for item in made
+    )
+
+
+_SESSION_KEY = lazy(r"(?:session|ephemeral|traffic|shared)_?(?:key|secret)")
 _COUNTER = lazy(r"count|seq|nonce|packet|serial")
 
 
@@ -125,6 +138,41 @@ def _derived(view: View, node: ast.expr) -> bool:
         ):
             return True
     return False
+
+
+_DIGESTS = ("hashlib.", "struct.pack", "bytes", "str", "len", "int")
+_SAME_AGAIN = names("digest hexdigest encode ljust rjust zfill ljust to_bytes lower upper strip")
+_ONCE = lazy(
+    r"count|seq|nonce|salt|random|\biv\b|_iv\b|sent|packet|index|offset|number|message|plaintext|data$|body|id$|time"
+)
+
+
+def computed(view: View, node: ast.expr) -> bool:
+    """Return whether a value is computed from names, keys and lengths alone: `sha256(key).digest()[:16]`.
+
+    A counter, or anything that is drawn or passed in as it is, makes another value for each message.
+    """
+    made = [node, *view.names.values_of(node)]
+    calls = [part for value in made for part in ast.walk(value) if isinstance(part, ast.Call)]
+    if not calls or not any(isinstance(value, ast.Call | ast.Subscript) for value in made):
+        return False
+    cuts = any(
+        view.names.called(call).startswith("hashlib.")
+        or view.names.called(call) == "len"
+        or (isinstance(call.func, ast.Attribute) and call.func.attr in ("ljust", "rjust", "zfill"))
+        for call in calls
+    )
+    same = all(
+        view.names.called(call).startswith(_DIGESTS)
+        or (isinstance(call.func, ast.Attribute) and call.func.attr in _SAME_AGAIN)
+        for call in calls
+    )
+    named = [part for value in made for part in ast.walk(value) if isinstance(part, ast.Name | ast.Attribute)]
+    given = {unqualified_name(part) for part in named} - {unqualified_name(node)}
+    measured = {
+        unqualified_name(call.args[0]) for call in calls if view.names.called(call) == "len" and call.args
+    }
+    return cuts and same and not any(_ONCE.search(name.lower()) for name in given - measured)
 
 
 def _is_decryption(view: View, node: ast.Call) -> bool:
@@ -184,10 +232,19 @@ def _within(view: View, node: ast.AST, holder: ast.AST) -> bool:
     return at is holder
 
 
+_LEAST_EXPONENT = 65537
+
+
 def _short_key(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Call)
     if name in _CURVES:
         yield NodeMatch(node, f"{name.rpartition('.')[2]} is too short: use SECP256R1 or Ed25519")
+        return
+    exponent = (
+        view.constant(node, "public_exponent", 0) if name.endswith("rsa.generate_private_key") else None
+    )
+    if isinstance(exponent, int) and exponent < _LEAST_EXPONENT:
+        yield NodeMatch(node, f"with the exponent {exponent} short messages can be read back: take 65537")
         return
     position = 1 if name.startswith(("cryptography", "OpenSSL")) and "dsa" not in name else 0
     bits = view.constant(node, "key_size", position)

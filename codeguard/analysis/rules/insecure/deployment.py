@@ -19,6 +19,9 @@ _RULES = rules_of(__file__)
 
 _RUN = names("flask.Flask.run uvicorn.run bottle.run aiohttp.web.run_app sanic.Sanic.run quart.Quart.run "
              "werkzeug.serving.run_simple tornado.web.Application")  # fmt: skip
+_DEBUGGED = _RUN | names(
+    "django.conf.settings.configure fastapi.FastAPI starlette.applications.Starlette app.run"
+)
 _FRAMEWORKS = frozenset(
     {"flask", "django", "bottle", "quart", "sanic", "fastapi", "tornado", "starlette", "werkzeug"}
 )
@@ -26,6 +29,13 @@ _FRAMEWORKS = frozenset(
 
 def _debug(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if isinstance(node, ast.Call):
+        if name not in _DEBUGGED and not _runs_application(view, node):
+            return
+        asked = view.argument(node, "debug")
+        for value in (asked, *view.names.values_of(asked)) if asked is not None else ():
+            if isinstance(value, ast.Compare) and _is_default(view, value):
+                yield NodeMatch(node, "unless a setting says otherwise, the debugger lets anyone run code")
+                return
         if (
             view.constant(node, "debug", default=False) is True
             or view.constant(node, "use_debugger", default=False) is True
@@ -38,6 +48,33 @@ def _debug(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         if _of_application(node) or _django_settings(view) or _of_configuration(view, node):
             low = Severity.LOW if is_for_debugging(view, node) else None
             yield NodeMatch(node, "errors are shown to anyone, with variables and settings", low)
+
+
+def _is_default(view: View, node: ast.Compare) -> bool:
+    """Return whether a comparison holds where a variable is not set: `os.environ.get("DEBUG", "1") == "1"`."""
+    made = node.left
+    while (
+        isinstance(made, ast.Call)
+        and isinstance(made.func, ast.Attribute)
+        and made.func.attr in ("lower", "strip")
+    ):
+        made = made.func.value
+    if not isinstance(made, ast.Call) or view.names.called(made) not in ("os.environ.get", "os.getenv"):
+        return False
+    default = view.names.constant(made.args[1]) if len(made.args) == 2 else None
+    wanted = view.names.constant(node.comparators[0])
+    same = default == wanted or (isinstance(wanted, tuple) and default in wanted)
+    return isinstance(node.ops[0], ast.Eq | ast.In) and isinstance(default, str) and same
+
+
+def _runs_application(view: View, node: ast.Call) -> bool:
+    """Return whether a call runs an application that another file makes: `app = create_app(); app.run(debug=True)`."""
+    holder = node.func.value if isinstance(node.func, ast.Attribute) else None
+    named = isinstance(holder, ast.Name) and holder.id in ("app", "application", "server")
+    of_flask = (
+        any(item.arg in ("port", "host", "use_reloader") for item in node.keywords) or len(node.keywords) == 1
+    )
+    return named and of_flask and not (view.modules & {"asyncio", "typer", "click"})
 
 
 def _of_application(node: ast.AST) -> bool:
@@ -77,6 +114,14 @@ def _plain_port(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 def _bound(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Call)
+    if name == "super.__init__" or name.endswith(".__init__"):
+        owner = view.names.class_of(node)
+        bases = view.names.bases(owner) if owner is not None else ()
+        first = node.args[0] if node.args else None
+        served = any(base in _SERVERS for base in bases)
+        if served and isinstance(first, ast.Tuple) and first.elts and _everywhere(view, first.elts[0]):
+            yield NodeMatch(node, "every network that the machine is in can connect")
+        return
     if name.endswith(".bind"):
         address = node.args[0] if node.args else None
         for value in [address, *(view.names.values_of(address) if address is not None else [])]:
@@ -161,6 +206,11 @@ def _with_credentials(view: View, node: ast.Call) -> bool:
     )
 
 
+_OPEN_ORIGIN = lazy(
+    r"//(?:\(\?:)?\.\*(?!\\\.)\)?[a-z]|\.(?:com|org|net|io|example|dev)\.\*$|//\.\*[a-z][\w-]*\."
+)
+
+
 def _cors_call(view: View, node: ast.Call, name: str) -> Iterator[NodeMatch]:
     if name == "aiohttp_cors.setup":
         defaults = view.argument(node, "defaults")
@@ -181,6 +231,7 @@ def _cors_call(view: View, node: ast.Call, name: str) -> Iterator[NodeMatch]:
         value == "*"
         or (isinstance(value, tuple) and "*" in value)
         or pattern in (".*", "^.*$", "https?://.*", "https://.*")
+        or (isinstance(pattern, str) and _OPEN_ORIGIN.search(pattern))
     ):
         yield NodeMatch(node, "any site can read answers in the user's name")
 
@@ -314,14 +365,15 @@ def _listing(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 CHECKS = (
     Check(
         _RULES["debug-server"],
-        calls=_RUN
-        | names("django.conf.settings.configure fastapi.FastAPI starlette.applications.Starlette app.run"),
+        calls=_DEBUGGED,
+        methods=names("run"),
         nodes=(ast.Assign, ast.AnnAssign, ast.keyword, ast.Dict),
         look=_debug,
     ),
     Check(
         _RULES["bound-to-all"],
         calls=_RUN | _SERVERS | names("socket.socket.bind app.run asyncio.start_server"),
+        methods=names("__init__"),
         look=_bound,
     ),
     Check(

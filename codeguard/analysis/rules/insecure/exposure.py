@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, names
-from codeguard.analysis.rules.insecure.handlers import is_from_request
+from codeguard.analysis.rules.insecure.handlers import REQUEST_READS, is_from_request
 from codeguard.analysis.rules.insecure.words import PASSWORD, last_name, mentions, vocabulary
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name
@@ -130,11 +131,17 @@ def _compared(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     secret = next(
         (word for word in words if mentions(word, _COMPARED) and not mentions(word, _NOT_COMPARED)), ""
     )
+    if not secret and _of_settings(view, node, sides):
+        yield NodeMatch(node, "== on a key tells by its time how many characters are right", Severity.MEDIUM)
+        return
     computed = any(_is_digest(view, side) for side in sides)
     if not secret and not computed:
         return
     strong = (
-        computed or sum(bool(mentions(word, _COMPARED)) for word in words) == 2 or _from_request(view, sides)
+        _of_settings(view, node, sides)
+        or computed
+        or sum(bool(mentions(word, _COMPARED)) for word in words) == 2
+        or _from_request(view, sides)
     )
     if (
         _pair_of_new(words)
@@ -145,6 +152,27 @@ def _compared(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         return
     yield NodeMatch(node, f"== on {secret or 'a digest'} tells by its time how many characters are right",
                 Severity.MEDIUM if _authentic(view, node, secret) else Severity.LOW)  # fmt: skip
+
+
+_KEY_OF_SETTINGS = lazy(
+    r"^(?:settings|config|conf|self\.settings|self\.config|current_app\.config)\b.{0,40}(?:key|token|secret)",
+    2,
+)
+_REFUSAL = lazy(r"\b40[13]\b|Forbidden|Unauthorized|PermissionDenied|PermissionError")
+
+
+def _of_settings(view: View, node: ast.Compare, sides: tuple[ast.expr, ast.expr]) -> bool:
+    """Return whether a key of the settings is compared, and who does not know it is refused."""
+    statement = view.statement(node)
+    if not isinstance(statement, ast.If) or not isinstance(node.ops[0], ast.NotEq):
+        return False
+    given = [side for side in sides if isinstance(side, ast.Name)]
+    kept = [side for side in sides if _KEY_OF_SETTINGS.search(ast.unparse(side)[:80])]
+    return (
+        len(given) == 1
+        and len(kept) == 1
+        and _REFUSAL.search(" ".join(map(ast.unparse, statement.body))) is not None
+    )
 
 
 def _compares_digests(view: View, node: ast.Compare) -> bool:
@@ -247,7 +275,12 @@ def _logged(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             word = ""  # of a language
         if word and _is_object(view, argument, word):
             word = ""
-        word = word or _whole_form(view, node, argument) or _credentials_in(view, argument)
+        word = (
+            word
+            or _whole_form(view, node, argument)
+            or _credentials_in(view, argument)
+            or _card_in(view, argument)
+        )
         if word:
             typed = any(view.names.called(value) == "getpass.getpass" for value in _calls_of(view, argument))
             other = word.lower().endswith("token") and not mentions(word, _LOGIN_TOKEN)
@@ -336,6 +369,17 @@ def _credentials_in(view: View, argument: ast.expr) -> str:
     return ""
 
 
+def _card_in(view: View, argument: ast.expr) -> str:
+    """Return the card or password that a mapping of the function holds: `body = {**card, "amount": cents}`."""
+    for value in view.names.values_of(argument) if isinstance(argument, ast.Name) else ():
+        for key, given in zip(value.keys, value.values, strict=True) if isinstance(value, ast.Dict) else ():
+            said = last_name(given) if key is None else view.names.text(key) or ""
+            if _CARD.match(said) and not isinstance(given, ast.Constant):
+                return said
+    return ""
+
+
+_CARD = lazy(r"^(?:card|credit_?card|card_?(?:number|data|details)|cvv2?|cvc|passwords?|passwd|ssn)$", 2)
 _LOGS_IN = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-key", "x-auth-token"})
 
 
@@ -382,6 +426,8 @@ def _secret_in(node: ast.expr) -> str:
         word = last_name(node)
         if word == "environ" and not isinstance(node, ast.Subscript):
             return "the whole environment"
+        if word.lower() == "authorization" and isinstance(node, ast.Subscript):
+            return word
         if mentions(word, _LOGGED) and not mentions(word, _HARMLESS):
             return word
     return ""
@@ -403,6 +449,11 @@ def _is_beginning(node: ast.expr) -> bool:
 def _stored(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find passwords written in plain text to a file, a cookie or a row."""
     assert isinstance(node, ast.Call)
+    if unqualified_name(node.func) == "set_cookie":
+        told = next((word for given in node.args[1:2] if (word := _card_behind(view, given))), "")
+        if told:
+            yield NodeMatch(node, f"{told} is stored in clear text")
+            return
     for argument in (*node.args, *(item.value for item in node.keywords)):
         word = _secret_in(argument)
         if word and mentions(word, _STORED) and not mentions(word, _ENCRYPTED):
@@ -418,10 +469,34 @@ def _stored(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
                 return
 
 
+def _card_behind(view: View, node: ast.expr, depth: int = 0) -> str:
+    """Return the card that a value is made of: `b64encode(json.dumps(data))`, `data = {"card": …}`."""
+    if depth > _DEEPEST:
+        return ""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Call) and _SEALED.search(view.names.called(part).lower()):
+            return ""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name):
+            word = _card_in(view, part)
+            for value in view.names.values_of(part) if not word else ():
+                word = word or _card_behind(view, value, depth + 1)
+            if word:
+                return word
+    return ""
+
+
+_DEEPEST = 3
+_SEALED = lazy(r"encrypt|seal|sign|dumps_secure|fernet|serializer|hash")
+
+
 def _kept(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find passwords stored unchanged or only encoded, and tokens dumped to a file."""
     assert isinstance(node, ast.Call)
     # One branch per way of storing, because each has the password at another place of the call.
+    if name.endswith(("NoEncryption", "encryption_algorithm")):
+        yield from _plain_key(view, node)
+        return
     if name.startswith("base64."):
         statement = view.statement(node)
         targets = statement.targets if isinstance(statement, ast.Assign) else []
@@ -430,8 +505,13 @@ def _kept(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         keeps = view.has("json.dump", "insert", "update ", "save", "write") and not mentions(
             around, _LOGS_IN_BY
         )
-        kept = any(mentions(last_name(target), PASSWORD) for target in targets) or (
-            keeps and isinstance(_stored_at(view, node), ast.Dict | ast.keyword)
+        hidden = any(_HIDES.search(last_name(target).lower()) for target in targets) and view.has(
+            "write", "json.dump"
+        )
+        kept = (
+            hidden
+            or any(mentions(last_name(target), PASSWORD) for target in targets)
+            or (keeps and isinstance(_stored_at(view, node), ast.Dict | ast.keyword))
         )
         if kept and node.args and mentions(last_name(_inner(node.args[0])), PASSWORD):
             yield NodeMatch(node, "base64 hides nothing: anyone who reads it has the password")
@@ -443,7 +523,8 @@ def _kept(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         return
     # A constant is documentation or a default, not user input.
     if name in ("json.dump", "yaml.dump", "yaml.safe_dump"):
-        for key, value in _entries(view, node.args[0] if node.args else None):
+        own = view.has("0o600", "s_irusr") and view.has("os.open", "opener", "fdopen")
+        for key, value in _entries(view, node.args[0] if node.args else None) if not own else ():
             if (
                 mentions(key, _LOGGED)
                 and not mentions(key, _HARMLESS)
@@ -464,6 +545,8 @@ def _kept(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             and "where passw" not in query
         ):
             yield from _raw(view, node, [("", item) for item in given])
+        elif _INSERTS.match(query):
+            yield from _raw(view, node, [("", item) for item in given if isinstance(item, ast.Name)])
         # A password in a query condition is stored in plain text.
         if query.lstrip().startswith("select") and _SEARCHED.search(query) and not _HASHED.search(query):
             yield from _raw(view, node, [("", item) for item in given])
@@ -484,6 +567,26 @@ def _kept(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
                 return
 
 
+_HIDES = lazy(r"hidden|obfuscat|scrambl|encrypt|encoded|masked|secret")
+
+
+def _plain_key(view: View, node: ast.Call) -> Iterator[NodeMatch]:
+    """Find a private key that is written as it is, with the rights that new files have."""
+    function = view.function_of(node)
+    if function is None or view.has("0o600", "0o400", "s_irusr", "umask", "chmod", "opener", "mkstemp"):
+        return
+    written = any(
+        isinstance(part, ast.Call)
+        and (
+            unqualified_name(part.func) == "write_bytes"
+            or (view.names.called(part) == "open" and "w" in str(view.constant(part, "mode", 1, "r")))
+        )
+        for part in ast.walk(function)
+    )
+    if written:
+        yield NodeMatch(node, "the private key is written where other users of the machine can read it")
+
+
 def _stored_at(view: View, node: ast.AST) -> ast.AST | None:
     """Return the holder of a text, without the methods called on it."""
     at = view.parent(node)
@@ -492,12 +595,20 @@ def _stored_at(view: View, node: ast.AST) -> ast.AST | None:
     return at
 
 
+_INSERTS = lazy(r"\s*insert\s+into\s.{1,200}\b(?:secret|pass|pw|pwd|credential)\b")
 _SEARCHED = lazy(r"where\b.{0,200}\b(?:password|passwd|pwd)\s?=\s?(?:\?|%s|:\w+|\$\d)")
 
 
 def _raw(view: View, node: ast.Call, given: list[tuple[str, ast.expr]]) -> Iterator[NodeMatch]:
     """Return values named like a password that no call has transformed."""
     for key, value in given:
+        if (
+            key in _COLUMNS
+            and isinstance(value, ast.Subscript | ast.Call)
+            and REQUEST_READS.search(_start_of(value))
+        ):
+            yield NodeMatch(node, f"{key} is stored in clear text")
+            return
         if (key and key not in _COLUMNS) or not isinstance(value, ast.Name | ast.Subscript | ast.Attribute):
             continue
         word = last_name(value)
@@ -506,6 +617,12 @@ def _raw(view: View, node: ast.Call, given: list[tuple[str, ast.expr]]) -> Itera
         if mentions(word, _TYPED_PASSWORD) and not made:
             yield NodeMatch(node, f"{word} is stored in clear text")
             return
+
+
+def _start_of(node: ast.expr) -> str:
+    """Return what a lookup reads from, and nothing of what a call of a function makes of it."""
+    holder = node.func if isinstance(node, ast.Call) else node
+    return ast.unparse(holder)[:100] if isinstance(holder, ast.Subscript | ast.Attribute) else ""
 
 
 def _decoded(view: View, node: ast.AST) -> Iterator[NodeMatch]:
@@ -533,6 +650,12 @@ def _personal(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find columns for card numbers or their codes in model classes."""
     assert isinstance(node, ast.Assign | ast.AnnAssign)
     target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+    if isinstance(target, ast.Attribute) and target.attr in _COLUMNS and node.value is not None:
+        of_user = re.search(r"user|account|member|customer|profile", ast.unparse(target.value).lower())
+        made = node.value.func if isinstance(node.value, ast.Call) else None
+        if of_user and isinstance(made, ast.Attribute) and made.attr == "encrypt":
+            yield NodeMatch(node, "who has the key has every password: keep a slow hash of it alone")
+        return
     if not isinstance(target, ast.Name) or not isinstance(node.value, ast.Call):
         return
     if not isinstance(view.parent(node), ast.ClassDef) or not mentions(target.id, _CARD_COLUMN):
@@ -571,7 +694,7 @@ CHECKS = (
         _RULES["kept-in-clear"],
         calls=names(
             "jwt.encode jose.jwt.encode authlib.jose.jwt.encode base64.b64encode base64.urlsafe_b64encode json.dump "
-            "yaml.dump yaml.safe_dump"
+            "yaml.dump yaml.safe_dump cryptography.hazmat.primitives.serialization.NoEncryption"
         ),
         methods=names("execute insert insert_one add create find_one find filter_by"),
         nodes=(ast.Assign, ast.AnnAssign, ast.Compare),

@@ -19,11 +19,18 @@ from codeguard.analysis.rules.insecure.handlers import (
 )
 from codeguard.analysis.rules.insecure.sessions import settings
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import unqualified_name
 
 _RULES = rules_of(__file__)
 
 _CHANGES = frozenset({"commit", "delete", "save", "destroy", "transfer", "set_password", "remove"})
 _NAMED = lazy(r"^(?:delete|remove|destroy|drop|purge|wipe|erase|ban|revoke|transfer)(?:_|$)")
+# What a visitor does by a button, and what keeps it.
+_ORDERS = lazy(
+    r"^(?:leave|close|cancel|deactivate|unsubscribe|approve|accept|reject|join|disable|enable|confirm|pay|follow|unfollow"
+    r"|like|vote|promote|archive|publish|unlink|disconnect|clear|empty|redeem|buy|send)(?:_|$)"
+)
+_STORES = frozenset({"commit", "save", "delete"})
 _HOOK = lazy(
     r"web_?hook|/hooks?\b|(?:^|_)hook(?:$|_)|\bipn\b|(?:payment|stripe|github|paypal)_?(?:callback|event)",
     re.IGNORECASE,
@@ -35,7 +42,10 @@ _SIGNED = lazy(
 )
 _OUTGOING = lazy(r"\b(?:\w*url|callback|address|endpoint|target)\b", re.IGNORECASE)  # a webhook to be called
 _PAYING = lazy(r"charge|pay|checkout|purchase|buy|order|intent|refund|bill", re.IGNORECASE)
-_PRICE = lazy(r"^(?:unit_?|total_?|item_?)?(?:price|total|discount|cost)$", re.IGNORECASE)
+_PRICE = lazy(
+    r"^(?:unit_?|total_?|item_?)?(?:price|total|discount|cost)(?:_(?:cents|eur|usd|net|gross|minor))?$",
+    re.IGNORECASE,
+)
 
 
 def _by_get(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -51,6 +61,10 @@ def _by_get(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     parts = list(ast.walk(node))
     if "GET" in methods and _NAMED.search(node.name) and any(map(_changes, parts)):
         yield NodeMatch(node, "a link on any page changes something here: take POST or DELETE")
+        return
+    changes = any(isinstance(part, ast.Call) and unqualified_name(part.func) in _STORES for part in parts)
+    if methods == {"GET"} and _ORDERS.search(node.name) and changes and knows_user(view, node):
+        yield NodeMatch(node, "a link or picture on another site does this in the user's name: take POST")
         return
     reads = any(isinstance(part, ast.Attribute) and part.attr in ("args", "GET") and is_from_request(view, part)
                 for part in parts)  # fmt: skip
@@ -109,13 +123,53 @@ def _unsigned_hook(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield NodeMatch(node.body[0], "anyone can call the hook: the sender's signature is not looked at")
 
 
+_STAMP = lazy(r"^(?:x-)?(?:[\w-]{1,30}-)?(?:timestamp|time|date|request-time)$", re.IGNORECASE)
+_FRESH = lazy(
+    r"\b(?:time|now|utcnow|monotonic|time_ns|abs|nx|add_once|seen|replay\w*|nonce\w*|idempot\w*|max_age|tolerance|exists)\b"
+)
+
+
+def _old_message(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Find messages whose signed time is read and never compared with the clock."""
+    assert isinstance(node, ast.Call)
+    function = view.function_of(node)
+    if function is None or not view.has("compare_digest"):
+        return
+    for part in ast.walk(function):
+        if isinstance(part, ast.Subscript):
+            key, holder = view.names.text(part.slice), part.value
+        elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.args:
+            key, holder = view.names.text(part.args[0]), part.func
+        else:
+            continue
+        if key is None or not _STAMP.match(key) or "header" not in ast.unparse(holder).lower():
+            continue
+        texts = {item.value for item in ast.walk(function) if isinstance(item, ast.Constant)}
+        if not _FRESH.search(words(function.body, {text for text in texts if isinstance(text, str)})):
+            yield NodeMatch(node, f"a message that was recorded is taken again: compare {key} with the clock")
+            return
+
+
 def _called(node: ast.expr) -> ast.expr:
     return node.value if isinstance(node, ast.Await) else node
 
 
 def _any_socket(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """Find a `check_origin` that always returns True."""
+    """Find a `check_origin` that always returns True, and a socket that trusts a cookie of any page."""
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    if isinstance(node, ast.AsyncFunctionDef):
+        if view.has("websocket") and not view.has("origin", "csrf"):
+            accepts = [
+                part
+                for part in ast.walk(node)
+                if isinstance(part, ast.Call)
+                and unqualified_name(part.func) in ("accept", "WebSocketResponse")
+            ]
+            if accepts and any(
+                isinstance(part, ast.Attribute) and part.attr == "cookies" for part in ast.walk(node)
+            ):
+                yield NodeMatch(accepts[0], "pages of any site can talk to the socket in the user's name")
+        return
     last = node.body[-1]
     if (
         node.name == "check_origin"
@@ -209,10 +263,60 @@ def _below_nothing(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             if isinstance(item, ast.expr)
         )
         compared = any(isinstance(item, ast.Compare) and _mentions_name(item, held) for item in parts)
-        counts = any(isinstance(item, ast.AugAssign) and _mentions_name(item.value, held) for item in parts)
+        of_it = {held} | {
+            item.targets[0].id
+            for item in parts
+            if isinstance(item, ast.Assign)
+            and isinstance(item.targets[0], ast.Name)
+            and _is_product(item.value, held)
+        }
+        counts = any(
+            isinstance(item, ast.AugAssign) and any(_mentions_name(item.value, one) for one in of_it)
+            for item in parts
+        )
         if read and counts and not compared and not _BOUNDED.search(words([node])):
             yield NodeMatch(part, f"{held} may be below nothing: what is taken is then given")
             return
+
+
+def _moved(view: View, taken: ast.AugAssign) -> Iterator[NodeMatch]:
+    """Find an amount that is taken here and given there, and may be below nothing, which turns it round."""
+    node = view.function_of(taken)
+    if not isinstance(taken.op, ast.Sub) or not isinstance(taken.value, ast.Name) or node is None:
+        return
+    if not isinstance(taken.target, ast.Attribute | ast.Subscript) or is_handler(view, node):
+        return
+    given = {item.arg for item in (*node.args.args, *node.args.kwonlyargs)}
+    moved: dict[str, set[type[ast.operator]]] = {}
+    parts = list(ast.walk(node))
+    for part in parts:
+        if not isinstance(part, ast.AugAssign) or not isinstance(part.target, ast.Attribute | ast.Subscript):
+            continue
+        named = isinstance(part.value, ast.Name) and part.value.id in given
+        if named and isinstance(part.value, ast.Name) and _WORTH.search(ast.unparse(part.target)):
+            moved.setdefault(part.value.id, set()).add(type(part.op))
+    for held, operators in moved.items():
+        if operators != {ast.Add, ast.Sub} or _BOUNDED.search(words([node])):
+            continue
+        tests = [item for item in parts if isinstance(item, ast.Compare) and _mentions_name(item, held)]
+        below = [item for item in tests if any(_is_number(side) for side in (item.left, *item.comparators))]
+        if tests and not below:
+            yield NodeMatch(tests[0], f"{held} may be below nothing: what is taken is then given")
+
+
+def _is_product(node: ast.expr, held: str) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and _mentions_name(node, held)
+
+
+_WORTH = lazy(
+    r"balance|points|credits?\b|coins|amount|stock|funds|shares|quantity|wallet|account", re.IGNORECASE
+)
+
+
+def _is_number(node: ast.expr) -> bool:
+    if isinstance(node, ast.Call) and node.args:
+        return _is_number(node.args[0])
+    return isinstance(node, ast.Constant) and isinstance(node.value, int | float)
 
 
 _FIELDS = names("int float decimal.Decimal Decimal")
@@ -237,7 +341,7 @@ def _unbounded_field(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch
             counted = isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult | ast.Sub | ast.Add)
             if (
                 (counted or isinstance(part, ast.AugAssign))
-                and _names_attribute(part, held)
+                and (_names_attribute(part, held) or _mentions_name(part, held))
                 and _MONEY.search(words([part]))
             ):
                 yield NodeMatch(item, f"{held} may be below nothing: what is paid is then given back")
@@ -270,11 +374,14 @@ CHECKS = (
     Check(
         _RULES["unsigned-hook"],
         nodes=(ast.FunctionDef, ast.AsyncFunctionDef),
-        look=_unsigned_hook,
+        calls=names("hmac.new hmac.digest"),
+        look=lambda view, node, name: (
+            _old_message(view, node, name) if isinstance(node, ast.Call) else _unsigned_hook(view, node, name)
+        ),
     ),
     Check(
         _RULES["any-socket-origin"],
-        nodes=(ast.FunctionDef,),
+        nodes=(ast.FunctionDef, ast.AsyncFunctionDef),
         look=_any_socket,
     ),
     Check(
@@ -285,10 +392,12 @@ CHECKS = (
     ),
     Check(
         _RULES["negative-amount"],
-        nodes=(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
+        nodes=(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.AugAssign),
         look=lambda view, node, name: (
             _unbounded_field(view, node, name)
             if isinstance(node, ast.ClassDef)
+            else _moved(view, node)
+            if isinstance(node, ast.AugAssign)
             else _below_nothing(view, node, name)
         ),
     ),

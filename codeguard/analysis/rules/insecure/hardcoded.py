@@ -41,7 +41,7 @@ _PRIVATE_KEY = lazy(
 _BEARER = lazy(r"^(?:Bearer|Basic|token|ApiKey) (?=\S*\d)[A-Za-z0-9+/=_.-]{16,}$")
 # `guest:guest@localhost` is the default of a message broker.
 _URL = lazy(
-    r"^[a-z][a-z0-9+]{1,20}://([^/\s:@{}]{1,64}):(?!\1@(?:localhost|127\.0\.0\.1))([^/\s:@{}]{3,64})@[^/\s]"
+    r"^[a-z][a-z0-9+]{1,20}://([^/\s:@{}]{0,64}):(?!\1@(?:localhost|127\.0\.0\.1))([^/\s:@{}]{3,64})@[^/\s]"
 )
 
 
@@ -222,7 +222,12 @@ _CIPHERS = names(
 def _login(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find literal credentials: `server.login("robot", "…")`, `HTTPBasicAuth("robot", "…")`."""
     assert isinstance(node, ast.Call)
-    if len(node.args) < 2:
+    if len(node.args) < 2 and name not in _HASHES:
+        return
+    if not node.args:
+        return
+    if name in _HASHES:
+        yield from _default_password(view, node)
         return
     position = 2 if name.endswith((".connect", ".setdefault")) and len(node.args) > 2 else 1
     text = _literal(node.args[position])
@@ -243,7 +248,37 @@ def _login(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield NodeMatch(node, "the password is written in the code")
 
 
-_LOGINS = names(
+_DUMMY = lazy(
+    r"dummy|unused|fake|no[ _]?(?:such|one|body|member|user)|timing|placeholder|invalid|not[ _]a",
+    re.IGNORECASE,
+)
+
+
+def _default_password(view: View, node: ast.Call, position: int = 0) -> Iterator[NodeMatch]:
+    """Find the password that the first account gets: `User("admin", generate_password_hash("admin"))`."""
+    text = _literal(node.args[position]) if len(node.args) > position else None
+    statement = view.statement(node)
+    alone = isinstance(statement, ast.Assign | ast.AnnAssign) and view.function_of(node) is None
+    if text and not _DUMMY.search(f"{text} {ast.unparse(statement)[:200]}") and not alone:
+        yield NodeMatch(node, "the password of an account is written in the code")
+
+
+def _of_call(view: View, node: ast.Call, name: str) -> Iterator[NodeMatch]:
+    last = last_name(node.func) if not isinstance(node.func, ast.Call) else ""
+    if name in _LOGINS:
+        yield from _login(view, node, name)
+    elif last == "create_superuser":
+        yield from _default_password(view, node, 2)
+    elif last == "set_password" and len(node.args) == 1:
+        yield from _default_password(view, node)
+
+
+_HASHES = names(
+    "werkzeug.security.generate_password_hash django.contrib.auth.hashers.make_password bcrypt.hashpw "
+    "argon2.PasswordHasher.hash passlib.context.CryptContext.hash passlib.hash.bcrypt.hash passlib.hash.argon2.hash "
+    "flask_bcrypt.generate_password_hash"
+)
+_LOGINS = _HASHES | names(
     "requests.auth.HTTPBasicAuth requests.auth.HTTPDigestAuth aiohttp.BasicAuth httpx.BasicAuth smtplib.SMTP.login "
     "smtplib.SMTP_SSL.login ftplib.FTP.login ftplib.FTP_TLS.login imaplib.IMAP4.login imaplib.IMAP4_SSL.login "
     "pymysql.connect MySQLdb.connect hmac.compare_digest secrets.compare_digest os.environ.setdefault"
@@ -279,8 +314,9 @@ CHECKS = (
         _RULES["hard-coded-secret"],
         nodes=(ast.Assign, ast.AnnAssign, ast.keyword, ast.Dict, ast.arguments, ast.Constant, ast.Compare),
         calls=_LOGINS,
+        methods=names("create_superuser set_password"),
         look=lambda view, node, name: (
-            _login(view, node, name) if isinstance(node, ast.Call) else _hard_coded(view, node, name)
+            _of_call(view, node, name) if isinstance(node, ast.Call) else _hard_coded(view, node, name)
         ),
     ),
     Check(

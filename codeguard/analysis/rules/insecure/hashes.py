@@ -10,6 +10,7 @@ from codeguard.analysis.python.dataflow.sinks import Sink
 from codeguard.analysis.python.dataflow.values import Use
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.ciphers import computed
 from codeguard.analysis.rules.insecure.sessions import settings
 from codeguard.analysis.rules.insecure.words import PASSWORD, SECRET, last_name, mentions
 from codeguard.corpus.patterns import lazy
@@ -22,13 +23,17 @@ _FAST = (
     frozenset({"sha224", "sha256", "sha384", "sha512", "sha3_256", "sha3_512", "blake2b", "blake2s"}) | _WEAK
 )
 _CALLS = frozenset(f"hashlib.{name}" for name in _FAST) | names(
-    "hashlib.new Crypto.Hash.MD5.new Crypto.Hash.MD4.new Crypto.Hash.MD2.new Crypto.Hash.SHA.new Crypto.Hash.SHA1.new "
+    "hashlib.new hashlib.file_digest "
+    "Crypto.Hash.MD5.new Crypto.Hash.MD4.new Crypto.Hash.MD2.new Crypto.Hash.SHA.new Crypto.Hash.SHA1.new "
     "Crypto.Hash.SHA256.new Crypto.Hash.SHA512.new Cryptodome.Hash.MD5.new Cryptodome.Hash.SHA1.new "
     "cryptography.hazmat.primitives.hashes.MD5 cryptography.hazmat.primitives.hashes.SHA1"
 )
 _SECURITY = lazy(
     r"sign|token|verif|integrit|auth(?!n_|or)|certificate|session|api_?key|nonce|hmac|(?:key|cert\w*|host)_?fingerprint|tamper|licen[cs]e|secur|reset",
     re.IGNORECASE,
+)
+_OF_FILES = lazy(
+    r"installer|firmware|fingerprint|sums?\b|checksum|download|release|expected|update", re.IGNORECASE
 )
 _SHORT_FUNCTION = 20  # lines; the name of a longer function does not describe each digest in it
 _TOKENIZER = lazy(r"tokeni[sz]\w*", re.IGNORECASE)
@@ -39,6 +44,12 @@ _DERIVE = names("hashlib.pbkdf2_hmac cryptography.hazmat.primitives.kdf.pbkdf2.P
 
 
 def _algorithm(view: View, node: ast.Call, name: str) -> str:
+    if name == "hashlib.file_digest":
+        given = view.argument(node, "digest", 1)
+        named = (
+            "" if given is None else view.names.text(given) or view.names.resolve(given).rpartition(".")[2]
+        )
+        return named.lower().replace("-", "")
     if name == "hashlib.new":
         return (view.names.text(view.argument(node, "name", 0)) or "").lower().replace("-", "")
     last = name.removesuffix(".new").rpartition(".")[2].lower()
@@ -48,6 +59,11 @@ def _algorithm(view: View, node: ast.Call, name: str) -> str:
 def _weak(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Call)
     algorithm = _algorithm(view, node, name)
+    if _secret_first(view, node) and algorithm in _EXTENDED:
+        yield NodeMatch(
+            node, "who has one digest makes those of longer messages without the secret: take hmac"
+        )
+        return
     if algorithm not in _WEAK:
         return
     if _hashes_password(view, node, name) or _of_no_data(view, node) or _needs_no_strength(view, node):
@@ -58,13 +74,42 @@ def _weak(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         isinstance(statement, ast.Return) or (function.end_lineno or 0) - function.lineno <= _SHORT_FUNCTION
     )
     around = f"{function.name if function is not None and named else ''} {ast.unparse(statement)}"
+    if name == "hashlib.file_digest" and function is not None and named:
+        around += f" {ast.unparse(function.args)}"
     around = _TOKENIZER.sub("", around)
     # A module-level table of algorithms by name does not use any of them.
     table = function is None and isinstance(view.reading.parents.get(node), ast.Dict)
-    serious = not table and (bool(_SECURITY.search(around)) or mentions(around, SECRET))
+    of_file = name == "hashlib.file_digest" and _OF_FILES.search(around) is not None
+    serious = not table and (of_file or bool(_SECURITY.search(around)) or mentions(around, SECRET))
     severity = Severity.MEDIUM if serious else Severity.LOW
     yield NodeMatch(node, f"{algorithm} can be forged: use sha256 or better", severity,
                 Confidence.MEDIUM if serious else Confidence.LOW)  # fmt: skip
+
+
+_EXTENDED = frozenset({"md5", "sha1", "sha256", "sha512"})
+_SIGNS = lazy(r"sign(?!al|up|in)|signature|(?:^|_)h?mac(?:$|_)|webhook|token", re.IGNORECASE)
+
+
+def _secret_first(view: View, node: ast.Call) -> bool:
+    """Return whether a signature is a digest of a secret and a message: `sha256(secret + body)`."""
+    given = node.args[0] if node.args else None
+    while isinstance(given, ast.BinOp) and isinstance(given.op, ast.Add):
+        given = given.left
+        if isinstance(given, ast.BinOp):
+            continue
+        while (
+            isinstance(given, ast.Call)
+            and isinstance(given.func, ast.Attribute)
+            and given.func.attr == "encode"
+        ):
+            given = given.func.value
+        function = view.function_of(node)
+        keyed = _KEYED.search(last_name(given).lower()) is not None
+        return keyed and function is not None and _SIGNS.search(function.name) is not None
+    return False
+
+
+_KEYED = lazy(r"secret|(?:^|_)key$|private")
 
 
 def _of_no_data(view: View, node: ast.Call) -> bool:
@@ -211,6 +256,8 @@ def _unsalted(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         _KNOWN.match(last_name(_within_calls(value)).lower()) for value in (salt, *view.names.values_of(salt))
     ):
         yield NodeMatch(node, "the salt is known beforehand, and the same wherever the name is: draw it")
+    elif salt is not None and computed(view, salt):
+        yield NodeMatch(node, "the salt is computed from what others know: draw it")
 
 
 def _within_calls(node: ast.expr) -> ast.expr:

@@ -11,10 +11,11 @@ from codeguard.analysis.python.dataflow.values import Origin, Reach, Use
 from codeguard.analysis.python.literal_text import HOLE
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names, parameters_of
+from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, names, parameters_of
 from codeguard.analysis.rules.insecure.surroundings import of_own_folder
 from codeguard.analysis.rules.insecure.words import last_name, mentions
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import unqualified_name
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -28,7 +29,7 @@ def _template_method(names: Names, call: ast.Call, name: str) -> bool:
     assert isinstance(call.func, ast.Attribute)
     owner = last_name(call.func.value)
     other = owner[:1].isupper() and not mentions(owner, _ENGINES)
-    return not name.startswith("string.") and not other
+    return not name.startswith("string.") and not other and "Sandboxed" not in name
 
 
 def _own_format(names: Names, call: ast.Call, name: str) -> bool:
@@ -209,6 +210,116 @@ def _sets_fields(view: View, hit: Hit, origin: Origin) -> bool:
     )
 
 
+_PATTERN = lazy(r"pattern|template|fmt|format|layout|greeting|caption|text")
+
+
+def _of_object(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Find `pattern.format(photo=photo)`, where a pattern reads all attributes of an object of the file."""
+    assert isinstance(node, ast.Call)
+    function = view.function_of(node)
+    holder = node.func.value if isinstance(node.func, ast.Attribute) else None
+    if function is None or not isinstance(holder, ast.Name) or not _PATTERN.search(holder.id.lower()):
+        return
+    if "str()" not in view.names.names_of(holder) or holder.id not in parameters_of(function):
+        return
+    for given in (*node.args, *(item.value for item in node.keywords)):
+        kind = view.names.resolve(given) if isinstance(given, ast.Name) else ""
+        if kind.startswith(":") and kind.endswith("()") and view.names.definition(kind) is not None:
+            yield NodeMatch(node, f"{holder.id} may read what hangs on {given.id}: {{{given.id}.__class__…}}")  # type: ignore[attr-defined]
+            return
+
+
+def _named_by_message(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Find a module whose name a message brings: `import_module(json.loads(raw)["job"].rpartition(".")[0])`."""
+    assert isinstance(node, ast.Call)
+    function = view.function_of(node)
+    given = node.args[0] if node.args else None
+    if function is None or not isinstance(given, ast.Name) or not view.has("loads(", "unpackb("):
+        return
+    reached = {given.id}
+    parts = [part for part in ast.walk(function) if isinstance(part, ast.Assign)]
+    for _ in range(3):
+        for part in parts:
+            bound = {
+                item.id for target in part.targets for item in ast.walk(target) if isinstance(item, ast.Name)
+            }
+            if bound & reached:
+                reached |= {item.id for item in ast.walk(part.value) if isinstance(item, ast.Name)}
+    tested = any(
+        isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.In | ast.NotIn)
+        for part in ast.walk(function)
+    )
+    for part in parts:
+        target = part.targets[0]
+        read = isinstance(part.value, ast.Call) and unqualified_name(part.value.func) in ("loads", "unpackb")
+        if read and isinstance(target, ast.Name) and target.id in reached and not tested:
+            yield NodeMatch(node, f"who sends {target.id} decides which module is imported", Severity.MEDIUM)
+            return
+
+
+_CHECKED_NAME = lazy(
+    r"startswith\(['\"]_|\bvars\(|__dict__|__slots__|dataclasses|fields\(|isidentifier|allowed|ALLOWED|__annotations__"
+)
+
+
+def _merged(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Find attributes that are followed and set by names of data: `merge(value, getattr(target, key))`.
+
+    The names may lead through `__class__` and `__init__` to the globals of the program.
+    """
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    if not view.has("setattr(") or not view.has("getattr("):
+        return
+    parts = list(ast.walk(node))
+    sets = [part for part in parts if isinstance(part, ast.Call) and _reflects(part, "setattr", 3)]
+    if len(sets) != 1 or isinstance(sets[0].args[1], ast.Constant):
+        return
+    follows = False
+    for part in parts:
+        if not isinstance(part, ast.Call) or not _reflects(part, "getattr", 2):
+            continue
+        if isinstance(part.args[1], ast.Constant):
+            continue
+        around = view.parent(part)
+        target = around.targets[0] if isinstance(around, ast.Assign) else None
+        again = isinstance(around, ast.Call) and unqualified_name(around.func) == node.name
+        down = (
+            isinstance(target, ast.Name)
+            and isinstance(part.args[0], ast.Name)
+            and target.id == part.args[0].id
+        )
+        follows = follows or again or (down and _in_loop(view, part))
+    if follows and not _CHECKED_NAME.search(ast.unparse(node)) and _brings(node):
+        yield NodeMatch(
+            sets[0],
+            "names like __class__ lead out of the object: set what the object has, by a list",
+            Severity.MEDIUM,
+        )
+
+
+def _reflects(call: ast.Call, name: str, count: int) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id == name and len(call.args) == count
+
+
+def _in_loop(view: View, node: ast.AST) -> bool:
+    at: ast.AST | None = node
+    while at is not None and not isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef):
+        at = view.parent(at)
+        if isinstance(at, ast.For | ast.While):
+            return True
+    return False
+
+
+_SENT = lazy(
+    r"^(?:changes|payload|data|source|src|update|updates|patch|overrides|params|body|incoming|values|new)$"
+)
+
+
+def _brings(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Return whether a parameter of a function is a mapping that somebody sends."""
+    return any(_SENT.match(item.arg) and "items()" in ast.unparse(node) for item in node.args.args)
+
+
 CHECKS = (
     Check(
         _RULES["code-injection"],
@@ -263,15 +374,23 @@ CHECKS = (
                 "template",
                 Use.TEMPLATE,
                 names=names(
-                    "flask.render_template_string jinja2.Template jinja2.Environment.from_string "
+                    "jinja2.Template jinja2.Environment.from_string "
                     "mako.template.Template "
                     "jinja2.environment.Template django.template.Template tornado.template.Template "
-                    "render_template_string quart.render_template_string bottle.template bottle.SimpleTemplate "
+                    "bottle.template bottle.SimpleTemplate "
                     "chameleon.PageTemplate genshi.template.MarkupTemplate tornado.template.Template "
                     "Cheetah.Template.Template web.template.Template mako.lookup.TemplateLookup.put_string "
                     "django.template.engines.from_string"
                 ),
                 arguments=(0, "source", "template", "text"),
+            ),
+            Sink(  # its other keywords are values for the template
+                "template-string",
+                Use.TEMPLATE,
+                names=names(
+                    "flask.render_template_string quart.render_template_string render_template_string"
+                ),
+                arguments=(0, "source"),
             ),
             Sink("template-method", Use.TEMPLATE, methods=names("from_string"), accepts=_template_method),
         ),
@@ -292,6 +411,8 @@ CHECKS = (
                 accepts=_own_format,
             ),
         ),
+        methods=names("format"),
+        look=_of_object,
         grades=(Severity.MEDIUM, None, None),
     ),
     Check(
@@ -322,6 +443,8 @@ CHECKS = (
         ),
         grades=(Severity.HIGH, Severity.LOW, None),
         tags=frozenset({"input", ANSWER}),
+        calls=names("importlib.import_module"),
+        look=_named_by_message,
         is_usual=_begins_fixed,
     ),
     Check(
@@ -333,6 +456,8 @@ CHECKS = (
         ),
         grades=(Severity.HIGH, None, Severity.MEDIUM),
         tags=frozenset({"input"}),
+        nodes=FUNCTIONS,
+        look=_merged,
         counts=_sets_fields,
     ),
 )

@@ -161,8 +161,63 @@ def _starred(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find wildcards in commands, `os.system("tar czf all.tgz *")`, where file names may be options."""
     assert isinstance(node, ast.Call)
     text = view.names.text(node.args[0]) if node.args else None
+    if name in _SUBPROCESS:
+        yield from _cloned(view, node)
     if text is not None and (name in _SHELL or _in_shell(view.names, node, name)) and _STAR.search(text):
         yield NodeMatch(node, "a file whose name begins with - becomes an option: put -- or ./ before *")
+
+
+_OF_GIT = frozenset({"clone", "fetch", "ls-remote", "pull", "submodule", "remote"})
+_ADDRESS = lazy(r"url|uri|repo|remote|source|origin")
+_LOOKED_AT = lazy(
+    r"urlsplit|urlparse|startswith|fullmatch|\.match\(|\.scheme|quote|validate|check_|\bin [A-Z_]+\b"
+)
+
+
+def _cloned(view: View, node: ast.Call) -> Iterator[NodeMatch]:
+    """Find `["git", "clone", repo_url, folder]`, where `--upload-pack=…` and `ext::…` run a command."""
+    listed, function = _command(view.names, node), view.function_of(node)
+    texts = [view.names.text(item) for item in listed]
+    if function is None or len(texts) < 3 or texts[0] not in ("git", "/usr/bin/git") or "--" in texts:
+        return
+    given = parameters_of(function)
+    if not _OF_GIT.intersection(text for text in texts[1:4] if text) or _LOOKED_AT.search(
+        ast.unparse(function)
+    ):
+        return
+    for item in listed:
+        if isinstance(item, ast.Name) and item.id in given and _ADDRESS.search(item.id.lower()):
+            yield NodeMatch(
+                node,
+                f"a {item.id} that begins with - is an option, and ext:: runs a command: put -- before it",
+                Severity.MEDIUM,
+            )
+            return
+
+
+_AS_ROOT = lazy(r"(?:geteuid|getuid)\(\) (?:!=|==|>) 0|\bgeteuid\(\):")
+
+
+def _as_root(view: View, node: ast.Call) -> Iterator[NodeMatch]:
+    """Find a program without a path that is started as root with the environment of who calls."""
+    listed = _command(view.names, node)
+    program = view.names.text(listed[0]) if listed else None
+    if (
+        program is None
+        or "/" in program
+        or not view.has("geteuid", "getuid")
+        or not _AS_ROOT.search(view.reading.text)
+    ):
+        return
+    environment = view.argument(node, "env")
+    values = [] if environment is None else [environment, *view.names.values_of(environment)]
+    own = view.has("environ['path']", 'environ["path"]', "setuid") or any(
+        isinstance(value, ast.Dict)
+        and any(key is not None and view.names.text(key) == "PATH" for key in value.keys)
+        for value in values
+    )
+    if not own and "sudo" in view.lowered:
+        yield NodeMatch(node, f"{program} is looked up in the PATH of who calls, and runs as root")
 
 
 def _program(names: Names, call: ast.Call, name: str) -> bool:
@@ -258,7 +313,11 @@ CHECKS = (
                 Use.SHELL,
                 methods=names("run create"),
                 arguments=(0, 1, "image", "command"),
-                accepts=lambda names, call, name: ".containers." in name and "docker" in name,
+                accepts=lambda names, call, name: (
+                    ".containers." in name
+                    and "docker" in name
+                    and not any(isinstance(item, ast.List | ast.Tuple) for item in call.args[1:])
+                ),
                 least=Reach.REMOTE,
             ),
             Sink(
@@ -296,7 +355,9 @@ CHECKS = (
         calls=_SUBPROCESS | names("os.putenv os.environ.setdefault"),
         nodes=(ast.Assign, ast.AugAssign, ast.Dict, ast.keyword),
         look=lambda view, node, name: (
-            _partial_path(view, node, name) if name in _SUBPROCESS else _search_path(view, node, name)
+            [*_partial_path(view, node, name), *_as_root(view, node)]
+            if name in _SUBPROCESS and isinstance(node, ast.Call)
+            else _search_path(view, node, name)
         ),
     ),
 )

@@ -25,6 +25,9 @@ _PIPED = lazy(
     r"(?:curl|wget)\b[^|;&\n]{0,300}\|\s{0,5}(?:sudo\s{1,5})?(?:ba|z|da)?sh\b|(?:curl|wget)\b[^|;&\n]{0,300}\|\s{0,5}python"
     r"(?![\d.]{0,5}\s{1,4}-m\s{1,4}json\.tool\b)"  # which prints what it is given
 )
+_INSTALLS = lazy(
+    r"^(?:flash|write_?firmware|flash_\w+|apply_(?:update|firmware|patch)|install_(?:plugin|update|package|firmware)|upgrade)$"
+)
 _INDEX = lazy(r"--index-url[= ]http://|--extra-index-url|--trusted-host|-i http://")
 
 
@@ -45,6 +48,27 @@ def _downloaded(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         if called in _RUNS and part.lineno >= fetched[0].lineno and _uses(part, kept):
             yield NodeMatch(part, f"{called} runs what was downloaded, whatever it is")
             return
+    for part, _ in named:
+        if (
+            _INSTALLS.search(getattr(part.func, "attr", ""))
+            and part.lineno > fetched[0].lineno
+            and _uses(part, kept)
+        ):
+            yield NodeMatch(part, "what was downloaded is installed, whatever it is")
+            return
+    replaces = [
+        part
+        for part, called in named
+        if called in ("os.replace", "os.rename", "shutil.move", "shutil.copyfile")
+    ]
+    itself = any(
+        isinstance(part, ast.Attribute) and view.names.resolve(part) in ("sys.argv", "sys.executable")
+        for statement in body
+        for part in ast.walk(statement)
+    )
+    runnable = any(called in ("os.chmod", "pathlib.Path.chmod") for _, called in named)
+    if replaces and itself and runnable:
+        yield NodeMatch(replaces[0], "the program is replaced by what was downloaded, whatever it is")
 
 
 def _holders(view: View, fetched: list[ast.Call]) -> set[str]:

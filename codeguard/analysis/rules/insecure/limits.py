@@ -14,6 +14,7 @@ from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.handlers import is_handler
 from codeguard.analysis.rules.insecure.sessions import settings
+from codeguard.corpus.patterns import lazy
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -109,6 +110,7 @@ def _endless_line(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 def _endless_receiving(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find `while True: data += connection.recv(…)`, which only the sender can end."""
     assert isinstance(node, ast.While)
+    yield from _until_the_end(view, node)
     if not (isinstance(node.test, ast.Constant) and node.test.value) or not view.has("recv("):
         return
     parts = [part for statement in node.body for part in ast.walk(statement)]
@@ -136,6 +138,24 @@ def _endless_receiving(view: View, node: ast.AST, name: str) -> Iterator[NodeMat
         for part in parts
     )
     if receives and keeps and not measures and not ends and not empties:
+        yield NodeMatch(node, "the sender decides how much is kept")
+
+
+def _until_the_end(view: View, node: ast.While) -> Iterator[NodeMatch]:
+    """Find `while not chunks[-1].endswith(b"\\n"): chunks.append(await reader.read(4096))` of a server."""
+    if not view.has("start_server", "start_unix_server") or "endswith" not in ast.unparse(node.test):
+        return
+    kept = [
+        part
+        for statement in node.body
+        for part in ast.walk(statement)
+        if isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr in ("append", "extend")
+        and any(isinstance(item, ast.Attribute) and item.attr in ("read", "recv") for item in ast.walk(part))
+    ]
+    measured = any(isinstance(part, ast.Call) and view.names.called(part) == "len" for part in ast.walk(node))
+    if kept and not measured:
         yield NodeMatch(node, "the sender decides how much is kept")
 
 
@@ -191,13 +211,17 @@ def _stands_still(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         for part in parts
         if isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name) and part.target.id in asked
     ]
-    if len(moves) != 1 or not isinstance(moves[0].op, ast.Add) or not isinstance(moves[0].value, ast.Name):
+    if len(moves) != 1 or not isinstance(moves[0].op, ast.Add):
+        return
+    if not isinstance(moves[0].value, ast.Name):
+        yield from _goes_back(view, moves[0], parts)
         return
     step = moves[0].value.id
+    # A test that the whole fits, `pos + size > len(data)`, says nothing of a size of zero.
     compared = any(
         isinstance(part, ast.Name) and part.id == step
         for test in parts
-        if isinstance(test, ast.Compare | ast.If | ast.IfExp)
+        if isinstance(test, ast.Compare | ast.If | ast.IfExp) and not _fits(test, moves[0])
         for part in ast.walk(test if isinstance(test, ast.Compare) else test.test)
     )
     read = any(
@@ -207,11 +231,47 @@ def _stands_still(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             for target in part.targets
             for item in ast.walk(target)
         )
-        and _is_read(view, part.value)
+        and any(
+            _is_read(view, one)
+            for one in (part.value.elts if isinstance(part.value, ast.Tuple) else [part.value])
+        )
         for part in parts
     )
     if read and not compared:
         yield NodeMatch(moves[0], f"where {step} is zero the loop never ends, and the data says what it is")
+
+
+def _fits(test: ast.AST, move: ast.AugAssign) -> bool:
+    """Return whether a test is whether a step stays within the data: `pos + size > len(data)`."""
+    inner = test if isinstance(test, ast.Compare) else getattr(test, "test", None)
+    if not isinstance(inner, ast.Compare) or not isinstance(inner.ops[0], ast.Gt | ast.LtE):
+        return False
+    return (
+        isinstance(inner.left, ast.BinOp)
+        and ast.unparse(inner.left) == f"{ast.unparse(move.target)} + {ast.unparse(move.value)}"
+    )
+
+
+_SIGNED = lazy(r"^[<>=!@]?[\w?]{0,20}[hilq][\w?]{0,20}$")
+
+
+def _goes_back(view: View, move: ast.AugAssign, parts: list[ast.AST]) -> Iterator[NodeMatch]:
+    """Find `pos += 8 + size` with a signed size of the data, which may go back for ever."""
+    named = {part.id for part in ast.walk(move.value) if isinstance(part, ast.Name)}
+    for part in parts:
+        value = part.value if isinstance(part, ast.Assign) else None
+        if not isinstance(value, ast.Call) or not view.names.called(value).startswith("struct.unpack"):
+            continue
+        assert isinstance(part, ast.Assign)
+        made = {item.id for target in part.targets for item in ast.walk(target) if isinstance(item, ast.Name)}
+        form = view.names.text(value.args[0]) if value.args else None
+        compared = {item.id for test in parts if isinstance(test, ast.Compare) for item in ast.walk(test)
+                    if isinstance(item, ast.Name)}  # fmt: skip
+        if form is not None and _SIGNED.match(form) and (steps := named & made) and not steps & compared:
+            yield NodeMatch(
+                move, f"where {min(steps)} is below zero the loop goes back, and the data says what it is"
+            )
+            return
 
 
 def _is_read(view: View, node: ast.expr) -> bool:

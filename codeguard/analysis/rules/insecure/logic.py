@@ -47,7 +47,11 @@ def _dropped(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if not isinstance(view.parent(node), ast.Expr):
         return
     if name in _COMMANDS:
-        if view.argument(node, "check") is None and _VERIFIES.search(_command_words(view, node)):
+        if view.argument(node, "check") is None and _removed_after(view, node):
+            yield NodeMatch(
+                node, "the command's answer is not looked at, and what it copies is removed: check=True"
+            )
+        elif view.argument(node, "check") is None and _VERIFIES.search(_command_words(view, node)):
             yield NodeMatch(node, "the command's answer is not looked at: check=True raises where it says no")
         return
     if name in _ANSWERS or (isinstance(node.func, ast.Attribute) and not _may_raise(view, name)):
@@ -60,6 +64,42 @@ _VERIFIES = lazy(
     r"|shasum) .*-c\b|gpgv\b"
     r"|signify .*-V\b|minisign .*-V"
 )
+
+
+def _removed_after(view: View, node: ast.Call) -> bool:
+    """Return whether what a command copies is removed after it, whether it has worked or not."""
+    statement = view.parent(node)
+    block = getattr(view.parent(statement), "body", []) if statement is not None else []
+    if not isinstance(block, list) or statement not in block or not _COPIES.search(_copied(view, node)):
+        return False
+    used = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    used |= {
+        part.id
+        for given in node.args[:1]
+        for value in view.names.values_of(given)
+        for part in ast.walk(value)
+        if isinstance(part, ast.Name)
+    }
+    return any(
+        isinstance(part, ast.Call)
+        and view.names.called(part) in ("shutil.rmtree", "os.remove", "os.unlink", "pathlib.Path.unlink")
+        and any(isinstance(item, ast.Name) and item.id in used for item in ast.walk(part))
+        for following in block[block.index(statement) + 1 :]
+        for part in ast.walk(following)
+    )
+
+
+_COPIES = lazy(
+    r"\b(?:rsync|scp|cp|mv|tar|zip|rclone|pg_dump|mysqldump|aws|gsutil|borg|restic|7z|gpg|zstd|gzip)\b"
+)
+
+
+def _copied(view: View, node: ast.Call) -> str:
+    given = node.args[0] if node.args else None
+    values = [] if given is None else [given, *view.names.values_of(given)]
+    return " ".join(
+        str(part.value) for value in values for part in ast.walk(value) if isinstance(part, ast.Constant)
+    )
 
 
 def _command_words(view: View, node: ast.Call) -> str:
@@ -138,6 +178,36 @@ def _by_identity(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
                     node, f"{ast.unparse(node)[:60]} compares objects, not values: it may hold or not"
                 )
                 return
+        yield from _one_object(view, node)
+
+
+_PERSON = lazy(r"(?:^|_)(?:user|author|owner|approver|member|account|customer|creator|requester|actor)$")
+
+
+def _one_object(view: View, node: ast.Compare) -> Iterator[NodeMatch]:
+    """Find rows and texts compared by identity: `claim.author is approver`, `name is RESERVED`."""
+    left, right = node.left, node.comparators[0]
+    if len(node.ops) > 1 or not isinstance(left, ast.Attribute | ast.Name):
+        return
+    if isinstance(right, ast.Name) and right.id.isupper() and not right.id.startswith("_"):
+        made = view.names.values_of(left)
+        drawn = any(
+            isinstance(value, ast.Call) and _MAKES_TEXT.search(last_name(value.func)) for value in made
+        )
+        if drawn and view.names.text(right):
+            yield NodeMatch(node, f"{ast.unparse(node)[:60]} compares objects, not values: it never holds")
+    elif isinstance(right, ast.Name | ast.Attribute) and view.modules & {
+        "django",
+        "sqlalchemy",
+        "flask_sqlalchemy",
+        "peewee",
+    }:
+        people = _PERSON.search(last_name(left)) and _PERSON.search(last_name(right))
+        if people and isinstance(left, ast.Attribute) and isinstance(view.statement(node), ast.If):
+            yield NodeMatch(node, "two objects of one row are not the same object: compare their keys")
+
+
+_MAKES_TEXT = lazy(r"^(?:strip|lower|upper|casefold|decode|format|join|replace|str|input|read|get)$")
 
 
 def _may_raise(view: View, name: str) -> bool:
@@ -164,7 +234,21 @@ def _in_text(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find membership tests in a text, `name in "alice,bob"`, which accept every substring."""
     assert isinstance(node, ast.Compare)
     right = node.comparators[0]
-    if not isinstance(node.ops[0], ast.In | ast.NotIn) or not isinstance(right, ast.Name | ast.Attribute):
+    if not isinstance(node.ops[0], ast.In | ast.NotIn) or len(node.ops) > 1:
+        return
+    if isinstance(right, ast.Constant) and isinstance(right.value, str):
+        named = isinstance(node.left, ast.Name | ast.Attribute) and _ONE_OF_PEOPLE.search(
+            last_name(node.left)
+        )
+        if named and _LISTED.match(right.value):
+            yield NodeMatch(node, f"every part of {right.value[:40]!r} counts as a member: split it")
+        return
+    if not isinstance(right, ast.Name | ast.Attribute):
+        return
+    loop = view.parent(node)
+    if isinstance(loop, ast.GeneratorExp) and isinstance(right, ast.Name) and isinstance(node.ops[0], ast.In):
+        if right.id == last_name(node.left) and _ONE_OF_PEOPLE.search(right.id) and _is_any(view, loop):
+            yield NodeMatch(node, f"every part of a {right.id} counts as one: compare with ==")
         return
     listed = view.names.constant(right) if _PEOPLE.search(last_name(right)) else None
     if (
@@ -176,6 +260,17 @@ def _in_text(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         )  # compares single letters
     ):
         yield NodeMatch(node, f"every part of the text {last_name(right)} counts as a member: split it")
+
+
+_ONE_OF_PEOPLE = lazy(
+    r"(?:^|_)(?:role|group|user|user_?name|login|e?mail|account|tenant|scope|permission)$", re.IGNORECASE
+)
+_LISTED = lazy(r"^\w{2,30}(?:[,;|]? ?\w{2,30}){1,20}$")
+
+
+def _is_any(view: View, loop: ast.GeneratorExp) -> bool:
+    around = view.parent(loop)
+    return isinstance(around, ast.Call) and view.names.called(around) == "any" and not loop.generators[0].ifs
 
 
 def _by_part(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -293,7 +388,7 @@ def _open_ended(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find checks that accept any suffix: `return bool(re.match("[a-z]+", name))`."""
     assert isinstance(node, ast.Call)
     function = view.function_of(node)
-    if function is None or not _VALIDATES.search(function.name):
+    if function is None or not (_VALIDATES.search(function.name) or _is_demanded(view, node)):
         return
     pattern = view.names.text(node.args[0]) if node.args else None
     method = name.rpartition(".")[2]
@@ -308,12 +403,8 @@ def _open_ended(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         pattern = view.names.text(made[0].args[0]) if len(made) == 1 else None
         method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
     statement = view.statement(node)
-    if (
-        pattern is None
-        or function is None
-        or not _VALIDATES.search(function.name)
-        or not _CLASS.match(pattern)
-    ):
+    demanded = _is_demanded(view, node) and _WORDS.match(pattern or "")
+    if pattern is None or not (demanded or (_VALIDATES.search(function.name) and _CLASS.match(pattern))):
         return
     if (
         method == "match"
@@ -326,6 +417,26 @@ def _open_ended(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         )
         if not uses:
             yield NodeMatch(node, "what follows the first good characters is not looked at: take fullmatch")
+
+
+_NAMED = lazy(
+    r"(?:name|slug|label|tag|code|bucket|host|user|login|email|iban|zip|identifier|sku)$", re.IGNORECASE
+)
+# A class of characters that repeats, and a choice of words, or another class, at the end.
+_WORDS = lazy(
+    r"^(?:\^|\\A)?\[[^\]]{1,60}\][+*](?:[^|()\[]{0,20})(?:\([\w|-]{1,80}\)|\[[^\]]{1,60}\](?:[+*]|\{\d+,\d+\}))?$"
+)
+
+
+def _is_demanded(view: View, node: ast.Call) -> bool:
+    """Return whether what does not match a name's pattern is refused: `if PATTERN.match(name) is None: raise`."""
+    at = view.statement(node)
+    if not isinstance(at, ast.If) or at.orelse or not isinstance(at.body[-1], ast.Raise):
+        return False
+    around = view.parent(node)
+    negated = isinstance(around, ast.UnaryOp) and isinstance(around.op, ast.Not)
+    absent = isinstance(around, ast.Compare) and isinstance(around.ops[0], ast.Is)
+    return (negated or absent) and bool(node.args) and _NAMED.search(last_name(node.args[-1])) is not None
 
 
 CHECKS = (

@@ -35,6 +35,7 @@ _ENDED = lazy(
     r"remove|end_session|sign_out|terminate",
     re.IGNORECASE,
 )
+_STRENGTH = lazy(r"validate_password\w*|password_validation|password_validators?|ValidationError")
 _LOGOUT = lazy(r"^(?:do_|user_|handle_)?(?:log_?out|sign_?out)(?:_view|_user)?$", re.IGNORECASE)
 _SID = lazy(r"^(?:session_?id|sess_?id|sid|session|phpsessid|jsessionid)$", re.IGNORECASE)
 _LASTS = lazy(r"access|session|login|bearer|sign_in|refresh|issue", re.IGNORECASE)
@@ -55,7 +56,7 @@ def _changed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     changes = _CHANGE.search(node.name) or _CHANGE.search(f"{node.name}_{_path(node)}")
     if not (own or changes or _RESET.search(node.name)):
         return
-    said = body_words(node) + " " + words(node.decorator_list)
+    said = _STRENGTH.sub("", body_words(node) + " " + words(node.decorator_list))
     if (own or changes) and not _RESET.search(node.name):
         if not _OLD.search(said):
             yield NodeMatch(
@@ -63,6 +64,29 @@ def _changed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             )
     elif not _PROOF.search(said):
         yield NodeMatch(setting, "the password is reset for anyone who names the account")
+
+
+_FORGOTTEN = lazy(r"reset|recover|forgot|unlock|restore_access", re.IGNORECASE)
+_KNOWN_OF_PEOPLE = lazy(
+    r"(?:^|_)(?:birth_?(?:day|date)|date_of_birth|dob|maiden_name|mothers?_\w+|pets?_name|security_(?:answer|question)"
+    r"|secret_answer|first_school|favou?rite_\w+)$",
+    re.IGNORECASE,
+)
+
+
+def _known_of_people(view: View, node: ast.Compare) -> Iterator[NodeMatch]:
+    """Find a forgotten password that is replaced by a birthday: `if member.birthday != birthday: return None`."""
+    if not isinstance(node.ops[0], ast.Eq | ast.NotEq):
+        return
+    function = view.function_of(node)
+    if function is None or not _FORGOTTEN.search(function.name):
+        return
+    for part in ast.walk(node):
+        if isinstance(part, ast.Attribute | ast.Name) and _KNOWN_OF_PEOPLE.search(unqualified_name(part)):
+            yield NodeMatch(
+                node, f"{unqualified_name(part)} is what others know or find out: send a link instead"
+            )
+            return
 
 
 def _path(function: FunctionNode) -> str:
@@ -112,7 +136,8 @@ def _ended(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if not _LOGOUT.match(node.name) or not is_handler(view, node):
         return
     calls = [part for part in ast.walk(node) if isinstance(part, ast.Call | ast.Delete)]
-    if len(node.body) > 1 and not any(_ends(view, part) for part in calls):
+    forgets = len(node.body) > 1 or view.has("session[")
+    if forgets and not any(_ends(view, part) for part in calls):
         yield NodeMatch(node.body[0], "the session lives on after the logout")
 
 
@@ -131,7 +156,14 @@ def _fixed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if isinstance(node, ast.Call):
         key = view.names.text(view.argument(node, "key", 0))
         value = view.argument(node, "value", 1)
-        if key is not None and value is not None and _SID.match(key) and is_from_request(view, value):
+        if key is None or value is None or not _SID.match(key):
+            return
+        kept = [one for one in view.names.values_of(value) if isinstance(one, ast.BoolOp)]
+        by_cookie = any(
+            isinstance(one.values[0], ast.Call) and unqualified_name(one.values[0].func) == "get_cookie"
+            for one in kept
+        )
+        if is_from_request(view, value) or by_cookie:
             yield NodeMatch(node, "the visitor chooses the identifier of the session")
         return
     assert isinstance(node, ast.Assign)
@@ -236,11 +268,24 @@ def _starts_session(view: View, function: FunctionNode) -> bool:
     return "django" in view.modules and bool(checks) and not fresh
 
 
+_MOST_DAYS = 366
+
+
 def _endless_token(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Call)
     function = view.function_of(node)
     payload = view.argument(node, "payload", 0) or view.argument(node, "claims", 0)
-    if function is None or payload is None or not _LASTS.search(function.name):
+    if function is None or payload is None:
+        return
+    for part in ast.walk(function):
+        if isinstance(part, ast.Call) and view.names.called(part) in ("datetime.timedelta", "timedelta"):
+            days, weeks = view.constant(part, "days", 0), view.constant(part, "weeks")
+            if (isinstance(days, int) and days > _MOST_DAYS) or (
+                isinstance(weeks, int) and weeks * 7 > _MOST_DAYS
+            ):
+                yield NodeMatch(part, "a token that is stolen serves for years")
+                return
+    if not _LASTS.search(function.name):
         return
     written = [value for value in (payload, *view.names.values_of(payload)) if isinstance(value, ast.Dict)]
     if not written or any(key is None for value in written for key in value.keys):
@@ -252,9 +297,8 @@ def _endless_token(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 def _tells(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find logins that answer differently for an unknown name and a wrong password."""
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    if not view.has("passw") or not re.search(r"log_?in|sign_?in|auth", node.name, re.IGNORECASE):
-        return
-    if not is_handler(view, node):
+    named = f"{node.name} {_whole_path(node)}"
+    if not _ENTRANCE.search(named) or not is_handler(view, node):
         return
     said = [
         (part, part.value[:200])
@@ -262,12 +306,40 @@ def _tells(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         if isinstance(part, ast.Constant) and isinstance(part.value, str)
     ]
     unknown = [part for part, text in said if _UNKNOWN.search(text)]
-    if unknown and any(_WRONG.search(text) for part, text in said if part not in unknown):
+    alone = _BY_MAIL.search(named) and not view.has("unique", "register", "signup")
+    if unknown and (alone and any(_is_refusal(view, part) for part in unknown)):
+        yield NodeMatch(unknown[0], "the answer tells which addresses have an account")
+    elif (
+        view.has("passw")
+        and unknown
+        and any(_WRONG.search(text) for part, text in said if part not in unknown)
+    ):
         yield NodeMatch(unknown[0], "the answer tells which names have an account")
 
 
+_ENTRANCE = lazy(r"log_?in|sign_?in|auth|reset|forgot|recover|magic", re.IGNORECASE)
+_BY_MAIL = lazy(r"reset|forgot|recover|magic|log_?in/(?:start|link|mail|code|begin)", re.IGNORECASE)
+
+
+def _whole_path(function: FunctionNode) -> str:
+    given = [part.args[0] for part in function.decorator_list if isinstance(part, ast.Call) and part.args]
+    return " ".join(
+        part.value for part in given if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    )
+
+
+def _is_refusal(view: View, part: ast.AST) -> bool:
+    """Return whether a text is part of what is raised, returned or aborted with."""
+    statement = view.statement(part)
+    return isinstance(statement, ast.Raise | ast.Return) or (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Call)
+        and unqualified_name(statement.value.func) in ("abort", "flash")
+    )
+
+
 _UNKNOWN = lazy(
-    r"(?:no|unknown|invalid|such) (?:such )?(?:user|account|e-?mail|username)|"
+    r"(?:no|unknown|invalid|such) (?:such )?(?:user|account|e-?mail|username|member|customer)\b|"
     r"(?:user|account|e-?mail|username) (?:is |was )?"
     r"(?:not found|unknown|does ?n.?o?t exist|not registered|not exist)",
     re.IGNORECASE,
@@ -316,6 +388,10 @@ _COMPARES = names(
     "hmac.compare_digest secrets.compare_digest werkzeug.security.check_password_hash bcrypt.checkpw "
     "django.contrib.auth.authenticate django.contrib.auth.hashers.check_password check_password_hash"
 )
+_SENDS_CODE = lazy(
+    r"^(?:send|text|deliver)_?(?:sms|text|code|otp|pin|verification\w*|message)$|^sms_?send$", re.IGNORECASE
+)
+_RATED = ("incr", "cooldown", "rate", "pause", "nx=")
 _LIMITED = ("limit", "attempt", "throttl", "captcha", "lockout", "locked", "tries", "axes", "failed", "failure",
             "backoff", "too many", "429", "blocked", "max_")  # fmt: skip
 
@@ -323,6 +399,7 @@ _LIMITED = ("limit", "attempt", "throttl", "captcha", "lockout", "locked", "trie
 def _untiring(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find handlers that compare a code or password without limiting attempts, in a file without limits."""
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    yield from _sent_for_ever(view, node)
     named = f"{node.name}_{_path(node)}"
     short = _SHORT.search(named) is not None
     if not (short or _ASKS.search(named)) or view.has(*_LIMITED) or not is_handler(view, node):
@@ -336,11 +413,30 @@ def _untiring(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             return
 
 
+def _sent_for_ever(view: View, node: FunctionNode) -> Iterator[NodeMatch]:
+    """Find handlers that send a code to a phone as often as they are called."""
+    if not view.has("sms", "otp", "send_code", "send_text") or not is_handler(view, node):
+        return
+    if view.has(*_LIMITED, *_RATED):
+        return
+    for part in ast.walk(node):
+        sends = isinstance(part, ast.Call) and _SENDS_CODE.search(unqualified_name(part.func))
+        if (
+            sends
+            and isinstance(part, ast.Call)
+            and re.search(r"code|otp|\bpin\b", words(part.args), re.IGNORECASE)
+        ):
+            yield NodeMatch(part, "anybody can have as many sent as they like, and each costs: limit them")
+            return
+
+
 CHECKS = (
     Check(
         _RULES["password-without-proof"],
-        nodes=(ast.FunctionDef, ast.AsyncFunctionDef),
-        look=_changed,
+        nodes=(ast.FunctionDef, ast.AsyncFunctionDef, ast.Compare),
+        look=lambda view, node, name: (
+            _known_of_people(view, node) if isinstance(node, ast.Compare) else _changed(view, node, name)
+        ),
     ),
     Check(
         _RULES["login-without-password"],

@@ -96,6 +96,80 @@ def _built(view: View) -> Iterator[NodeMatch]:
             yield NodeMatch(hit.call, f"{origin.what} is put into the text of the document", severity)
 
 
+_ESCAPES = (
+    "escape",
+    "quoteattr",
+    "saxutils",
+    "etree",
+    "minidom",
+    "markupsafe",
+    "elementtree",
+    "<svg",
+    "html",
+)
+_FREE = lazy(
+    r"note|comment|name|text|title|description|message|subject|remark|sku|label|address|city|company|reference"
+)
+
+
+def _written(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Find elements with a text of an order or a form: `f"<note>{order['note']}</note>"` in a function for XML."""
+    if not view.has("xml") or view.has(*_ESCAPES):
+        return
+    function = view.function_of(node)
+    if view.has("chatmessage", "llm") or (
+        not view.has("/xml", "<?xml") and "xml" not in getattr(function, "name", "")
+    ):
+        return  # a text for a model, or for people
+    if isinstance(node, ast.BinOp):
+        yield from _joined(view, node)
+        return
+    assert isinstance(node, ast.JoinedStr)
+    first = node.values[0] if node.values else None
+    text = view.names.text(first) if isinstance(first, ast.Constant) else None
+    if text is None:
+        return
+    whole = "".join(
+        part.value for part in node.values if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    )
+    if not _DOCUMENT.begins.match(text) or not ("</" in whole or "/>" in whole):
+        return
+    for part in node.values:
+        if not isinstance(part, ast.FormattedValue) or part.format_spec is not None or part.conversion != -1:
+            continue
+        key = view.names.text(part.value.slice) if isinstance(part.value, ast.Subscript) else None
+        key = part.value.attr if isinstance(part.value, ast.Attribute) else key
+        if key is not None and _FREE.search(key.lower()):
+            yield NodeMatch(
+                node, f'{key} may hold < and ", which end the element or attribute that it stands in'
+            )
+            return
+
+
+def _joined(view: View, node: ast.BinOp) -> Iterator[NodeMatch]:
+    """Find the same with `+` and `%`."""
+    if isinstance(view.parent(node), ast.BinOp):
+        return
+    parts: list[ast.expr] = []
+    if isinstance(node.op, ast.Mod):
+        parts = [node.left, *(node.right.elts if isinstance(node.right, ast.Tuple) else [node.right])]
+    at: ast.expr = node
+    while isinstance(at, ast.BinOp) and isinstance(at.op, ast.Add):
+        parts.insert(0, at.right)
+        at = at.left
+    parts = parts if isinstance(node.op, ast.Mod) else [at, *parts]
+    text = view.names.text(parts[0]) if parts else None
+    whole = "".join(view.names.text(part) or "" for part in parts)
+    if text is None or not _DOCUMENT.begins.match(text) or "</" not in whole:
+        return
+    for part in parts[1:]:
+        key = part.attr if isinstance(part, ast.Attribute) else None
+        key = view.names.text(part.slice) if isinstance(part, ast.Subscript) else key
+        if key is not None and _FREE.search(key.lower()):
+            yield NodeMatch(node, f"{key} may hold <, which ends the element that it stands in")
+            return
+
+
 def _is_element(node: ast.expr, view: View) -> bool:
     """Return whether a text contains an element with its end tag."""
     values = view.names.values_of(node) if isinstance(node, ast.Name) else [node]
@@ -161,6 +235,8 @@ CHECKS = (
             ),
         ),
         grades=(None, None, None),
+        nodes=(ast.JoinedStr, ast.BinOp),
+        look=_written,
         look_at_file=_built,
     ),
 )

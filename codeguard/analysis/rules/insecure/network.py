@@ -28,7 +28,8 @@ _REQUESTS = frozenset(
 )  # fmt: skip
 _OPENERS = names(
     "urllib.request.urlopen urllib.request.urlretrieve urllib.request.Request urllib2.urlopen urlopen "
-    "http.client.HTTPConnection http.client.HTTPSConnection socket.create_connection pycurl.Curl.setopt "
+    "http.client.HTTPConnection http.client.HTTPSConnection "
+    "urllib3.HTTPSConnectionPool urllib3.HTTPConnectionPool socket.create_connection pycurl.Curl.setopt "
     "aiohttp.request httpx.stream socket.socket.connect socket.socket.connect_ex asyncio.open_connection smtplib.SMTP "
     "ftplib.FTP telnetlib.Telnet websockets.connect websocket.create_connection pdfkit.from_url imgkit.from_url "
     "weasyprint.HTML feedparser.parse niquests.get curl_cffi.requests.get treq.get grpc.insecure_channel wget.download"
@@ -82,7 +83,13 @@ def _no_timeout(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     given = any(item.arg in ("timeout", None) for item in node.keywords)
     if given and view.constant(node, "timeout", default=1) is not None:
         return
-    yield NodeMatch(node, f"{name} waits for ever where the other side does not answer")
+    # A few workers, each of which may wait for ever, are soon all taken.
+    busy = view.has("max_workers", "threadpool(")
+    yield NodeMatch(
+        node,
+        f"{name} waits for ever where the other side does not answer",
+        Severity.MEDIUM if busy and view.function_of(node) is not None else None,
+    )
 
 
 _HOST_OF = frozenset({"hostname", "netloc", "host"})

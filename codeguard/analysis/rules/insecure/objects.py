@@ -179,10 +179,27 @@ def _whole(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             is not None
         )
     shown = shown or (isinstance(value, ast.Call) and view.names.called(value) == "vars")
+    if view.has("columns", "_meta", "__fields__"):
+        shown = shown or any(_of_all_columns(part) for part in ast.walk(node))
     if shown and view.is_route(node):
         yield NodeMatch(
             node, "every attribute goes to the client, hashes of passwords and notes with the rest"
         )
+
+
+def _of_all_columns(part: ast.AST) -> bool:
+    """Return whether a mapping is made of all columns of a row: `{c.name: getattr(row, c.name) for c in columns}`."""
+    if not isinstance(part, ast.DictComp) or not isinstance(part.value, ast.Call):
+        return False
+    read = part.value
+    listed = ast.unparse(part.generators[0].iter)
+    chosen = listed.endswith((".columns", "columns", "._meta.fields", "_meta.get_fields()", ".__fields__"))
+    return (
+        unqualified_name(read.func) == "getattr"
+        and len(read.args) > 1
+        and chosen
+        and not part.generators[0].ifs
+    )
 
 
 def _all_names(view: View, node: ast.Call) -> Iterator[NodeMatch]:
@@ -214,6 +231,24 @@ def _for_anyone(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             continue
         if item.targets[0].id == "permission_classes" and _allows(view, item.value) and _changes(view, node):
             yield NodeMatch(item, "anyone can change or delete with this view")
+
+
+_OF_PEOPLE = lazy(
+    r"info\.context|permission|current_user|require|check|authori[sz]e|\buser\b|login|viewer", re.IGNORECASE
+)
+
+
+def _mutation(view: View, node: ast.AST) -> Iterator[NodeMatch]:
+    """Find mutations of GraphQL that ask nobody: `@strawberry.mutation` without permission classes."""
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    for decorator in node.decorator_list:
+        called = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if view.names.resolve(called) not in ("strawberry.mutation", "strawberry.type.mutation"):
+            continue
+        asked = _OF_PEOPLE.search(" ".join(map(ast.unparse, [*node.body, *node.decorator_list])))
+        told = re.search(r"login|sign_?(?:in|up)|register|reset|subscribe|contact", node.name)
+        if not asked and not told and not view.has("extensions=", "permission_classes"):
+            yield NodeMatch(decorator, "anyone who knows the address calls this mutation")
 
 
 _CHANGING = lazy(r"^django\.views\.generic\.(?:edit\.)?(?:Delete|Update)View$")
@@ -272,7 +307,17 @@ def _every_field(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         if not isinstance(item, ast.Assign) or not isinstance(item.targets[0], ast.Name):
             continue
         field, value = item.targets[0].id, view.names.constant(item.value, "")
-        if (field == "fields" and value == "__all__") or (field == "exclude" and value == ()):
+        if (
+            field == "exclude"
+            and isinstance(value, tuple)
+            and value
+            and "ModelForm" in bases
+            and not view.has(".admin")
+        ):
+            yield NodeMatch(
+                item, "fields that the model gets later can be set by anyone: list those that may be"
+            )
+        elif (field == "fields" and value == "__all__") or (field == "exclude" and value == ()):
             yield NodeMatch(
                 item, "every field of the model, later ones too, can be set by anyone who sends the form"
             )
@@ -290,11 +335,15 @@ CHECKS = (
     ),
     Check(
         _RULES["open-to-anyone"],
-        nodes=(ast.ClassDef, ast.Dict),
-        look=lambda view, node, name: [
-            *_for_anyone(view, node, name),
-            *(_view_for_anyone(view, node, name) if isinstance(node, ast.ClassDef) else ()),
-        ],
+        nodes=(ast.ClassDef, ast.Dict, ast.FunctionDef, ast.AsyncFunctionDef),
+        look=lambda view, node, name: (
+            (_mutation(view, node) if "strawberry" in view.modules else ())
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            else [
+                *_for_anyone(view, node, name),
+                *(_view_for_anyone(view, node, name) if isinstance(node, ast.ClassDef) else ()),
+            ]
+        ),
     ),
     Check(
         _RULES["whole-object-shown"],

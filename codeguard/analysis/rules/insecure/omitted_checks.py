@@ -11,6 +11,7 @@ from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, 
 from codeguard.analysis.rules.insecure.handlers import body_words, is_handler, words
 from codeguard.analysis.rules.insecure.words import PASSWORD, SECRET, last_name, mentions
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import unqualified_name
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -36,6 +37,18 @@ def _tag_ignored(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find `AES.new(key, AES.MODE_GCM, …).decrypt(data)` without verification of the tag."""
     assert isinstance(node, ast.Call)
     assert isinstance(node.func, ast.Attribute)
+    if node.func.attr == "decryptor":
+        function = view.function_of(node)
+        sealed = any(
+            isinstance(part, ast.Call) and unqualified_name(part.func) == "GCM" for part in ast.walk(node)
+        )
+        if sealed and function is not None and "finalize" not in ast.unparse(function):
+            yield NodeMatch(
+                node, "what was changed on the way is taken for what was sent: finalize() verifies the tag"
+            )
+            return
+        yield from _unsealed(view, node)
+        return
     made = next(
         (
             value
@@ -59,6 +72,7 @@ def _decoded_late(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find paths decoded after the check: `if ".." in path: …`, then `path = unquote(path)`."""
     assert isinstance(node, ast.Call)
     given = node.args[-1] if node.args else None  # a form of Unicode normalisation comes first
+    yield from _prefix_first(view, node)
     if not isinstance(given, ast.Name):
         return
     function, held = view.function_of(node), given.id
@@ -77,6 +91,35 @@ def _decoded_late(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
                 return
 
 
+def _prefix_first(view: View, node: ast.Call) -> Iterator[NodeMatch]:
+    """Find a path that is decoded behind a look at its beginning or its parts, and never looked at again."""
+    function = view.function_of(node)
+    if function is None or not view.names.called(node).startswith("urllib.parse.unquote") or not node.args:
+        return
+    held = {part.id for part in ast.walk(node.args[0]) if isinstance(part, ast.Name)}
+    held |= {
+        part.id
+        for value in _before(view, node.args[0])
+        for part in ast.walk(value)
+        if isinstance(part, ast.Name)
+    }
+    statement = view.statement(node)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    later = target.id if isinstance(target, ast.Name) else ""
+    looked: list[ast.AST] = []
+    for part in ast.walk(function):
+        if not isinstance(part, ast.If):
+            continue
+        named = {item.id for item in ast.walk(part.test) if isinstance(item, ast.Name)}
+        if part.lineno > node.lineno and later in named:
+            return
+        if part.lineno < node.lineno and named & held and _OF_PATHS.search(ast.unparse(part.test)):
+            looked.append(part)
+    if looked:
+        yield NodeMatch(node, "the path is decoded after it was looked at, which another spelling passes")
+
+
+_OF_PATHS = lazy(r"startswith\(['\"]/|['\"]\.\.['\"] in .{1,40}\bparts\b")
 _REFUSED = lazy(r"^(?:\.\.[/\\]?|[/\\<>'\";|&]|<script.{0,20}|javascript:|://|file:)$", 2)
 _BY_ADDRESS = names("socket.gethostbyaddr socket.getfqdn socket.getnameinfo")
 
@@ -84,6 +127,8 @@ _BY_ADDRESS = names("socket.gethostbyaddr socket.getfqdn socket.getnameinfo")
 def _claimed_address(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find decisions by a header in which the client claims its address."""
     assert isinstance(node, ast.Compare | ast.Call)
+    if not view.has(*_CLAIMS):
+        return
     if isinstance(node, ast.Compare):
         if not isinstance(node.ops[0], ast.Eq | ast.NotEq | ast.In | ast.NotIn):
             return
@@ -91,6 +136,13 @@ def _claimed_address(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch
     else:
         assert isinstance(node.func, ast.Attribute)
         sides, others = node.func.value, node.args
+    if isinstance(sides, ast.Call) and view.names.called(sides) in _ADDRESSES and sides.args:
+        for value in _before(view, sides.args[0]):
+            texts = [item.value for item in ast.walk(value) if isinstance(item, ast.Constant)]
+            said = next((text for text in texts if isinstance(text, str) and _CLAIMED.fullmatch(text)), None)
+            if said is not None:
+                yield NodeMatch(node, f"{said} is what the client says: anybody can send it")
+                return
     if not others or view.names.constant(others[0]) is None:
         return
     if not _decides(view, node) and not view.has("gethostbyaddr", "getfqdn"):
@@ -107,6 +159,28 @@ def _claimed_address(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch
             ):
                 yield NodeMatch(node, f"{part.value} is what the client says: anybody can send it")
                 return
+
+
+_CLAIMS = (
+    "forwarded",
+    "real-ip",
+    "real_ip",
+    "client-ip",
+    "referer",
+    "x-original",
+    "gethostbyaddr",
+    "getfqdn",
+    "getnameinfo",
+)
+_ADDRESSES = names("ipaddress.ip_address ipaddress.IPv4Address netaddr.IPAddress")
+
+
+def _before(view: View, node: ast.expr) -> list[ast.expr]:
+    """Return an expression and the values of its names."""
+    held = [
+        value for part in ast.walk(node) if isinstance(part, ast.Name) for value in view.names.values_of(part)
+    ]
+    return [node, *held]
 
 
 def _claimed_right(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -134,6 +208,23 @@ _RIGHT = lazy(r"role|admin|staff|(?:^|_)is_|group|permission|scope")
 def _in_query(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find secrets in a URL: `requests.get("https://…?api_key=" + key)`."""
     assert isinstance(node, ast.Call)
+    if name.endswith("urlencode"):
+        function = view.function_of(node)
+        around = ast.unparse(function) if function is not None else ""
+        if not _ASKS.search(around) or "data=" in around:
+            return
+    position = 0 if name.endswith("urlencode") else 1
+    for value in (
+        _before(view, given) if (given := view.argument(node, "params", position)) is not None else ()
+    ):
+        keys = value.keys if isinstance(value, ast.Dict) else []
+        told = next((key for item in keys if item is not None and (key := view.names.text(item))
+                     and _PASSWORD_KEY.match(key)), None)  # fmt: skip
+        if told is not None:
+            yield NodeMatch(
+                node, f"{told} stands in the address, which logs and proxies keep: send it in the body"
+            )
+            return
     address = node.args[0] if node.args else None
     parts: list[ast.expr] = []
     if isinstance(address, ast.JoinedStr):
@@ -149,6 +240,8 @@ def _in_query(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             return
 
 
+_ASKS = lazy(r"\?['\"]? ?[+{]|\.get\(|urlopen\(")
+_PASSWORD_KEY = lazy(r"^(?:user_?|account_?|client_?)?(?:password|passwd|pwd|passphrase|secret|pin)$", 2)
 _QUERY = lazy(r"[?&](?:api_?key|access_?token|auth_?token|token|password|passwd|secret|client_secret)=$", 2)
 
 
@@ -159,9 +252,12 @@ def _decides(view: View, node: ast.AST) -> bool:
     if isinstance(at, ast.Return):  # def is_admin(request): return request.META["HTTP_X_FORWARDED_FOR"] == …
         function = view.function_of(node)
         return _RIGHTS.search(getattr(function, "name", "")) is not None
-    return isinstance(at, ast.If) and view.is_route(node)
+    if not isinstance(at, ast.If):
+        return False
+    return view.is_route(node) or _REFUSAL.search(" ".join(map(ast.unparse, at.body))) is not None
 
 
+_REFUSAL = lazy(r"\b40[13]\b|Forbidden|Unauthorized|PermissionDenied|PermissionError")
 _RIGHTS = lazy(
     r"^(?:_?is|_?has|_?can|_?may|allow|trust|_?check)\w{0,30}(?:admin|intern|allow|trust|permi|access|staff|local)",
     2,
@@ -228,7 +324,8 @@ def _clocked(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     function, statement = view.function_of(node), view.statement(node)
     named = ast.unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
     named += f" {function.name}" if function is not None and isinstance(statement, ast.Return) else ""
-    if mentions(named, SECRET) and not mentions(named, _OF_CACHES):
+    secret = mentions(named, SECRET) or (guessed and _SHARED_BY.search(named.lower()))
+    if secret and not mentions(named, _OF_CACHES):
         source = "the clock" if guessed else "what others know of a user"
         yield NodeMatch(
             node,
@@ -237,6 +334,9 @@ def _clocked(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         )
 
 
+_SHARED_BY = lazy(
+    r"(?:^|_)(?:slug|share_?(?:id|key|code|link)|invite|link_?(?:id|code)|coupon|voucher)(?:$|_|\s)"
+)
 _IDENTITY = lazy(r"^(?:e?_?mail|user_?name|user_?id|login|account_?id|customer_?id|phone|uid)$")
 _HIDDEN = lazy(r"secret|key|salt|pepper|nonce|random|token|passw|seed|pwd|hash|digest|content|body|data$")
 _OF_LOGIN = lazy(r"token|reset|session|invite|otp|activation|verification|api_?key|csrf|cookie")
@@ -271,7 +371,14 @@ def _named_by_header(view: View, node: ast.AST) -> Iterator[NodeMatch]:
     """Find users identified by a header: `account(x_user)` with `x_user: str = Header()`."""
     assert isinstance(node, FUNCTIONS)
     identifies = _IDENTIFIES.search(node.name) and any("request" in item.arg for item in node.args.args)
-    if not view.has("header") or not (identifies or is_handler(view, node)):
+    before = any(
+        last_name(one) in ("before_request", "before_app_request", "middleware")
+        for one in node.decorator_list
+    )
+    if not view.has("header") or not (identifies or before or is_handler(view, node)):
+        return
+    if before:
+        yield from _header_first(view, node)
         return
     said = body_words(node) + " " + words([*node.decorator_list, *node.args.defaults])
     listed = [*node.args.posonlyargs, *node.args.args]
@@ -297,6 +404,34 @@ def _named_by_header(view: View, node: ast.AST) -> Iterator[NodeMatch]:
         assert isinstance(part, ast.Subscript | ast.Call)
         if "headers" in ast.unparse(part)[:60] and not _PROVES.search(said):
             yield NodeMatch(part, f"{key} is what the client says: anybody can send it")
+
+
+def _header_first(view: View, node: ast.AST) -> Iterator[NodeMatch]:
+    """Find a user whom a header names, and whom a token proves only where the header is missing."""
+    for part in ast.walk(node):
+        target = part.targets[0] if isinstance(part, ast.Assign) else None
+        call = part.value if isinstance(part, ast.Assign) else None
+        if not isinstance(target, ast.Name) or not isinstance(call, ast.Call) or not call.args:
+            continue
+        key = view.names.text(call.args[0]) or ""
+        if (
+            not key.lower().startswith("x-")
+            or not _USER_HEADER.match(key)
+            or "headers" not in ast.unparse(call.func)
+        ):
+            continue
+        for test in ast.walk(node):
+            if (
+                isinstance(test, ast.If)
+                and ast.unparse(test.test)
+                in (
+                    f"{target.id} is None",
+                    f"not {target.id}",
+                )
+                and _PROVES.search(words(test.body))
+            ):
+                yield NodeMatch(part, f"{key} is what the client says, and with it no token is asked for")
+                return
 
 
 def _by_helper(view: View, node: ast.Compare) -> Iterator[NodeMatch]:
@@ -337,8 +472,24 @@ def _claimed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield from _claimed_right(view, node, name)
 
 
+_UNSEALED = names("CBC CTR OFB CFB CFB8")
+_SEALS = ("hmac", "gcm", "poly1305", "verify", "aead", "signer", "fernet", "tag")
+
+
+def _unsealed(view: View, node: ast.Call) -> Iterator[NodeMatch]:
+    """Find a cookie or token that is encrypted without a tag: who flips its bits flips those of the text."""
+    if not view.has("cookie", "session", "token", "request") or view.has(*_SEALS):
+        return
+    for part in view.reading.nodes_of(ast.Call):
+        if unqualified_name(part.func) in _UNSEALED and part in list(ast.walk(node)):
+            yield NodeMatch(
+                node, "what comes back may have been changed bit by bit: take AES-GCM, or add an HMAC"
+            )
+            return
+
+
 CHECKS = (
-    Check(_RULES["tag-not-verified"], methods=names("decrypt"), look=_tag_ignored),
+    Check(_RULES["tag-not-verified"], methods=names("decrypt decryptor"), look=_tag_ignored),
     Check(_RULES["decoded-after-check"], calls=_DECODERS, look=_decoded_late),
     Check(
         _RULES["claimed-address"],
@@ -353,7 +504,7 @@ CHECKS = (
             for library in ("requests", "httpx", "requests.Session", "httpx.Client", "httpx.AsyncClient")
             for method in ("get", "post", "put", "delete", "request")
         )
-        | names("urllib.request.urlopen urllib.request.Request"),
+        | names("urllib.request.urlopen urllib.request.Request urllib.parse.urlencode"),
         look=_in_query,
     ),
     Check(_RULES["password-shown"], calls=names("input builtins.input"), look=_shown),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from codeguard.analysis.python.dataflow.outside import SAID
 from codeguard.analysis.python.dataflow.scope import sets_header
@@ -12,11 +13,21 @@ from codeguard.analysis.python.dataflow.sinks import Arrival, Hit, Sink, Wording
 from codeguard.analysis.python.dataflow.tables import ANSWER, STORED
 from codeguard.analysis.python.dataflow.values import Origin, Reach, Use, Value
 from codeguard.analysis.python.names import Names
+from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import INPUTS, Check, NodeMatch, View, describe, names
+from codeguard.analysis.rules.insecure.base import (
+    INPUTS,
+    Check,
+    NodeMatch,
+    View,
+    describe,
+    names,
+    parameters_of,
+)
 from codeguard.analysis.rules.insecure.surroundings import is_for_debugging, is_server
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import unqualified_name
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -64,6 +75,12 @@ def _shown_as_written(view: View, hit: Hit, origin: Origin) -> bool:
     fields = _FIELD.findall((template or "").replace("%%", ""))
     index = call.args.index(hit.argument) - (1 if view.names.text(call.args[0]) is not None else 2)
     return 0 <= index < len(fields) and fields[index] not in "s"
+
+
+def _is_address(view: View, hit: Hit) -> bool:
+    """Return whether a value is the address of the connection, which is no text of anybody."""
+    values = (hit.argument, *view.names.values_of(hit.argument))
+    return any("'REMOTE_ADDR'" in ast.unparse(value)[:200] for value in values)
 
 
 def _is_debugging(hit: Hit) -> bool:
@@ -345,7 +362,123 @@ def _wraps(view: View, hit: Hit, origin: Origin) -> bool:
     """
     if origin.reach is Reach.LOCAL and "read" in origin.what:
         return True
+    function = view.function_of(hit.call)
+    if function is not None and _is_filter(function):
+        held = [
+            value
+            for value in (hit.argument, *view.names.values_of(hit.argument))
+            if isinstance(value, ast.Call)
+        ]
+        if any(unqualified_name(value.func) in ("sub", "replace", "join", "format") for value in held):
+            return False  # what a template gives it was written by anybody
     return origin.reach is Reach.CALLER and "<" not in (view.writer.text(hit.argument) or "")
+
+
+def _is_filter(function: FunctionNode) -> bool:
+    """Return whether a function is a filter of templates, without flags that say who escapes."""
+    for decorator in function.decorator_list:
+        if isinstance(decorator, ast.Call) and decorator.keywords:
+            return False
+        if unqualified_name(decorator.func if isinstance(decorator, ast.Call) else decorator) in (
+            "filter",
+            "template_filter",
+            "app_template_filter",
+        ):
+            return True
+    return False
+
+
+_HREF = lazy(r"\b(?:href|src|action)=[\"'](?:\{\w*\}|%s)")
+_LINKED = lazy(r"^(?:\w+_)?(?:url|uri|link|website|homepage|href|web_?page)$", re.IGNORECASE)
+_SCHEMES = lazy(
+    r"urlsplit|urlparse|scheme|startswith|https?:|validate|is_safe|url_for|reverse|\bquote\b|clean"
+)
+
+
+def _linked(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Find `Markup('<a href="{}">').format(url)`: escaping does not keep `javascript:` out."""
+    assert isinstance(node, ast.Call)
+    function = view.function_of(node) if view.has("href=", "src=", "action=") else None
+    if function is None or _SCHEMES.search(ast.unparse(function)):
+        return
+    if name.endswith("format_html"):
+        text, given = (view.names.text(node.args[0]) if node.args else None), node.args[1:]
+    else:
+        made = node.func.value if isinstance(node.func, ast.Attribute) else None
+        markup = isinstance(made, ast.Call) and view.names.called(made).endswith("Markup") and bool(made.args)
+        text, given = (
+            (view.names.text(made.args[0]) if markup and isinstance(made, ast.Call) else None),
+            node.args,
+        )
+    if text is None or not _HREF.search(text):
+        return
+    place = text[: _HREF.search(text).end()].count("{") - 1  # type: ignore[union-attr]
+    argument = given[place] if 0 <= place < len(given) else None
+    if (
+        isinstance(argument, ast.Name)
+        and argument.id in parameters_of(function)
+        and _LINKED.match(argument.id)
+    ):
+        yield NodeMatch(
+            node, f"{argument.id} may be javascript:… , which escaping lets through: look at its scheme"
+        )
+
+
+def _linked_text(view: View, node: ast.JoinedStr) -> Iterator[NodeMatch]:
+    """Find `f'<a href="{escape(url)}">'` of a parameter whose scheme nobody looks at."""
+    function = view.function_of(node)
+    if function is None or not view.has("href=") or _SCHEMES.search(ast.unparse(function)):
+        return
+    for before, part in pairwise(node.values):
+        text = before.value if isinstance(before, ast.Constant) else ""
+        if (
+            not isinstance(part, ast.FormattedValue)
+            or not isinstance(text, str)
+            or not text.endswith(('href="', "href='"))
+        ):
+            continue
+        made = part.value
+        escaped = (
+            isinstance(made, ast.Call)
+            and len(made.args) == 1
+            and unqualified_name(made.func) in ("escape", "conditional_escape")
+        )
+        inner = made.args[0] if escaped and isinstance(made, ast.Call) else None
+        if isinstance(inner, ast.Name) and inner.id in parameters_of(function) and _LINKED.match(inner.id):
+            yield NodeMatch(
+                node, f"{inner.id} may be javascript:… , which escaping lets through: look at its scheme"
+            )
+            return
+
+
+_SCRIPT = lazy(
+    r"<script\b[^>]{0,80}>[^<]{0,200}(?:%s|\{\w*\})|<script\b[^>]{0,80}>[^<]{0,200}$", re.IGNORECASE
+)
+_NO_TAGS = ("u003c", "\\x3c", "<\\/", "htmlsafe", "json_script", "tojson", "escape")
+
+
+def _in_script(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Find JSON in a script of a page, `"<script>x = %s</script>" % json.dumps(data)`, which `</script>` ends."""
+    if not view.has("<script") or not view.has("json.dumps") or view.has(*_NO_TAGS):
+        return
+    texts: list[str | None] = []
+    given: list[ast.expr] = []
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+        texts, given = [view.names.text(node.left)], [node.right]
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        texts, given = [view.names.text(node.func.value)] * len(node.args), list(node.args)
+    elif isinstance(node, ast.JoinedStr):
+        for before, part in pairwise(node.values):
+            if isinstance(part, ast.FormattedValue) and isinstance(before, ast.Constant):
+                texts.append(str(before.value))
+                given.append(part.value)
+    for text, value in zip(texts, given, strict=True):
+        if text is None or "<script" not in text or not _SCRIPT.search(text):
+            continue
+        for made in (value, *view.names.values_of(value)):
+            if isinstance(made, ast.Call) and view.names.called(made) == "json.dumps":
+                yield NodeMatch(node, "</script> in a text ends the script: write < as \\u003c")
+                return
 
 
 # Columns that users fill in as they like.
@@ -355,15 +488,24 @@ _FREE_TEXT = lazy(
 )
 
 
+# What people type, wherever the table goes.
+_TYPED_TEXT = lazy(r"(?:^|_)(?:comment|comments|remark|remarks|feedback|bio|answer|display_name|nick_?name)$")
+
+
 def _cells(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find texts of users as they are in a table that is downloaded: `writer.writerow([user.name, user.note])`."""
     assert isinstance(node, ast.Call)
     row = node.args[0] if node.args else None
-    if not isinstance(row, ast.List | ast.Tuple) or not view.has("text/csv"):
+    row = ast.List(list(row.values), ast.Load()) if isinstance(row, ast.Dict) else row
+    if not isinstance(row, ast.List | ast.Tuple) or not view.has("text/csv", "stringio", "openpyxl"):
         return
+    if last_name(node.func) == "append" and "openpyxl" not in view.modules:
+        return
+    answer = view.has("text/csv")
     for cell in row.elts:
         owner = cell.value if isinstance(cell, ast.Attribute) else None
-        if isinstance(cell, ast.Attribute) and isinstance(owner, ast.Name) and _FREE_TEXT.search(cell.attr):
+        free = _FREE_TEXT if answer else _TYPED_TEXT
+        if isinstance(cell, ast.Attribute) and isinstance(owner, ast.Name) and free.search(cell.attr):
             around = view.parent(node)
             while around is not None and not (isinstance(around, ast.For) and _loops_over(around, owner.id)):
                 around = view.parent(around)
@@ -438,6 +580,14 @@ CHECKS = (
         ),
         grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),
         also={STORED: Severity.MEDIUM},
+        methods=names("format"),
+        calls=names("django.utils.html.format_html"),
+        nodes=(ast.BinOp, ast.JoinedStr),
+        look=lambda view, node, name: [
+            *(_linked(view, node, name) if isinstance(node, ast.Call) else ()),
+            *(_linked_text(view, node) if isinstance(node, ast.JoinedStr) else ()),
+            *_in_script(view, node, name),
+        ],
         is_usual=_wraps,
     ),
     Check(
@@ -472,7 +622,10 @@ CHECKS = (
         tags=frozenset({"input"}),
         also={ANSWER: Severity.LOW},
         is_usual=lambda view, hit, origin: (
-            not is_server(view) or _shown_as_written(view, hit, origin) or _is_debugging(hit)
+            not is_server(view)
+            or _is_address(view, hit)
+            or _shown_as_written(view, hit, origin)
+            or _is_debugging(hit)
         ),
     ),
     Check(
@@ -481,7 +634,7 @@ CHECKS = (
         grades=(Severity.MEDIUM, None, None),
         tags=frozenset({"input", SAID}),
         also={ANSWER: Severity.LOW},
-        methods=names("writerow"),
+        methods=names("writerow append"),
         look=_cells,
     ),
     Check(

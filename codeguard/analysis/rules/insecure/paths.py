@@ -16,6 +16,7 @@ from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.surroundings import of_own_folder
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import unqualified_name
 from codeguard.models import Confidence, Severity
 
 _RULES = rules_of(__file__)
@@ -60,6 +61,22 @@ def _by_claimed_type(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch
         yield NodeMatch(node, "the sender says what the file is: look into it")
 
 
+_BY_FORMS = lazy(r"^clean_|^validate_")
+
+
+def _claimed_in_form(view: View, node: ast.Compare | ast.Call) -> Iterator[NodeMatch]:
+    """Find a form that asks an upload's sender alone what it is: `picture.content_type.startswith("image/")`."""
+    holder = node.left if isinstance(node, ast.Compare) else getattr(node.func, "value", None)
+    function, statement = view.function_of(node), view.statement(node)
+    if not isinstance(holder, ast.Attribute) or holder.attr != "content_type" or function is None:
+        return
+    if not _BY_FORMS.search(function.name) or not isinstance(statement, ast.If):
+        return
+    refuses = isinstance(statement.body[-1], ast.Raise)
+    if refuses and not view.has(*_LOOKS_INTO, "splitext", "suffix", "extension", "image.open", "imagefield"):
+        yield NodeMatch(node, "the sender says what the file is: look into it")
+
+
 def _temporary(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Call)
     prefix = view.argument(node, "prefix", 1)
@@ -80,6 +97,10 @@ def _fixed_temporary(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch
     elif isinstance(node.func, ast.Attribute) and node.func.attr == "urlretrieve":
         argument = node.args[1] if len(node.args) > 1 else None
     mode = view.constant(node, "mode", 1, "r") if name in ("open", "io.open") else "w"
+    if name == "pathlib.Path.mkdir":
+        kept = view.constant(node, "exist_ok") is True and view.constant(node, "mode", default=0o777) != 0o700
+        if not kept:
+            return
     if argument is None or not any(letter in str(mode) for letter in "wax+"):
         return
     text = view.names.text(argument) or _beginning(view.names, argument)
@@ -132,8 +153,11 @@ def _looks_at_file(test: ast.expr) -> bool:
 def _check_then_use(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find `if os.path.exists(p): … open(p)`, where the file may be replaced in between."""
     assert isinstance(node, ast.If)
+    if view.has("st_uid", "s_isreg", "s_islnk"):
+        yield from _owner_then_use(view, node)
     if not view.has("exist", "isfile", "access", "link") or not _looks_at_file(node.test):
         return
+    yield from _lock_by_name(view, node)
     tested = [
         ast.dump(call.args[0])
         for call in ast.walk(node.test)
@@ -191,6 +215,59 @@ def _check_then_use(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]
             yield NodeMatch(call, "the file can be swapped after it was looked at", Severity.MEDIUM if access else
                         Severity.LOW, Confidence.MEDIUM if strong else Confidence.LOW)  # fmt: skip
             return
+
+
+_OWNED = lazy(r"\bst_uid\b|S_ISREG|S_ISLNK|\bst_gid\b")
+
+
+def _owner_then_use(view: View, node: ast.If) -> Iterator[NodeMatch]:
+    """Find `info = os.lstat(path)`, a refusal by its owner, and `open(path)` after it."""
+    if not isinstance(node.body[-1], ast.Raise | ast.Return) or not _OWNED.search(ast.unparse(node.test)):
+        return
+    held = {part.id for part in ast.walk(node.test) if isinstance(part, ast.Name)}
+    asked = [
+        ast.dump(value.args[0])
+        for part in ast.walk(node.test)
+        if isinstance(part, ast.Name) and part.id in held
+        for value in view.names.values_of(part)
+        if isinstance(value, ast.Call) and view.names.called(value) in ("os.lstat", "os.stat") and value.args
+    ]
+    for statement in _after(view, node):
+        for call in ast.walk(statement):
+            if not isinstance(call, ast.Call) or view.names.called(call) != "open" or not call.args:
+                continue
+            if ast.dump(call.args[0]) in asked and view.argument(call, "opener") is None:
+                reason = "the file can be swapped after it was looked at: open it, then fstat"
+                yield NodeMatch(call, reason, Severity.MEDIUM)
+                return
+
+
+_LOCK_FILE = lazy(r"lock|(?:^|_|\.)pid(?:$|_|file)", 2)
+
+
+def _lock_by_name(view: View, node: ast.If) -> Iterator[NodeMatch]:
+    """Find a lock that is a file which is looked for, and then written: `if exists(LOCK): exit`, `open(LOCK, "w")`."""
+    test = node.test
+    if not isinstance(test, ast.Call) or view.names.called(test) not in (
+        "os.path.exists",
+        "pathlib.Path.exists",
+    ):
+        return
+    path = test.args[0] if test.args else getattr(test.func, "value", None)
+    if path is None or not _LOCK_FILE.search(f"{ast.unparse(path)} {view.names.text(path) or ''}"):
+        return
+    holder = view.parent(node)
+    body = getattr(holder, "body", [])
+    for statement in body[body.index(node) + 1 :] if node in body else []:
+        for call in ast.walk(statement):
+            if not isinstance(call, ast.Call) or view.names.called(call) != "open" or not call.args:
+                continue
+            same = ast.dump(call.args[0]) == ast.dump(path)
+            if same and str(view.constant(call, "mode", 1, "r"))[:1] == "w":
+                yield NodeMatch(
+                    call, "two that start at once both find no lock: open it with x", Severity.MEDIUM
+                )
+                return
 
 
 def _after(view: View, node: ast.If) -> list[ast.stmt]:
@@ -283,6 +360,19 @@ _REMOVING = names("os.remove os.unlink shutil.rmtree os.chown os.chmod os.rmdir"
 def _follows_link(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find `os.remove(os.path.realpath(entry.path))`, which removes the target of a link."""
     assert isinstance(node, ast.Call)
+    if name.startswith("shutil.copy"):
+        yield from _copies_link(view, node)
+        return
+    if name in ("open", "os.open"):
+        yield from _in_home(view, node)
+        return
+    if (
+        name == "os.chown"
+        and view.has("os.walk", "listdir", "scandir")
+        and not view.has(*_NO_LINKS, "lchown")
+    ) and _within_loop(view, node):
+        yield NodeMatch(node, "a link that somebody put there is followed: follow_symlinks=False")
+        return
     given = node.args[0] if node.args else None
     for value in (given, *view.names.values_of(given)) if given is not None else ():
         if not isinstance(value, ast.Call) or view.names.called(value) not in (
@@ -294,6 +384,70 @@ def _follows_link(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         if _ENTRY.search(held):
             yield NodeMatch(node, f"where {held} is a link, {name} works on what it points to")
             return
+
+
+_DROPPED = lazy(r"drop|incoming|upload|inbox|public|shared|spool|home|user")
+_NO_LINKS = ("islink", "is_symlink", "nofollow", "follow_symlinks=false", "lstat", "realpath", "resolve(")
+
+
+def _copies_link(view: View, node: ast.Call) -> Iterator[NodeMatch]:
+    """Find what is copied out of a folder that others fill, where a link is copied for what it points to."""
+    function = view.function_of(node)
+    if function is None or view.has(*_NO_LINKS) or not node.args:
+        return
+    for loop in ast.walk(function):
+        if (
+            not isinstance(loop, ast.For)
+            or not isinstance(loop.target, ast.Name)
+            or not isinstance(loop.iter, ast.Call)
+        ):
+            continue
+        listed = (
+            view.names.called(loop.iter) in ("os.listdir", "os.scandir")
+            or unqualified_name(loop.iter.func) == "iterdir"
+        )
+        if not listed or not _DROPPED.search(ast.unparse(loop.iter).lower()):
+            continue
+        made = [node.args[0], *view.names.values_of(node.args[0])]
+        if any(
+            isinstance(part, ast.Name) and part.id == loop.target.id
+            for value in made
+            for part in ast.walk(value)
+        ):
+            yield NodeMatch(
+                node, "a link that somebody put there is copied for the file it points to: add O_NOFOLLOW"
+            )
+            return
+
+
+def _within_loop(view: View, node: ast.AST) -> bool:
+    at = view.parent(node)
+    while at is not None and not isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(at, ast.For) and isinstance(at.iter, ast.Call):
+            return view.names.called(at.iter) in ("os.walk", "os.listdir", "os.scandir") or _within_loop(
+                view, at
+            )
+        at = view.parent(at)
+    return False
+
+
+def _in_home(view: View, node: ast.Call) -> Iterator[NodeMatch]:
+    """Find a file that root writes into somebody's home folder, where a link leads elsewhere."""
+    if not view.has("pw_dir") or view.has(*_NO_LINKS, "seteuid", "setuid", "setresuid"):
+        return
+    flags = view.argument(node, "flags", 1)
+    writes = (flags is not None and "O_WR" in ast.unparse(flags)) or str(view.constant(node, "mode", 1, "r"))[
+        :1
+    ] in ("w", "a")
+    values = [node.args[0], *view.names.values_of(node.args[0])] if node.args else []
+    if writes and any(
+        isinstance(part, ast.Attribute) and part.attr == "pw_dir"
+        for value in values
+        for part in ast.walk(value)
+    ):
+        yield NodeMatch(
+            node, "who owns the folder may put a link there: give up root's rights, or add O_NOFOLLOW"
+        )
 
 
 _ENTRY = lazy(r"\bentry\b|\bitem\b|\.path$|os\.path\.join\(")
@@ -425,7 +579,11 @@ CHECKS = (
     Check(
         _RULES["file-upload"],
         nodes=(ast.Compare,),
-        look=_by_claimed_type,
+        methods=names("startswith"),
+        look=lambda view, node, name: [
+            *(_by_claimed_type(view, node, name) if isinstance(node, ast.Compare) else ()),
+            *(_claimed_in_form(view, node) if isinstance(node, ast.Compare | ast.Call) else ()),
+        ],
         sinks=(
             Sink(
                 "upload",
@@ -445,7 +603,10 @@ CHECKS = (
     ),
     Check(
         _RULES["predictable-temporary-file"],
-        calls=names("open io.open pathlib.Path.write_text pathlib.Path.write_bytes os.mkdir os.makedirs"),
+        calls=names(
+            "open io.open pathlib.Path.write_text pathlib.Path.write_bytes os.mkdir os.makedirs "
+            "pathlib.Path.mkdir"
+        ),
         methods=names(
             "to_parquet to_csv to_pickle to_json to_excel to_feather to_hdf savefig tofile write_parquet write_csv "
             "write_image save_pretrained urlretrieve"
@@ -453,7 +614,11 @@ CHECKS = (
         look=_fixed_temporary,
     ),
     Check(_RULES["path-by-prefix"], methods=names("startswith"), look=_by_prefix),
-    Check(_RULES["link-followed"], calls=_REMOVING, look=_follows_link),
+    Check(
+        _RULES["link-followed"],
+        calls=_REMOVING | names("shutil.copy shutil.copy2 shutil.copyfile open os.open"),
+        look=_follows_link,
+    ),
     Check(
         _RULES["check-then-use"],
         nodes=(ast.If,),

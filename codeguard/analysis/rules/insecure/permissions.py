@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from codeguard.analysis.python.scopes import FunctionNode
@@ -14,6 +15,32 @@ from codeguard.models import Confidence, Severity
 
 _RULES = rules_of(__file__)
 
+
+def _as_root(view: View) -> Iterator[NodeMatch]:
+    """Find a server that has to be started as root, and stays root after it has its port."""
+    if not view.has("geteuid", "getuid") or view.has(
+        "setuid", "setresuid", "setgroups", "setreuid", "drop_priv"
+    ):
+        return
+    asked = next(
+        (
+            test
+            for test in view.reading.nodes_of(ast.If)
+            if _OF_ROOT.search(ast.unparse(test.test))
+            and isinstance(test.body[-1], ast.Raise | ast.Expr)
+            and re.search("exit|Exit|raise|error", ast.unparse(test.body[-1]))
+        ),
+        None,
+    )
+    for call in view.reading.nodes_of(ast.Call) if asked is not None else ():
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "serve_forever":
+            yield NodeMatch(
+                call, "every request is answered with root's rights: give them up once the port is open"
+            )
+            return
+
+
+_OF_ROOT = lazy(r"gete?uid\(\) (?:!=|>) 0|^os\.gete?uid\(\)$")
 _SYSTEM = (
     "/etc/passwd", "/etc/shadow", "/etc/sudoers", "/etc/cron", "/etc/ld.so", "/etc/hosts", "/etc/profile",
     "/etc/ssh", "/etc/pam.d", "/etc/systemd", "/etc/init", "/root/.ssh", "/boot/",
@@ -75,6 +102,10 @@ def _mode(view: View, node: ast.expr | None) -> int | None:
         return value
     if node is None:
         return None
+    if isinstance(node, ast.Name):
+        listed = [mode for mode in _of_loop(view, node) if mode & 0o002]
+        if listed:
+            return listed[0]
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         added = view.names.constant(node.right)  # os.stat(path).st_mode | 0o022
         if isinstance(added, int):
@@ -84,6 +115,25 @@ def _mode(view: View, node: ast.expr | None) -> int | None:
         if isinstance(part, ast.Attribute):
             bits |= _BITS.get(part.attr, 0)
     return bits or None
+
+
+def _of_loop(view: View, node: ast.Name) -> Iterator[int]:
+    """Yield the numbers that a loop over a table gives to a name: `for name, mode in (("a", 0o777), …):`."""
+    at: ast.AST | None = node
+    while at is not None and not isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef):
+        at = view.parent(at)
+        if not isinstance(at, ast.For) or not isinstance(at.target, ast.Tuple):
+            continue
+        places = [
+            place
+            for place, part in enumerate(at.target.elts)
+            if isinstance(part, ast.Name) and part.id == node.id
+        ]
+        for value in (at.iter, *view.names.values_of(at.iter)) if places else ():
+            for row in value.elts if isinstance(value, ast.Tuple | ast.List) else ():
+                given = view.names.constant(row)
+                if isinstance(given, tuple) and places[0] < len(given) and type(given[places[0]]) is int:
+                    yield given[places[0]]
 
 
 _BITS = {
@@ -110,12 +160,39 @@ def _made_wide(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         node, "mode", {"os.mkdir": 1, "os.makedirs": 1, "os.open": 2, "os.mkfifo": 1}.get(name)
     )
     mode = _mode(view, given)
+    if (
+        name == "os.open"
+        and mode is not None
+        and mode & 0o044
+        and not mode & 0o002
+        and _writes_secret(view, node)
+    ):
+        yield NodeMatch(node, f"mode {mode:o} lets others read a secret")
+        return
     if mode is not None and mode & 0o002 and not mode & 0o1000:
         # `open` uses 0o666 as well and relies on the umask, which the code may set.
         around = getattr(view.function_of(node), "name", "")
         secret = mentions(f"{around} {ast.unparse(node)}", SECRET) or _makes_key(view.function_of(node))
         usual = view.has("umask") or (mode == 0o666 and not secret)
         yield NodeMatch(node, f"mode {mode:o} lets everybody write", Severity.LOW if usual else None)
+
+
+_KEPT_SECRET = lazy(r"private_?key|secret|passw|passphrase|(?:^|_)token$|credential|seed_?phrase")
+
+
+def _writes_secret(view: View, node: ast.Call) -> bool:
+    """Return whether a function writes a secret that it is given."""
+    function = view.function_of(node)
+    if function is None or view.has("umask"):
+        return False
+    given = {item.arg for item in function.args.args if _KEPT_SECRET.search(item.arg.lower())}
+    return any(
+        isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr in ("write", "dump", "write_text", "writelines")
+        and any(isinstance(item, ast.Name) and item.id in given for item in ast.walk(part))
+        for part in ast.walk(function)
+    )
 
 
 def _order(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -207,6 +284,7 @@ CHECKS = (
         _RULES["privileges-not-dropped"],
         calls=names("os.setuid os.seteuid os.setreuid"),
         look=_order,
+        look_at_file=_as_root,
     ),
     Check(
         _RULES["system-file-changed"],

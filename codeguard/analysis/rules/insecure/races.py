@@ -54,6 +54,116 @@ def _between(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield NodeMatch(node, f"two requests at once both pass the test of {target.attr}, and both change it")
 
 
+_MARKS = lazy(r"^(?:is_)?(?:used|redeemed|claimed|consumed|spent|paid|taken|booked|reserved)(?:_at)?$")
+
+
+def _marked(view: View, node: ast.Assign) -> Iterator[NodeMatch]:
+    """Find `if voucher.used: raise`, then `voucher.used = True`, of a row that is not locked."""
+    target, function = node.targets[0], view.function_of(node)
+    if not isinstance(target, ast.Attribute) or not _MARKS.match(target.attr) or function is None:
+        return
+    if not isinstance(target.value, ast.Name) or not view.modules & {
+        "sqlalchemy",
+        "django",
+        "flask_sqlalchemy",
+    }:
+        return
+    tested = any(
+        isinstance(part, ast.If)
+        and ast.unparse(target) in ast.unparse(part.test)
+        and part.lineno < node.lineno
+        for part in ast.walk(function)
+    )
+    read = [ast.unparse(value) for value in view.names.values_of(target.value)]
+    if (
+        tested
+        and read
+        and any(_READ.search(one) for one in read)
+        and not any("for_update" in one for one in read)
+    ) and not _ALONE.search(words([function])):
+        yield NodeMatch(node, f"two requests at once both pass the test of {target.attr}, and both go on")
+
+
+_READ = lazy(
+    r"\.(?:get|first|one|one_or_none|scalar|scalar_one|scalar_one_or_none|get_or_404|first_or_404)\("
+)
+_ALONE = lazy(r"\b(?:lock|acquire|mutex|semaphore|F|serializable|update)\b", re.IGNORECASE)
+
+
+def _set_back(view: View, node: ast.Call) -> Iterator[NodeMatch]:
+    """Find `left = store.get(key)`, then `store.set(key, left - 1)`, which loses what others set in between."""
+    function = view.function_of(node)
+    if function is None or len(node.args) < 2 or not view.has("redis", "memcache", "cache"):
+        return
+    assert isinstance(node.func, ast.Attribute)
+    holder, key, given = ast.unparse(node.func.value), ast.dump(node.args[0]), node.args[1]
+    if (
+        not isinstance(given, ast.BinOp)
+        or not isinstance(given.op, ast.Add | ast.Sub)
+        or _ATOMIC.search(words([function]))
+    ):
+        return
+    names_of = {part.id for part in ast.walk(given) if isinstance(part, ast.Name)}
+    for part in ast.walk(function):
+        if (
+            isinstance(part, ast.Assign)
+            and isinstance(part.targets[0], ast.Name)
+            and part.targets[0].id in names_of
+        ):
+            for call in ast.walk(part.value):
+                if (
+                    isinstance(call, ast.Call)
+                    and unqualified_name(call.func) == "get"
+                    and call.args
+                    and ast.dump(call.args[0]) == key
+                    and isinstance(call.func, ast.Attribute)
+                    and ast.unparse(call.func.value) == holder
+                ):
+                    yield NodeMatch(
+                        node, "what others set in between is lost: take incr, decr, or watch the key"
+                    )
+                    return
+
+
+_ATOMIC = lazy(r"\b(?:lock|watch|pipeline|transaction|acquire|eval|register_script|cas|gets)\b")
+_FEW = 6  # statements of a method that hands out numbers
+
+
+def _next_number(view: View, node: ast.FunctionDef) -> Iterator[NodeMatch]:
+    """Find a number that threads read, add to and write back, without a lock: in an attribute, or in a file."""
+    if not view.has("threading", "threadpool"):
+        return
+    owner = view.names.class_of(node)
+    if owner is None or node.name == "__init__" or len(node.body) > _FEW:
+        return
+    of_server = any(re.search(r"Threading\w*(?:Server|MixIn)$", base) for base in view.names.bases(owner))
+    added: dict[str, str] = {}
+    for part in node.body:
+        target = part.targets[0] if isinstance(part, ast.Assign) else None
+        value = part.value if isinstance(part, ast.Assign) else None
+        if isinstance(target, ast.Name) and isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
+            added[target.id] = ast.unparse(value.left)
+        elif isinstance(target, ast.Attribute) and isinstance(value, ast.Name) and of_server:
+            if added.get(value.id) == ast.unparse(target):
+                yield from _unlocked(node, part)
+                return
+        elif isinstance(part, ast.Expr) and isinstance(part.value, ast.Call):
+            written = ast.unparse(part.value)
+            for held, read in added.items():
+                file = read.partition(".read_text()")[0].rpartition("(")[2]
+                if ".read_text()" in read and f"{file}.write_text(" in written and held in written and file:
+                    yield from _unlocked(node, part)
+                    return
+
+
+def _unlocked(function: ast.FunctionDef, node: ast.AST) -> Iterator[NodeMatch]:
+    if not _LOCKING.search(ast.unparse(function)):
+        yield NodeMatch(node, "two threads read the same number, and one of both additions is lost")
+
+
+_LOCKING = lazy(r"lock|acquire|mutex|flock|semaphore", re.IGNORECASE)
+
+
 def _is_shared(view: View, node: ast.expr, function: FunctionNode) -> bool:
     """Return whether an object is from a database, or of a class in a file with threads."""
     if isinstance(node, ast.Name) and node.id == "self":
@@ -160,6 +270,9 @@ def _first(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
                 node, f"{path!r} may be a link that another user put there: add O_EXCL or O_NOFOLLOW"
             )
         return
+    if name.startswith("importlib."):
+        yield from _uploaded(view, node)
+        return
     given = node.args[-1] if node.args else None
     text = view.names.text(given)
     if text is not None and (text.startswith(_SHARED) or (text == "." and name.endswith("insert"))):
@@ -183,6 +296,22 @@ def _first(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield NodeMatch(
             node, f"{text!r} is looked for in the folder that the program happens to be started in"
         )
+
+
+_FILLED = lazy(r"(?:^|/)(?:uploads?|incoming|public|shared|tmp|inbox)(?:/|$)", re.IGNORECASE)
+
+
+def _uploaded(view: View, node: ast.Call) -> Iterator[NodeMatch]:
+    """Find modules that are loaded from where uploads are kept."""
+    texts = [
+        part.value
+        for value in view.reading.nodes_of(ast.Assign)
+        for part in ast.walk(value.value)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value.startswith("/")
+    ]
+    path = next((text for text in texts if _FILLED.search(text)), None)
+    if path is not None and not view.has("st_uid", "st_mode", "sha256", "verify"):
+        yield NodeMatch(node, f"whoever may write to {path!r} decides what runs here")
 
 
 _UPDATE = lazy(r"\s*update\s.{1,200}\sset\s", re.IGNORECASE | re.DOTALL)
@@ -216,22 +345,34 @@ def _written_back(view: View, node: ast.Call) -> Iterator[NodeMatch]:
             return
 
 
+def _changed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    if isinstance(node, ast.AsyncFunctionDef):
+        yield from _awaited(view, node, name)
+    elif isinstance(node, ast.FunctionDef):
+        yield from _next_number(view, node)
+    elif isinstance(node, ast.Call):
+        yield from (
+            _set_back(view, node) if unqualified_name(node.func) == "set" else _written_back(view, node)
+        )
+    elif isinstance(node, ast.Assign):
+        yield from _marked(view, node)
+    else:
+        yield from _between(view, node, name)
+
+
 CHECKS = (
     Check(
         _RULES["change-in-between"],
-        methods=names("execute"),
-        nodes=(ast.AugAssign, ast.AsyncFunctionDef),
-        look=lambda view, node, name: (
-            _awaited(view, node, name)
-            if isinstance(node, ast.AsyncFunctionDef)
-            else _written_back(view, node)
-            if isinstance(node, ast.Call)
-            else _between(view, node, name)
-        ),
+        methods=names("execute set"),
+        nodes=(ast.AugAssign, ast.AsyncFunctionDef, ast.FunctionDef, ast.Assign),
+        look=_changed,
     ),
     Check(
         _RULES["foreign-folder-first"],
-        calls=names("sys.path.insert sys.path.append os.open ctypes.CDLL ctypes.cdll.LoadLibrary"),
+        calls=names(
+            "sys.path.insert sys.path.append os.open ctypes.CDLL ctypes.cdll.LoadLibrary "
+            "importlib.util.spec_from_file_location"
+        ),
         look=_first,
     ),
 )

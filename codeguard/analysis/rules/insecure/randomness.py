@@ -33,7 +33,9 @@ _CALLS = frozenset(
     )
 )
 _SECRET_PURPOSE = ("password", "passwd", "token", "secret", "otp", "pin_code", "apikey", "api_key", "nonce", "salt",
-                   "session", "csrf", "reset", "verification", "captcha", "invite", "credential", "private", "_iv",
+                   "session", "csrf", "reset", "verification", "captcha", "invit", "gift_card", "gift_code",
+                   "access_code", "door_code", "gate_code", "pickup_code", "pairing", "locker_code", "unlock_code",
+                   "room_code", "booking_code", "ticket_code", "credential", "private", "_iv",
                    "coupon", "voucher", "auth", "crypt", "recovery", "activation", "two_factor", "mfa", "passcode",
                    "one_time", "signup_code", "login_code", "confirm")  # fmt: skip
 _CODES = frozenset({"code", "pin", "key"})
@@ -73,6 +75,8 @@ _WORTH = lazy(
     r"voucher|coupon|gift|token|api_?key|session|password|passwd|secret|invite|licen[cs]e", re.IGNORECASE
 )
 _FEWEST_BITS = 40
+_OF_CODES = lazy(r"(?:^|_|\b)(?:code|pin|otp|passcode)s?(?:$|_|\b)", re.IGNORECASE)
+_FEWEST_OF_CODES = 13  # a code of four digits has more
 
 
 def _few_drawn(view: View, node: ast.Call) -> Iterator[NodeMatch]:
@@ -92,12 +96,21 @@ def _few_drawn(view: View, node: ast.Call) -> Iterator[NodeMatch]:
         bits = length * math.log2(len(set(alphabet)))
         function = view.function_of(node)
         purpose = f"{_purpose(view, node)} {function.name if function is not None else ''}"
-        if bits < _FEWEST_BITS and _WORTH.search(purpose) and not _NO_SECRET.search(purpose):
+        worth = bits < _FEWEST_BITS and _WORTH.search(purpose)
+        few = bits < _FEWEST_OF_CODES and _OF_CODES.search(f"{purpose} {_target(view, node)}")
+        if (worth or few) and not _NO_SECRET.search(purpose):
             yield NodeMatch(node, f"{bits:.0f} bits are few enough to be tried out: draw more")
 
 
 def _short(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find secrets with few possible values: `secrets.token_hex(3)`, `uuid.uuid4().hex[:6]`."""
+    if name == "secrets.randbelow" and isinstance(node, ast.Call):
+        most, function = view.constant(node, "exclusive_upper_bound", 0), view.function_of(node)
+        named = f"{_target(view, node)} {function.name if function is not None else ''}"
+        # One digit of several is drawn as often as there are digits.
+        if isinstance(most, int) and 100 <= most < 1 << _FEWEST_OF_CODES and _OF_CODES.search(named):
+            yield NodeMatch(node, f"{most} values are few enough to be tried out: draw more")
+        return
     if name == "secrets.choice" and isinstance(node, ast.Call):
         yield from _few_drawn(view, node)
         return
@@ -157,7 +170,7 @@ def _purpose_of_callers(view: View, node: ast.AST) -> str:
 
 
 def _weak_random(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    purpose = _purpose(view, node) or _purpose_of_callers(view, node)
+    purpose = _purpose(view, node) or _purpose_of_callers(view, node) or _key_of_bytes(view, node, name)
     assert isinstance(node, ast.Call)
     if any(other.startswith("secrets.") for other in view.names.names_of(node.func)):
         return  # fallback for old Python versions
@@ -165,6 +178,16 @@ def _weak_random(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     drawn = isinstance(view.parent(node), ast.Compare) or _picks_one(view, node, name)
     if purpose and not drawn and not _NO_SECRET.search(_target(view, node)):
         yield NodeMatch(node, f"{name} can be foreseen, and makes {purpose!r}: use the secrets module")
+
+
+_KEYS = lazy(r"^(?:new|make|generate|gen|create|random)_(?:\w{1,30}_)?(?:key|iv|nonce|salt)$")
+
+
+def _key_of_bytes(view: View, node: ast.AST, name: str) -> str:
+    """Return the name of a function that makes a key of random bits."""
+    function = view.function_of(node)
+    bits = name.endswith((".getrandbits", ".randbytes")) or view.has("bytes(", "bytearray(")
+    return function.name if function is not None and bits and _KEYS.search(function.name) else ""
 
 
 _KEPT = lazy(
@@ -203,7 +226,12 @@ def _seed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         None,
     )
     if makes is not None or (
-        function is not None and (mentions(function.name, SECRET) or mentions(function.name, _MASKS))
+        function is not None
+        and (
+            mentions(function.name, SECRET)
+            or mentions(function.name, _MASKS)
+            or (by_time and mentions(f"{function.name} {ast.unparse(function.args)}", _PRIZES))
+        )
     ):
         yield NodeMatch(node, "the seed is known or easily guessed, and so is all that is made from it")
 
@@ -211,6 +239,8 @@ def _seed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 _MASKS = lazy(
     r"pseudonym|anonymi[sz]|deidentif|de_identif|lottery|raffle|draw_winner|shuffle_deck|deal_cards"
 )
+
+_PRIZES = lazy(r"(?:^|\W|_)(?:prizes?|winners?|raffle|lottery|jackpot|giveaway)(?:$|\W|_)")
 
 
 def _uuid(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -234,7 +264,9 @@ CHECKS = (
     ),
     Check(
         _RULES["short-secret"],
-        calls=names("secrets.token_hex secrets.token_bytes secrets.token_urlsafe os.urandom secrets.choice"),
+        calls=names(
+            "secrets.token_hex secrets.token_bytes secrets.token_urlsafe os.urandom secrets.choice secrets.randbelow"
+        ),
         nodes=(ast.Subscript,),
         look=_short,
     ),

@@ -121,6 +121,14 @@ def _is_endless(inner: list[Any]) -> bool:
         for item in inner
         if item[0] in _REPEATS and item[1][1] is _constants.MAXREPEAT and item[1][0] <= 1
     ]
+    if len(endless) > 1:
+        # `\s*[\w-]+\s*,?`: all but one part may be nothing.
+        needed = [
+            item
+            for item in inner
+            if not (item[0] in _REPEATS and item[1][0] == 0) and item[0] is not _constants.AT
+        ]
+        endless = needed if len(needed) == 1 and needed[0] in endless else []
     if len(endless) != 1:
         return False
     body = list(endless[0][1][2])

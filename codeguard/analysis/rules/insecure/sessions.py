@@ -65,6 +65,14 @@ def _by_token(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         if _SECOND_PART.search(text) and function is not None and not _verifies(view, function):
             yield NodeMatch(node, "the claims are read without a look at the signature")
         return
+    if name.endswith("PyJWKClient"):
+        address = node.args[0] if node.args else None
+        by_header = (
+            isinstance(address, ast.Call | ast.Subscript) and _JKU.search(ast.unparse(address)) is not None
+        )
+        if address is not None and by_header and _from_header(view, address):
+            yield NodeMatch(node, "the token says itself where the key is that it is checked with")
+        return
     algorithms = view.argument(node, "algorithms", 2)
     if algorithms is None:
         if name.startswith("jose.") and len(node.args) == 2 and not node.keywords:
@@ -77,6 +85,9 @@ def _by_token(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     allowed = view.names.constant(algorithms, ())
     if isinstance(allowed, tuple) and {"HS256", "RS256"} <= set(allowed):
         yield NodeMatch(node, "a token signed with the public key as if it were a password is accepted")
+
+
+_JKU = lazy(r"['\"](?:jku|x5u)['\"]")
 
 
 def _bound(view: View, node: ast.Call) -> list[ast.expr]:
@@ -315,7 +326,7 @@ CHECKS = (
     ),
     Check(
         _RULES["token-decides"],
-        calls=_DECODE | names("base64.urlsafe_b64decode base64.b64decode"),
+        calls=_DECODE | names("base64.urlsafe_b64decode base64.b64decode jwt.PyJWKClient"),
         look=_by_token,
     ),
     Check(

@@ -112,6 +112,24 @@ def _success(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield NodeMatch(passes[0], "what failed is answered like what worked")
 
 
+_HELD = lazy(r"lock|mutex|lease|once|settle", re.IGNORECASE)
+
+
+def _lock_not_asked(view: View, node: ast.Call) -> Iterator[NodeMatch]:
+    """Find `r.set(key, mine, nx=True)` whose answer nobody looks at before the lock is given back."""
+    statement = view.parent(node)
+    if not isinstance(statement, ast.Expr) or view.constant(node, "nx") is not True or not node.args:
+        return
+    block = getattr(view.parent(statement), "body", [])
+    key, function = ast.unparse(node.args[0]), view.function_of(node)
+    after = block[block.index(statement) + 1 :] if isinstance(block, list) and statement in block else []
+    given_back = any(
+        isinstance(part, ast.Try) and key in " ".join(map(ast.unparse, part.finalbody)) for part in after
+    )
+    if given_back or (_HELD.search(f"{key} {getattr(function, 'name', '')}") and after):
+        yield NodeMatch(node, "whether the lock was free is not looked at: who has it goes on as well")
+
+
 def _kept(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find `lock.acquire()` and `lock.release()` around code that may raise."""
     assert isinstance(node, ast.Call)
@@ -171,7 +189,10 @@ def _range(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             return
 
 
-_TAGS = lazy(r"<\W{0,8}\s?script|<\(?\?:?script|javascript:|on\\w\+", re.IGNORECASE)
+_TAGS = lazy(
+    r"<\W{0,8}\s?script|<(?:\\s\*)?/?\??(?:\\s\*)?\(\w{0,30}\|?script|<\(?\?:?script|javascript:|on\\w\+",
+    re.IGNORECASE,
+)
 
 
 _CLEANING = lazy(r"clean|saniti|strip|safe|escape|filter|xss|html|comment|markup|show|render", re.IGNORECASE)
@@ -189,6 +210,27 @@ def _filtered(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         )
         if quoted and view.constant(node, "quote", 1, name == "html.escape") is False:
             yield NodeMatch(node, "a quote ends the attribute that the value stands in: leave quote=True")
+        return
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "sub" and name != "re.sub":
+        made = [
+            value
+            for value in view.names.values_of(node.func.value)
+            if isinstance(value, ast.Call) and value.args
+        ]
+        pattern = (
+            view.names.text(made[0].args[0])
+            if len(made) == 1 and view.names.called(made[0]) == "re.compile"
+            else None
+        )
+        function = view.function_of(node)
+        cleans = function is not None and _CLEANING.search(f"{function.name} {words([function.args])}")
+        if (
+            pattern
+            and cleans
+            and view.names.text(node.args[0] if node.args else None) == ""
+            and _TAGS.search(pattern)
+        ):
+            yield NodeMatch(node, "markup has more spellings than the pattern: escape the text")
         return
     texts = [view.names.text(argument) for argument in node.args[:2]]
     if len(texts) < 2 or texts[0] is None or texts[1] != "":
@@ -212,13 +254,21 @@ CHECKS = (
         nodes=(ast.Try,),
         look=lambda view, node, name: [*_lost(view, node, name), *_success(view, node, name)],
     ),
-    Check(_RULES["lock-kept"], methods=names("acquire"), look=_kept),
+    Check(
+        _RULES["lock-kept"],
+        methods=names("acquire set"),
+        look=lambda view, node, name: (
+            _lock_not_asked(view, node)
+            if isinstance(node, ast.Call) and last_name(node.func) == "set"
+            else _kept(view, node, name)
+        ),
+    ),
     Check(_RULES["jail-left-open"], calls=names("os.chroot"), look=_jail),
     Check(_RULES["wide-range"], calls=_PATTERNS, look=_range),
     Check(
         _RULES["incomplete-filter"],
         calls=names("re.sub html.escape cgi.escape"),
-        methods=names("replace"),
+        methods=names("replace sub"),
         look=_filtered,
     ),
 )

@@ -104,12 +104,18 @@ def _database(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         plain = address.startswith("ldap://") or view.constant(node, "use_ssl", default=True) is False
         if plain and not view.has("start_tls", "ldap_start_tls", "tls="):
             yield NodeMatch(node, "the directory's password is sent in clear text")
+    elif name.rpartition(".")[2] in ("connect", "create_engine"):
+        text = view.names.text(node.args[0]) if node.args else None
+        if text is not None and _NO_TLS.search(text) and not _NEAR.search(text):
+            yield NodeMatch(node, "what the database holds goes over the line in clear text")
     elif name.endswith("set_ciphers"):
         text = view.names.text(node.args[0]) if node.args else None
         if text is not None and _HOLES.search(text):
             yield NodeMatch(node, f"{text!r} lets broken ciphers in")
 
 
+_NO_TLS = lazy(r"\bsslmode=(?:disable|allow)\b")
+_NEAR = lazy(r"localhost|127\.0\.0\.1|host=/")
 _HOLES = lazy(
     r"SECLEVEL=0|(?:^|[:,+ ])(?:ALL|NULL|eNULL|aNULL|EXPORT|EXP|LOW|RC4|DES|3DES|MD5|ADH)(?:$|[:,+ @-])"
 )
@@ -132,6 +138,13 @@ def _assigned(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         value = view.names.resolve(node.value)
         if target.attr == "verify_mode" and value.endswith("CERT_NONE") and not _of_server(view, target):
             yield NodeMatch(node, "the context asks for no certificate", asked_for(view, node))
+        elif (
+            target.attr == "verify"
+            and isinstance(node.value, ast.Name)
+            and _off_by_default(view, node, node.value.id)
+        ):
+            if view.modules & {"requests", "httpx"}:
+                yield NodeMatch(node, f"{node.value.id} is False unless the caller says otherwise")
         elif target.attr == "verify" and view.names.constant(node.value, True) is False:
             if view.modules & {"requests", "httpx"}:
                 yield NodeMatch(node, "the session trusts every certificate", asked_for(view, node))
@@ -156,7 +169,7 @@ def _hostname(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         if own and function is not None and function.name == "__init__":
             continue  # the initial value of an object's own attribute, not of a TLS context
         if named and view.names.constant(node.value, True) is False and not _of_server(view, target):
-            told = _asks_nothing(view, node, target)
+            told = _asks_nothing(view, node, target) and "CERT_OPTIONAL" not in view.reading.text
             severity = Severity.LOW if told else asked_for(view, node)
             yield NodeMatch(node, "the certificate of any other host is accepted", severity)
 
@@ -242,12 +255,57 @@ def _cleartext(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             yield NodeMatch(node, f"{name} before STARTTLS sends the password in clear text")
 
 
+def _plain_socket(view: View, node: ast.Call) -> Iterator[NodeMatch]:
+    """Find a token that goes over `ws://`."""
+    text = _start(view, view.argument(node, "uri", 0) or view.argument(node, "url", 0))
+    sent = [
+        item
+        for item in node.keywords
+        if item.arg in ("extra_headers", "additional_headers", "header", "headers")
+    ]
+    if (
+        text.startswith("ws://")
+        and not any(part in text[5:22] for part in _LOCAL)
+        and any(
+            key.lower() in _CREDENTIALS or key.lower() == "cookie"
+            for item in sent
+            for key in _keys(view, item.value)
+        )
+    ):
+        yield NodeMatch(node, "credentials go over ws:// in clear text")
+
+
+def _plain_base(view: View, node: ast.Call) -> Iterator[NodeMatch]:
+    """Find a client of `http://…` that a class logs in with: `httpx.Client(base_url=SERVER)`."""
+    text = _start(view, view.argument(node, "base_url"))
+    if not text.startswith("http://") or any(part in text[7:24] for part in _LOCAL):
+        return
+    owner: ast.AST | None = view.names.class_of(node) or view.function_of(node)
+    for call in ast.walk(owner) if owner is not None else ():
+        if isinstance(call, ast.Call) and unqualified_name(call.func) in ("post", "put"):
+            sent = [
+                key
+                for item in call.keywords
+                if item.arg in ("json", "data")
+                for key in _keys(view, item.value)
+            ]
+            if any(mentions(key, PASSWORD) for key in sent):
+                yield NodeMatch(node, "credentials go over http:// in clear text")
+                return
+
+
 def _credentials(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find credentials sent without TLS: `requests.post("http://…", data={"password": …})`."""
     assert isinstance(node, ast.Call)
     if unqualified_name(node.func) == "username_pw_set":
         if view.modules & {"paho"} and not view.has("tls", "ssl", "8883", "localhost", "127.0.0.1", "::1"):
             yield NodeMatch(node, "the broker's password is sent in clear text: call tls_set before")
+        return
+    if name.startswith("websocket"):
+        yield from _plain_socket(view, node)
+        return
+    if name in ("httpx.Client", "httpx.AsyncClient"):
+        yield from _plain_base(view, node)
         return
     address = view.argument(node, "url", 1 if name.endswith(".request") else 0)
     text = _start(view, address)
@@ -300,14 +358,15 @@ CHECKS = (
         | names(
             "ssl._create_unverified_context aiohttp.TCPConnector urllib3.PoolManager urllib3.HTTPSConnectionPool "
             "elasticsearch.Elasticsearch ssl.wrap_socket aiohttp.ClientSession.get aiohttp.ClientSession.post "
-            "redis.Redis websockets.connect ldap3.Tls boto3.client ssl.SSLContext"
+            "redis.Redis websockets.connect ldap3.Tls boto3.client ssl.SSLContext httpx.HTTPTransport "
+            "httpx.AsyncHTTPTransport aiohttp.ClientSession"
         ),
         nodes=(ast.Assign,),
         look=_assigned,
     ),
     Check(
         _RULES["weak-connection"],
-        calls=names("ldap3.Server"),
+        calls=names("ldap3.Server psycopg2.connect psycopg.connect asyncpg.connect sqlalchemy.create_engine"),
         methods=names("set_ciphers"),
         look=_database,
     ),
@@ -336,7 +395,7 @@ CHECKS = (
     ),
     Check(
         _RULES["cleartext-credentials"],
-        calls=_REQUESTS,
+        calls=_REQUESTS | names("websockets.connect websocket.create_connection websocket.WebSocketApp"),
         methods=names("username_pw_set"),
         look=_credentials,
     ),

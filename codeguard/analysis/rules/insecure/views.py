@@ -13,6 +13,7 @@ from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.handlers import is_from_request, words
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import unqualified_name
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -114,6 +115,28 @@ def _placed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         part.test for part in ast.walk(node) if isinstance(part, ast.If | ast.IfExp | ast.While)
     )
     for part in ast.walk(node):
+        if (
+            (
+                isinstance(part, ast.BinOp)
+                and isinstance(part.op, ast.Div | ast.FloorDiv)
+                and isinstance(part.right, ast.Name)
+            )
+            and part.right.id not in looked_at.split()
+            and _is_sent(view, part.right)
+        ):
+            yield NodeMatch(
+                part, f"{part.right.id} is nothing where the request says so, and nothing looks at it"
+            )
+            return
+        if (
+            isinstance(part, ast.BinOp)
+            and isinstance(part.op, ast.Div | ast.FloorDiv)
+            and isinstance(part.right, ast.Call)
+        ):
+            of_request = part.right.args and is_from_request(view, part.right.args[0])
+            if of_request and view.names.called(part.right) in ("int", "float"):
+                yield NodeMatch(part, "the divisor is what the request says, and nothing looks at it first")
+                return
         used = part.slice if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Load) else None
         listed = isinstance(part, ast.Subscript) and _is_list(view, part.value)
         if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div | ast.FloorDiv | ast.Mod):
@@ -133,6 +156,23 @@ def _placed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
                 part, f"{ast.unparse(used)} is what the request says, and nothing looks at it first"
             )
             return
+
+
+def _is_sent(view: View, node: ast.expr, depth: int = 0) -> bool:
+    """Return whether a number is the difference of two values of the request."""
+    for value in view.names.values_of(node) if depth < _DEEPEST else ():
+        differs = depth > 0 or any(
+            isinstance(part, ast.BinOp) and isinstance(part.op, ast.Sub) for part in ast.walk(value)
+        )
+        if differs and is_from_request(view, value):
+            return True
+        parts = [part for part in ast.walk(value) if isinstance(part, ast.Name)] if differs else []
+        if any(_is_sent(view, part, depth + 1) for part in parts):
+            return True
+    return False
+
+
+_DEEPEST = 4
 
 
 def _is_list(view: View, node: ast.expr) -> bool:
@@ -175,6 +215,39 @@ def _grouped(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             yield NodeMatch(node, "where the request does not match there is no group")
 
 
+_FINDS = frozenset({"first", "one_or_none", "find_one", "scalar_one_or_none"})
+
+
+def _found_or_not(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Find `user = query.first()` of a request, and `user.email` where nothing asks whether there is one."""
+    assert isinstance(node, ast.Call)
+    kept, function = view.parent(node), view.function_of(node)
+    kept = view.parent(kept) if isinstance(kept, ast.Await) else kept
+    target = kept.targets[0] if isinstance(kept, ast.Assign) else None
+    if not isinstance(target, ast.Name) or function is None or not view.is_route(node):
+        return
+    held, parts = target.id, list(ast.walk(function))
+    if not _reads_request(view, node) or any(isinstance(part, ast.Try) for part in parts):
+        return
+    tests = [part.test for part in parts if isinstance(part, ast.If | ast.IfExp | ast.While | ast.Assert)]
+    tests += [part for part in parts if isinstance(part, ast.BoolOp | ast.Compare)]
+    if any(isinstance(item, ast.Name) and item.id == held for test in tests for item in ast.walk(test)):
+        return
+    for part in parts:
+        if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == held:
+            yield NodeMatch(part, f"where nothing is found {held} is None")
+            return
+
+
+def _reads_request(view: View, node: ast.Call) -> bool:
+    return any(
+        isinstance(part, ast.Subscript | ast.Call | ast.Name)
+        and part is not node
+        and is_from_request(view, part)
+        for part in ast.walk(node)
+    )
+
+
 _OF_LINKS = lazy(r"reset|forgot|recover|confirm|invit|verif|activat|magic|token", re.IGNORECASE)
 _HOSTS = lazy(
     r"\brequest\.(?:host|host_url|url_root|base_url|get_host\(\)|url\.(?:netloc|hostname)|META(?:\[|\.get\()['\"]HTTP_(?:X_FORWARDED_)?HOST)"
@@ -208,7 +281,9 @@ _NARROW = names(
     "ctypes.c_ubyte numpy.int8 numpy.uint8 numpy.int16 numpy.uint16 numpy.int32 numpy.uint32 ctypes.c_int ctypes.c_uint"
 )
 
-_MONEY = lazy(r"cents|amount|price|balance|income|salary|invoice|payment|settle", re.IGNORECASE)
+_MONEY = lazy(
+    r"octets|traffic|cents|amount|price|balance|income|salary|invoice|payment|settle", re.IGNORECASE
+)
 _ASKS_SIZE = lazy(r"iinfo|can_cast|errstate|overflow|clip")
 
 
@@ -231,7 +306,15 @@ CHECKS = (
     Check(_RULES["form-not-checked"], nodes=FUNCTIONS, look=_unchecked),
     Check(_RULES["no-number"], calls=names("float"), look=_no_number),
     Check(_RULES["place-by-input"], nodes=FUNCTIONS, look=_placed),
-    Check(_RULES["match-not-looked-at"], methods=names("group groups groupdict"), look=_grouped),
+    Check(
+        _RULES["match-not-looked-at"],
+        methods=names("group groups groupdict") | _FINDS,
+        look=lambda view, node, name: (
+            _found_or_not(view, node, name)
+            if isinstance(node, ast.Call) and unqualified_name(node.func) in _FINDS
+            else _grouped(view, node, name)
+        ),
+    ),
     Check(
         _RULES["number-cut"],
         sinks=(Sink("narrow", Use.SIZE, names=_NARROW),),

@@ -1,0 +1,418 @@
+"""Checks that are there and do not hold: never reached, skipped, passed by nothing, or by a part."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from codeguard.analysis.rules.base import rules_of
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.handlers import is_from_request
+from codeguard.analysis.rules.insecure.words import PASSWORD, last_name, mentions
+from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import unqualified_name
+
+_RULES = rules_of(__file__)
+
+_REFUSES = lazy(r"^(?:abort|deny|reject|forbid\w*|refuse|redirect|exit)$")
+
+
+def _leaves(body: list[ast.stmt]) -> bool:
+    """Return whether a block refuses: raises, returns, or aborts at its end."""
+    last = body[-1]
+    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
+        return _REFUSES.match(unqualified_name(last.value.func)) is not None
+    return isinstance(last, ast.Raise | ast.Return)
+
+
+def _unreached(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Find a check that stands behind `return`."""
+    assert isinstance(node, ast.Return)
+    parent = view.parent(node)
+    for field in ("body", "orelse", "finalbody"):
+        block = getattr(parent, field, None)
+        if not isinstance(block, list) or node not in block or block[-1] is node:
+            continue
+        rest = block[block.index(node) + 1 :]
+        parts = [part for statement in rest for part in ast.walk(statement)]
+        checks = [part for part in parts if isinstance(part, ast.If) and _leaves(part.body)]
+        # A `yield` makes a generator of a function that yields nothing.
+        if checks and not any(isinstance(part, ast.Yield | ast.YieldFrom) for part in parts):
+            yield NodeMatch(checks[0], "the function has returned before it: nothing is checked")
+
+
+_PROOF = lazy(r"code|token|otp|sig(?:nature)?s?$|signature|password|csrf|h?mac$|^pin$", 2)
+_VERIFIES = lazy(r"verif|check|valid|compare_digest|authenticate", 2)
+
+
+def _skipped(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Find `if code and not verify(code): abort()`, and a signature that is verified if there is one."""
+    assert isinstance(node, ast.If)
+    if node.orelse:
+        return
+    test = node.test
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) and len(test.values) == 2:
+        first, second = test.values
+        if isinstance(first, ast.Compare) and isinstance(first.ops[0], ast.IsNot):
+            first = first.left
+        negated = isinstance(second, ast.UnaryOp) and isinstance(second.op, ast.Not)
+        if (
+            not isinstance(first, ast.Name)
+            or not negated
+            or not _PROOF.search(first.id)
+            or not _leaves(node.body)
+        ):
+            return
+        if (
+            _verified(second, first.id)
+            and is_from_request(view, first)
+            and not _asked_for(view, node, first.id)
+        ):
+            yield NodeMatch(test, f"without {first.id} nothing is checked, and the request goes on")
+        return
+    held = _present(test)
+    inner = node.body[0] if len(node.body) == 1 else None
+    if (
+        held
+        and isinstance(inner, ast.If)
+        and not inner.orelse
+        and _PROOF.search(held)
+        and isinstance(test, ast.Name)
+    ):
+        negated = isinstance(inner.test, ast.UnaryOp) and isinstance(inner.test.op, ast.Not)
+        asked = negated and _leaves(inner.body) and _verified(inner.test, held)
+        if asked and is_from_request(view, test) and not _asked_for(view, node, held, inner):
+            yield NodeMatch(test, f"without {held} nothing is checked, and the request goes on")
+        return
+    if not held or not _PROOF.search(held) or _leaves(node.body) or not view.has("verify"):
+        return
+    raises = any(
+        isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr == "verify"
+        and any(
+            isinstance(item, ast.Name) and item.id == held for given in part.args for item in ast.walk(given)
+        )
+        for statement in node.body
+        for part in ast.walk(statement)
+    )
+    parent = view.parent(node)
+    block = getattr(parent, "body", [])
+    if (
+        raises
+        and isinstance(block, list)
+        and block
+        and block[-1] is not node
+        and not _asked_for(view, node, held)
+    ):
+        yield NodeMatch(test, f"without {held} nothing is verified, and what it signs is taken all the same")
+
+
+def _verified(node: ast.expr, held: str) -> bool:
+    return any(
+        isinstance(part, ast.Call)
+        and _VERIFIES.search(unqualified_name(part.func))
+        and any(
+            isinstance(item, ast.Name) and item.id == held for given in part.args for item in ast.walk(given)
+        )
+        for part in ast.walk(node)
+    )
+
+
+def _present(test: ast.expr) -> str:
+    """Return the name that a test finds present: `signature.exists()`, `signature`, `signature is not None`."""
+    if (
+        isinstance(test, ast.Call)
+        and isinstance(test.func, ast.Attribute)
+        and test.func.attr in ("exists", "is_file")
+    ):
+        test = test.func.value
+    elif isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot):
+        test = test.left
+    return test.id if isinstance(test, ast.Name) else ""
+
+
+def _asked_for(view: View, node: ast.If, held: str, inner: ast.If | None = None) -> bool:
+    """Return whether another test of the function refuses what lacks the name."""
+    function = view.function_of(node)
+    return function is None or any(
+        isinstance(part, ast.If)
+        and part is not node
+        and part is not inner
+        and any(isinstance(item, ast.Name) and item.id == held for item in ast.walk(part.test))
+        for part in ast.walk(function)
+    )
+
+
+_ASKED = lazy(
+    r"header|cookie|request|form|args|param|payload|body|data|json|event|query|fields|message|claims", 2
+)
+
+
+def _nothing_passes(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Find `compare_digest(codes.pop(phone, ""), code)`: who has no code passes with an empty one."""
+    assert isinstance(node, ast.Call)
+    if len(node.args) != 2:
+        return
+    lengths = [
+        side for side in node.args if isinstance(side, ast.Subscript) and isinstance(side.slice, ast.Slice)
+    ]
+    if len(lengths) == 2:
+        size = view.names.constant(lengths[0].slice.upper)  # type: ignore[attr-defined]
+        if isinstance(size, int) and 0 < size < _SHORTEST_TAG:
+            yield NodeMatch(node, f"{size} bytes are tried out soon: compare the whole digest")
+        return
+    for side in node.args:
+        held = _encoded(side)
+        if not isinstance(held, ast.Name) or _is_tested(view, held.id):
+            continue
+        for value in view.names.values_of(held):
+            if _may_be_empty(view, value) and not is_from_request(view, value):
+                yield NodeMatch(
+                    node, f"where {held.id} is missing it is empty, and so is what an attacker sends"
+                )
+                return
+
+
+_SHORTEST_TAG = 8
+
+
+def _encoded(node: ast.expr) -> ast.expr:
+    while (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("encode", "strip")
+    ):
+        node = node.func.value
+    return node
+
+
+def _may_be_empty(view: View, value: ast.expr) -> bool:
+    value = _encoded(value)
+    if isinstance(value, ast.BoolOp) and isinstance(value.op, ast.Or):
+        return view.names.constant(value.values[-1]) in ("", b"") and not _ASKED.search(ast.unparse(value))
+    if not (isinstance(value, ast.Call) and len(value.args) == 2 and isinstance(value.func, ast.Attribute)):
+        return False
+    asked = _ASKED.search(ast.unparse(value.func.value))
+    return (
+        value.func.attr in ("get", "pop", "getenv")
+        and view.names.constant(value.args[1]) in ("", b"")
+        and not asked
+    )
+
+
+def _is_tested(view: View, held: str) -> bool:
+    """Return whether any condition of the file asks for a name."""
+    tests: list[ast.AST] = [part.test for part in view.reading.nodes_of(ast.If)]
+    tests += [part.test for part in view.reading.nodes_of(ast.IfExp)]
+    tests += view.reading.nodes_of(ast.BoolOp)
+    return any(
+        isinstance(part, ast.Name) and part.id == held and not isinstance(view.parent(part), ast.Attribute)
+        for test in tests
+        for part in ast.walk(test)
+        if not _in_digest(view, part)
+    )
+
+
+def _in_digest(view: View, node: ast.AST) -> bool:
+    at: ast.AST | None = node
+    while at is not None and not isinstance(at, ast.stmt):
+        if isinstance(at, ast.Call) and unqualified_name(at.func) == "compare_digest":
+            return True
+        at = view.parent(at)
+    return False
+
+
+def _out_of_date(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Find a certificate whose issuer is verified, and its time and purpose are not."""
+    if not view.has(
+        "not_valid_", "not_after", "notafter", "has_expired", "x509.verification", "policybuilder"
+    ):
+        yield NodeMatch(
+            node, "a certificate that has expired passes as well: compare not_valid_after_utc with now"
+        )
+
+
+_SAME = lazy(r"same|equal|verify|match|compare|check", 2)
+
+
+def _shorter(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Find `all(x == y for x, y in zip(a, b))`, which a shorter one passes."""
+    assert isinstance(node, ast.Call)
+    loop, function = node.args[0] if len(node.args) == 1 else None, view.function_of(node)
+    if not isinstance(loop, ast.GeneratorExp) or len(loop.generators) != 1 or function is None:
+        return
+    made, test = loop.generators[0].iter, loop.elt
+    zipped = isinstance(made, ast.Call) and view.names.called(made) == "zip" and not made.keywords
+    compares = isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq)
+    decides = isinstance(view.statement(node), ast.Return) and _SAME.search(function.name)
+    if zipped and compares and decides and not re.search(r"\blen\(", ast.unparse(function)):
+        yield NodeMatch(
+            node, "the shorter of both decides how much is compared: compare their lengths as well"
+        )
+
+
+_SECOND = lazy(r"code|otp|second|factor|token|device", 2)
+_IS_GOOD = lazy(r"ok|valid|good|match|correct|pass(?:ed)?$|verified", 2)
+_LETS_IN = lazy(r"auth|log_?in|sign_?in|verify|check", 2)
+
+
+def _either(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Find `return password_ok or code_ok`."""
+    assert isinstance(node, ast.Return | ast.If)
+    value = node.value if isinstance(node, ast.Return) else node.test
+    if not isinstance(value, ast.BoolOp) or not isinstance(value.op, ast.Or) or len(value.values) != 2:
+        return
+    said = [part.id for part in value.values if isinstance(part, ast.Name) and _IS_GOOD.search(part.id)]
+    first = [one for one in said if mentions(one, PASSWORD) or one.startswith("pw_")]
+    second = [one for one in said if one not in first and _SECOND.search(one)]
+    if first and second and _LETS_IN.search(getattr(view.function_of(node), "name", "")):
+        yield NodeMatch(node, f"{first[0]} or {second[0]} alone is enough: take and")
+
+
+_BITS = lazy(r"perm|flag|right|mask|scope|capab|access|privilege", 2)
+
+
+def _joined(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Find `if not user.perms | needed: abort()`, which never holds."""
+    assert isinstance(node, ast.If)
+    test = node.test
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test = test.operand
+    joined = (
+        isinstance(test, ast.BinOp) and isinstance(test.op, ast.BitOr) and _BITS.search(ast.unparse(test))
+    )
+    if joined and (_leaves(node.body) or test is node.test):
+        yield NodeMatch(
+            test, f"{ast.unparse(test)[:60]} is never nothing: take & to see whether bits are set"
+        )
+
+
+_PLACE = lazy(
+    r"(?:^|\.)request\.(?:path|full_path|path_info|url|uri|get_full_path\(\)|url\.path|rel_url\.path|build_absolute_uri"
+    r"\(\))$|scope\[['\"]path['\"]\]$|environ\[['\"]PATH_INFO['\"]\]$|^str\(request\.url\)$"
+)
+_GUARDS = lazy(r"auth|login|token|session|api_?key|permission|forbidden|40[13]", 2)
+
+
+def _by_part(view: View, node: ast.Compare) -> Iterator[NodeMatch]:
+    """Find `"/static/" in request.path` where a login is asked for."""
+    part = node.left.value if isinstance(node.left, ast.Constant) else None
+    if not isinstance(part, str) or not part.startswith("/") or len(part) < 3:
+        return
+    held = node.comparators[0]
+    if not any(_PLACE.search(ast.unparse(value)[:200]) for value in (held, *view.names.values_of(held))):
+        return
+    function = view.function_of(node)
+    if function is not None and _GUARDS.search(ast.unparse(function)):
+        yield NodeMatch(node, f"{part} may stand anywhere in the address: ask what it begins with")
+
+
+_FORBIDDEN = lazy(r"block|deny|denied|forbid|banned|reserved|dangerous|disallow|black_?list|executable", 2)
+_LOWERED = lazy(r"\b(?:lower|casefold|upper|normcase|IGNORECASE)\b")
+_NAMES_OF_STAFF = frozenset({"admin", "root", "administrator", "support", "moderator", "staff", "system"})
+
+
+def _by_case(view: View, node: ast.Compare) -> Iterator[NodeMatch]:
+    """Find `suffix in BLOCKED`, which `.EXE` passes."""
+    listed = node.comparators[0]
+    if not isinstance(listed, ast.Name | ast.Attribute) or not _FORBIDDEN.search(last_name(listed)):
+        return
+    members: list[str] = []
+    for value in view.names.values_of(listed):
+        value = value.args[0] if isinstance(value, ast.Call) and value.args else value
+        elements = value.elts if isinstance(value, ast.Set | ast.List | ast.Tuple) else []
+        members += [view.names.text(item) or "" for item in elements]
+    named = any(member.startswith(".") for member in members) or _NAMES_OF_STAFF.intersection(members)
+    if not named or any(member != member.lower() for member in members):
+        return
+    around = view.function_of(node) or view.reading.tree
+    if around is not None and not _LOWERED.search(ast.unparse(around)):
+        yield NodeMatch(node, f"other capitals pass {last_name(listed)}: take lower() or casefold() first")
+
+
+_RUNS = frozenset({".exe", ".bat", ".cmd", ".js", ".php", ".sh", ".scr", ".vbs", ".html", ".svg"})
+_ASSETS = frozenset({".css", ".js", ".png", ".jpg", ".ico", ".svg", ".gif", ".woff2"})
+
+
+def _by_ending(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Find `name.endswith((".exe", ".bat"))`, which `.EXE` passes, and logins that an ending of the address skips."""
+    if isinstance(node, ast.Compare):
+        yield from _in_list(view, node, name)
+        return
+    assert isinstance(node, ast.Call)
+    given = view.names.constant(node.args[0]) if len(node.args) == 1 else None
+    ends = set(given) if isinstance(given, tuple) else {given}
+    holder = node.func.value if isinstance(node.func, ast.Attribute) else node
+    around = view.function_of(node)
+    if around is None or not all(isinstance(end, str) and end.startswith(".") for end in ends):
+        return
+    if ends & _ASSETS and _PLACE.search(ast.unparse(holder)[:200]) and _GUARDS.search(ast.unparse(around)):
+        yield NodeMatch(
+            node, f"any address with {min(map(str, ends))} behind it passes: ask what it begins with"
+        )
+    elif len(ends & _RUNS) > 1 and isinstance(holder, ast.Name) and _OF_FILES.search(holder.id):
+        asked = isinstance(view.parent(node), ast.UnaryOp | ast.If)
+        if asked and not _LOWERED.search(ast.unparse(around)):
+            yield NodeMatch(node, "other capitals pass: take lower() or casefold() first")
+
+
+_OF_FILES = lazy(r"name|file|upload|attach")
+
+
+def _in_list(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    assert isinstance(node, ast.Compare)
+    if len(node.ops) == 1 and isinstance(node.ops[0], ast.In):
+        yield from _by_part(view, node)
+        yield from _by_case(view, node)
+
+
+_WHO = lazy(
+    r"^(?:user\w*|role\w*|account\w*|owner\w*|tenant\w*|admin|is_\w+|price|discount|permissions?|rights?)$"
+)
+
+
+def _last_round(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Find `if row.get("role") in ROLES: role = row["role"]` in a loop that uses the role in any case."""
+    assert isinstance(node, ast.For)
+    for index, statement in enumerate(node.body):
+        if not isinstance(statement, ast.If) or statement.orelse or len(statement.body) != 1:
+            continue
+        made = statement.body[0]
+        target = made.targets[0] if isinstance(made, ast.Assign) else None
+        function = view.function_of(node)
+        if not isinstance(target, ast.Name) or not _WHO.match(target.id) or function is None:
+            continue
+        bound = [
+            part
+            for part in ast.walk(function)
+            if (isinstance(part, ast.Name) and part.id == target.id and isinstance(part.ctx, ast.Store))
+            or (isinstance(part, ast.arg) and part.arg == target.id)
+        ]
+        used = any(
+            isinstance(part, ast.Name) and part.id == target.id and isinstance(part.ctx, ast.Load)
+            for later in node.body[index + 1 :]
+            for part in ast.walk(later)
+        )
+        if len(bound) == 1 and used:
+            yield NodeMatch(made, f"otherwise {target.id} is that of the row before: set it in each round")
+            return
+
+
+CHECKS = (
+    Check(_RULES["check-unreached"], nodes=(ast.Return,), look=_unreached),
+    Check(_RULES["check-skipped"], nodes=(ast.If,), look=_skipped),
+    Check(
+        _RULES["nothing-passes"],
+        calls=names("hmac.compare_digest secrets.compare_digest all"),
+        look=lambda view, node, name: (
+            _shorter(view, node, name) if name == "all" else _nothing_passes(view, node, name)
+        ),
+    ),
+    Check(_RULES["out-of-date"], methods=names("verify_directly_issued_by"), look=_out_of_date),
+    Check(_RULES["either-factor"], nodes=(ast.Return, ast.If), look=_either),
+    Check(_RULES["flags-joined"], nodes=(ast.If,), look=_joined),
+    Check(_RULES["list-passed"], nodes=(ast.Compare,), methods=names("endswith"), look=_by_ending),
+    Check(_RULES["kept-from-last-round"], nodes=(ast.For,), look=_last_round),
+)
