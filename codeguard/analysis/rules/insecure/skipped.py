@@ -32,8 +32,10 @@ def _unreached(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     parent = view.parent(node)
     for field in ("body", "orelse", "finalbody"):
         block = getattr(parent, field, None)
-        if not isinstance(block, list) or node not in block or block[-1] is node:
+        if not isinstance(block, list) or block[-1:] == [node]:
             continue
+        if next((item for item in block if isinstance(item, ast.Return)), None) is not node:
+            continue  # what follows a second `return` was seen with the first
         rest = block[block.index(node) + 1 :]
         parts = [part for statement in rest for part in ast.walk(statement)]
         checks = [part for part in parts if isinstance(part, ast.If) and _leaves(part.body)]
