@@ -122,7 +122,7 @@ class Meanings:
 
 def builtins_kept(called: Called, before: Called) -> Iterator[ast.stmt]:
     """Yield assignments that come first: a variable with a builtin's name is the builtin until it is bound."""
-    for item in sorted(called.keys() - before.keys()):
+    for item in sorted(called.keys() - before.keys(), key=lambda item: (item.name, item.label)):
         if item.name in BUILTIN_NAMES and called[item] != item.name:
             yield ast.parse(f"{called[item]} = {item.name}").body[0]
 

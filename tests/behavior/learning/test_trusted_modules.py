@@ -440,6 +440,20 @@ def test_an_untrusted_version_of_a_trusted_file_keeps_its_own_classes(sandbox: S
     assert result.calls[0].value is True
 
 
+def test_one_name_for_what_is_missing_in_two_places_is_no_error() -> None:
+    texts = {
+        "k/a.py": "from . import absent\nfrom .b import g\n\ndef f():\n    return absent, g()\n",
+        "k/b.py": "from other import absent\n\ndef g():\n    return absent\n",
+    }
+    trusted = TrustedModules({path: read_module(text) for path, text in texts.items()})
+    module = trusted.modules["k/a.py"]
+    (definition,) = definitions(module.statements)
+    found = surroundings(definition, module, trusted, "k/a.py").runnable()
+    assert found is not None
+    assert "from other import absent as absent_of_other" in found.source
+    assert "from . import absent\n" in found.source
+
+
 def test_packages_that_trusted_files_import_and_the_sandbox_lacks_are_counted() -> None:
     texts = {
         "shop/__init__.py": "",
