@@ -24,6 +24,8 @@ from codeguard.models import CheckReport, Trust, Verdict
 from codeguard.ranking.reranking import Ranked, Ranking
 from codeguard.ranking.search import LEAST_SEARCHED, NO_COSINE, _unit
 
+pytestmark = pytest.mark.ci
+
 TRUSTED = '''"""Arithmetic."""
 
 

@@ -12,6 +12,8 @@ from codeguard.errors import SandboxError
 from codeguard.index.workspace import Workspace
 from codeguard.models import Verdict
 
+pytestmark = pytest.mark.ci
+
 PACKAGE = "def marked(text):\n    return '<' + text + '>'\n"
 TRUSTED = '''
 from markup import marked

@@ -8,6 +8,8 @@ from codeguard.models import Verdict
 from codeguard.sandbox import Level, Sandbox
 from tests.behavior.conftest import Check
 
+pytestmark = pytest.mark.ci
+
 SHOWN = '''
 import numpy as np
 

@@ -17,6 +17,8 @@ from codeguard.config import DefenseConfig, Settings, load_settings
 from codeguard.index.unchanged import forget
 from codeguard.index.workspace import Stage, Workspace
 
+pytestmark = pytest.mark.ci
+
 GOOD = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
 WRONG = 'def add(a, b):\n    """Add two numbers."""\n    return a - b\n'
 

@@ -9,6 +9,8 @@ from trust_bench import make_key
 
 from codeguard.cli import main
 
+pytestmark = pytest.mark.ci
+
 MATHS = "def add(a, b):\n    return a + b\n\n\ndef double(a):\n    return 2 * a\n"
 EDITED = MATHS.replace("2 * a", "a + a")
 THEIRS = "def add(a, b):\n    return a - b\n"

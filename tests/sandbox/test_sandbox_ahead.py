@@ -14,6 +14,8 @@ from ended import gone
 from codeguard.sandbox import Call, Job, Level, Limits, Sandbox, Status, Tier
 from codeguard.sandbox.zygotes import SPARE, Zygote
 
+pytestmark = pytest.mark.ci
+
 SECRET = "only-the-first-check-knows-"
 # Reads every page that the interpreter's own objects lie in, and those between them.
 SCAN = """

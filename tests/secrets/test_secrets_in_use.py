@@ -18,6 +18,8 @@ from codeguard.config import Settings, load_settings
 from codeguard.errors import ConfigError, StoreError
 from codeguard.models import Severity, Trust, Verdict
 
+pytestmark = pytest.mark.ci
+
 VALUES = Values(20)
 TOKEN = "ghp_" + VALUES.alnum(36)
 PASSWORD = VALUES.password()

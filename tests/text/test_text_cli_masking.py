@@ -11,6 +11,8 @@ from click.testing import CliRunner
 
 from codeguard.cli import main
 
+pytestmark = pytest.mark.ci
+
 TOKEN = "ghp_" + "A1b2C3d4E5" * 3 + "A1b2C3"
 DOCUMENTS = [
     {"id": "a", "text": "Paris is the capital of France."},

@@ -18,6 +18,8 @@ from experiments.text.consensus_poison import ATTACKS, PHRASE, poison, replace_a
 from experiments.text.gullible import gullible
 from experiments.text.loopback import Reply, completion, serve
 
+pytestmark = pytest.mark.ci
+
 EMBEDDING = LexicalEmbedding()
 BONES = load_topics()[2]
 CONFIG = ConsensusConfig(floor=0.02)  # the lexical embedding's cosines are smaller than MiniLM's

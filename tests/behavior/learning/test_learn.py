@@ -15,6 +15,8 @@ from lexical_settings import lexical_settings
 from codeguard.api import CodeGuard
 from codeguard.sandbox import Level, Sandbox
 
+pytestmark = pytest.mark.ci
+
 TOKEN = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7cF0hL3nR6"
 CODE = '''\
 """Money and what is done with it."""
