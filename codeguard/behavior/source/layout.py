@@ -77,7 +77,7 @@ PLAIN_DECORATORS = frozenset(
 
 
 class Part:
-    """A statement as source text, written lazily.
+    """A statement as source text, which is put into the layout when it is first asked for.
 
     The text is empty if the statement is nested too deeply to be unparsed.
     """

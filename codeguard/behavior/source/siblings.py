@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from codeguard.behavior.source.definitions import Definition, Module, parsed_module
 from codeguard.behavior.source.import_paths import AMBIGUOUS, file_of
-from codeguard.behavior.source.modules import MOST_REEXPORTS, TrustedModules
+from codeguard.behavior.source.modules import TrustedModules
 from codeguard.behavior.source.needed import Collected
 from codeguard.behavior.source.renaming import RenamingError
 from codeguard.behavior.source.surroundings import Surroundings, own_name_of, surroundings, surroundings_with
@@ -93,22 +93,6 @@ class CandidateModules(TrustedModules):
         if not package and not place:
             return self.trusted.submodule(statement, name)
         return self._other(place, own_path) if package != AMBIGUOUS else None
-
-    def origin(self, module: Module, name: str) -> tuple[Module, str]:
-        """Return the module that defines what another one imports under a name, and its name there."""
-        for _ in range(MOST_REEXPORTS):
-            path = self.path_of(module)
-            if not path.startswith(UNTRUSTED):
-                return self.trusted.origin(module, name)
-            imports = module.plain_imports.get(name, ())
-            if name in module.plain_names or len(imports) > 1:
-                break
-            there = imports[0][1].name if imports else name
-            found = self.find(imports[0][0], there, path) if imports else self.from_star(module, name)
-            if found is None:
-                break
-            module, name = found, there
-        return module, name
 
     def imported(self, dotted: Sequence[str], own_path: str = "") -> Module | None:
         """Return the module that `import a.b` means; None if that is not one of the files, or ambiguous."""
