@@ -226,7 +226,7 @@ def filter_command(
     from codeguard.text.frequency import WordMatcher
     from codeguard.text.mlfilter import MLFilterRAG, TrainedFilter, recalibrate, train_filter
 
-    opened, fields = open_embedding(options["embedding"]), _fields(options)
+    opened, fields = open_embedding(options["embedding"], prose=True), _fields(options)
     reader = _reader(options, opened, SHORT_ANSWER)
     # A trained filter must count words the same way as when its signals were chosen.
     literal = matching == "literal" or train_file is not None or model_file is not None
@@ -302,7 +302,7 @@ def consensus_command(
 
     if (documents is None and collection is None) or not query.strip():
         raise click.UsageError("give DOCUMENTS or --collection, and a --query that is not blank")
-    opened = open_embedding(options["embedding"])
+    opened = open_embedding(options["embedding"], prose=True)
     found = _found(documents, collection, store, query, top, options, _fields(options), opened)
     items = [replace(item, trusted=bool(item.source) and item.source in trusted) for item in found]
     judge = Consensus(_reader(options, opened), opened, ConsensusConfig(rule=rule))  # type: ignore[arg-type]

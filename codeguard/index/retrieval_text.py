@@ -29,5 +29,10 @@ def retrieval_text(chunk: Chunk) -> str:
     The path is left out because the attacker chooses it: renaming an untrusted file must change no distance
     and so no penalty.
     """
-    words = " ".join(part for part in _WORD_BORDER.split(chunk.symbol) if part)
+    words = in_words(chunk.symbol)
     return f"{words}\n{chunk.text}" if words else chunk.text
+
+
+def in_words(symbol: str) -> str:
+    """Return a symbol cut at case, underscore and anything that is no letter."""
+    return " ".join(part for part in _WORD_BORDER.split(symbol) if part)

@@ -225,22 +225,16 @@ class Workspace:
 
     def remember_embedding(self) -> None:
         """Record the embedding, once."""
+        from codeguard.index.embedding.choose import DEFAULT
+
         if self.embedding.note:
             self.warnings.append(self.embedding.note)
         if self.catalog.meta("embedding") is not None:
             return
         with self.catalog.transaction():
             self.catalog.set_meta("embedding", self.embedding.identity)
-            self.catalog.set_meta("embedding_name", self._embedding_name())
-
-    def _embedding_name(self) -> str:
-        """Return the name that opens this same embedding again, independent of "auto"."""
-        if self.settings.embedding != "auto":
-            return self.settings.embedding
-        identity = self.embedding.identity
-        if identity.startswith("lexical"):
-            return "lexical"
-        return "minilm-int8" if identity.endswith("/int8") else "minilm"
+            named = self.settings.embedding
+            self.catalog.set_meta("embedding_name", DEFAULT if named == "auto" else named)
 
     @cached_property
     def embedding(self) -> Embedding:
@@ -251,7 +245,7 @@ class Workspace:
         name = self.settings.embedding
         if name == "auto" and remembered is not None:
             name = self.catalog.meta("embedding_name") or name
-        embedding = open_embedding(name, fast=True)
+        embedding = open_embedding(name)
         if remembered is not None and embedding.identity != remembered:
             raise EmbeddingError(
                 f"the index in {self.state} was made with another embedding",

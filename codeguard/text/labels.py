@@ -176,7 +176,7 @@ def label_embedding(name: str = "auto") -> Embedding:
     Raises:
         EmbeddingError: the name is unknown or its model is not installed.
     """
-    chosen = open_embedding(name)
+    chosen = open_embedding(name, prose=True)
     if isinstance(chosen, LexicalEmbedding):
         return chosen
     return JoinedEmbedding(chosen, LexicalEmbedding())

@@ -83,14 +83,14 @@ def _pair(chunk: Chunk) -> Pair | None:
     if len(body) >= 6:
         middle = len(body) // 2
         queries["code"] = "".join(body[middle - 1 : middle + 2])
-    message = _message(function)
+    message = raised_message(function)
     if message:
         queries["error message"] = message
     text = "".join(body)
     return Pair(Chunk(chunk.path, chunk.symbol, chunk.kind, chunk.span, text, "", "python"), queries)
 
 
-def _message(function: ast.AST) -> str:
+def raised_message(function: ast.AST) -> str:
     """Return what an error that the function raises would say, its variable parts filled with a word."""
     for node in ast.walk(function):
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args:

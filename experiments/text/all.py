@@ -17,8 +17,8 @@ Section = dict[str, Any]
 def run(data: Path, embedding: str = "auto") -> tuple[dict[str, Any], list[Section]]:
     """Run all three; return their figures by name and one section each."""
     flips = label_flip.run(data, label_embedding(embedding))
-    filters = filterrag.run(data, open_embedding(embedding))
-    votes = consensus.run(None, open_embedding(embedding))
+    filters = filterrag.run(data, open_embedding(embedding, prose=True))
+    votes = consensus.run(None, open_embedding(embedding, prose=True))
     sections = [
         _section(
             "Label flips at ingestion",

@@ -208,7 +208,7 @@ def run(
     """
     topics = load_topics()
     topics = topics[:TUNING] if tuning else topics[TUNING:]
-    chosen, config = CachedEmbedding(embedding or open_embedding()), config or ConsensusConfig()
+    chosen, config = CachedEmbedding(embedding or open_embedding(prose=True)), config or ConsensusConfig()
     model = gullible({topic.question: (topic.right, topic.wrong) for topic in topics})
     with serve(model) as server, LLMClient(LLMConfig(server.url, "gullible", concurrency=4)) as client:
         reader = CountingReader(LLMReader(client))
@@ -282,7 +282,7 @@ def main() -> None:
     parser.add_argument("--tuning", action="store_true")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    result = run(None, open_embedding(arguments.embedding), tuning=arguments.tuning)
+    result = run(None, open_embedding(arguments.embedding, prose=True), tuning=arguments.tuning)
     print(f"{result['questions']} questions, {result['draws']} draws, {result['embedding']}")
     for table in ("clean", "clean, extractive reader", "rows", "summary"):
         print(text_table(result[table]), end="\n\n")

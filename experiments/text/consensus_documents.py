@@ -274,7 +274,7 @@ def run(
     draws: int = 6,
 ) -> dict[str, Any]:
     """Run the experiment on one part of the questions and return its tables."""
-    chosen = CachedEmbedding(embedding or open_embedding())
+    chosen = CachedEmbedding(embedding or open_embedding(prose=True))
     everything = load_questions(data_folder(data, name))
     half = len(everything) // 2
     questions = [
@@ -354,7 +354,7 @@ def main() -> None:
     parser.add_argument("--embedding", default="auto")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    embedding = open_embedding(arguments.embedding)
+    embedding = open_embedding(arguments.embedding, prose=True)
     result = run(arguments.data, embedding, name=arguments.set, part=arguments.part, draws=arguments.draws)
     print(
         f"{result['questions']} questions ({result['part']}), {result['draws']} draws, {result['embedding']}"

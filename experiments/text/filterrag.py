@@ -293,7 +293,7 @@ def run(
     name: str = "poisonedrag_nq",
 ) -> dict[str, Any]:
     """Run the experiment, on all attacks or on some, and return its tables and plots."""
-    chosen = CachedEmbedding(embedding or open_embedding())
+    chosen = CachedEmbedding(embedding or open_embedding(prose=True))
     reader, short = ExtractiveReader(chosen), ExtractiveReader(chosen, answer_words=SHORT_ANSWER)
     questions = load_questions(data_folder(data, name), chosen, attacks)
     halves = [Half(questions[0::2], questions[1::2]), Half(questions[1::2], questions[0::2])]
@@ -375,7 +375,7 @@ def main() -> None:
     parser.add_argument("--attack", action="append", choices=ATTACKS, help="only these; may be repeated")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    embedding = open_embedding(arguments.embedding)
+    embedding = open_embedding(arguments.embedding, prose=True)
     result = run(arguments.data, embedding, arguments.attack or ATTACKS, arguments.set)
     print(f"{result['questions']} questions, {result['rounds']} rounds, {result['embedding']}")
     for table in ("readings", "lengths", "rows"):

@@ -53,7 +53,7 @@ def run(
     keep: float = 0.97,
 ) -> dict[str, Any]:
     """Run every ordered pair of sets and return the tables."""
-    chosen = CachedEmbedding(embedding or open_embedding())
+    chosen = CachedEmbedding(embedding or open_embedding(prose=True))
     reader, short = ExtractiveReader(chosen), ExtractiveReader(chosen, answer_words=SHORT_ANSWER)
     loaded = {name: load_questions(data_folder(data, name), chosen, attacks) for name in sets}
     semantic, literal = WordMatcher(chosen), WordMatcher()
@@ -156,7 +156,7 @@ def main() -> None:
     parser.add_argument("--embedding", default="auto")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    embedding = open_embedding(arguments.embedding)
+    embedding = open_embedding(arguments.embedding, prose=True)
     sets, attacks = arguments.set or SETS, arguments.attack or ATTACKS
     result = run(arguments.data, embedding, sets, attacks, arguments.keep)
     print(text_table(worst(result["rows"])), end="\n\n")

@@ -78,7 +78,7 @@ MISTAKES = [
     ("query add -k 0", 2, "k, got 0", "1 or more"),
     ("query add -k ten", 2, "'ten' is not a valid integer", "codeguard query --help"),
     ("query add --mode dorp", 2, "'dorp' is not one of", "did you mean drop?"),
-    ("query add --embedding minilm3", 2, "unknown embedding", "minilm, lexical"),
+    ("query add --embedding minilm3", 2, "unknown embedding", "static, minilm, lexical"),
     ("query add --embedding chroma", 2, "another embedding", "leave --embedding out"),
     ("query --explian add", 2, "no such option", "--explain"),
     ("qurey add", 2, "no such command 'qurey'", "did you mean query?"),

@@ -8,6 +8,7 @@ import io
 import json
 import shutil
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,6 @@ from codeguard.errors import EmbeddingError
 from codeguard.index.embedding import available_embeddings, open_embedding, weights
 from codeguard.index.embedding.bert import build_graph
 from codeguard.index.embedding.minilm import BEYOND, Ids, MiniLMEmbedding, first_loaded, open_tokenizer
-from codeguard.index.embedding.minilm_int8 import is_faster
 
 pytestmark = pytest.mark.ci
 
@@ -99,8 +99,8 @@ def test_no_text_gives_no_row(minilm: MiniLMEmbedding) -> None:
 
 
 @needs_weights
-def test_auto_takes_minilm_where_it_can() -> None:
-    assert open_embedding().identity == "minilm-l6-v2@53aa51172d14/graph1"
+def test_prose_takes_minilm_where_it_can() -> None:
+    assert open_embedding(prose=True).identity == "minilm-l6-v2@53aa51172d14/graph1"
     assert {info.name: info.available for info in available_embeddings()}["minilm"]
 
 
@@ -117,41 +117,16 @@ def test_in_8_bits_rows_are_near_and_do_not_depend_on_their_neighbours(minilm: M
     assert np.abs(rows[:12] - alone).max() < 1e-6
 
 
-@pytest.mark.parametrize(
-    ("machine", "flags", "faster"),
-    [
-        ("x86_64", "fpu avx2 avx512f avx512_vnni", True),
-        ("x86_64", "fpu avx2 avx_vnni", True),
-        ("x86_64", "fpu avx2 avx512f", False),
-        ("aarch64", "fpu avx512_vnni", False),
-    ],
-)
-def test_8_bits_are_chosen_where_the_processor_has_instructions_for_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machine: str, flags: str, faster: bool
-) -> None:
-    pytest.importorskip("onnxruntime")
-    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nflags\t\t: {flags}\n\n")
-    monkeypatch.setattr("platform.machine", lambda: machine)
-    assert is_faster(tmp_path / "cpuinfo") is faster
-    assert not is_faster(tmp_path / "missing")
-
-
 @needs_weights
-@pytest.mark.parametrize("faster", [True, False])
-def test_an_index_goes_on_in_the_arithmetic_it_was_made_with(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, faster: bool
-) -> None:
-    """As if the store were moved to a machine of the other kind."""
+@pytest.mark.parametrize("name", ["minilm", "minilm-int8"])
+def test_an_index_goes_on_in_the_arithmetic_it_was_made_with(tmp_path: Path, name: str) -> None:
     (tmp_path / "first.py").write_text("def first(items):\n    return items[0]\n")
     settings = Settings(store=str(tmp_path / "store"), share=False, jobs=1)
-    monkeypatch.setattr("codeguard.index.embedding.minilm_int8.is_faster", lambda: faster)
-    with CodeGuard.open(settings=settings) as guard:
-        guard.index([tmp_path / "first.py"])
+    with CodeGuard.open(settings=replace(settings, embedding=name)) as guard:
+        made = guard.index([tmp_path / "first.py"]).embedding
     (tmp_path / "last.py").write_text("def last(items):\n    return items[-1]\n")
-    monkeypatch.setattr("codeguard.index.embedding.minilm_int8.is_faster", lambda: not faster)
     with CodeGuard.open(settings=settings) as guard:
-        report = guard.index([tmp_path / "last.py"])
-        assert report.embedding.endswith("/int8") is faster
+        assert guard.index([tmp_path / "last.py"]).embedding == made
         assert len(guard.query("the last item").results) == 2
 
 
@@ -223,8 +198,8 @@ def test_a_folder_given_is_the_only_place(tmp_path: Path, monkeypatch: pytest.Mo
     assert [found.path for found in weights.places(tmp_path)] == [tmp_path]
     with pytest.raises(EmbeddingError, match="cannot read the MiniLM weights"):
         open_embedding("minilm")
-    assert open_embedding("auto").identity.startswith("lexical@")
-    assert weights.INSTALL in open_embedding("auto").note
+    assert open_embedding(prose=True).identity.startswith("lexical@")
+    assert weights.INSTALL in open_embedding(prose=True).note
 
 
 def test_places_are_searched_in_the_stated_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -140,7 +140,7 @@ def test_openai_itself_wants_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", ["", "minilm2", "openai", "openai:", "sentence-transformers", "lexical:3"])
 def test_an_unknown_name_is_refused_with_the_known_ones(name: str) -> None:
     with pytest.raises(
-        EmbeddingError, match=r"unknown embedding, got .*expected one of auto, minilm, lexical"
+        EmbeddingError, match=r"unknown embedding, got .*expected one of auto, static, minilm, lexical"
     ):
         open_embedding(name)
 
@@ -148,6 +148,7 @@ def test_an_unknown_name_is_refused_with_the_known_ones(name: str) -> None:
 def test_every_kind_is_listed_with_a_reason_or_a_place() -> None:
     infos = available_embeddings()
     assert [info.name.partition(":")[0] for info in infos] == [
+        "static",
         "minilm",
         "lexical",
         "chroma",

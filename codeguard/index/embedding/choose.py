@@ -13,7 +13,8 @@ from codeguard.index.embedding.base import Embedding, EmbeddingInfo, EmbeddingKi
 from codeguard.index.embedding.lexical import LexicalEmbedding
 
 ENTRY_POINT_GROUP = "codeguard.embeddings"
-AUTO = ("minilm", "lexical")  # the first of them that can be used
+DEFAULT = "static"  # what `auto` is for code
+FIRST_SHOWN = (DEFAULT, "minilm", "lexical")
 
 
 def open_embedding(
@@ -22,21 +23,20 @@ def open_embedding(
     model_dir: Path | None = None,
     base_url: str | None = None,
     api_key: str | None = None,
-    fast: bool = False,
+    prose: bool = False,
 ) -> Embedding:
     """Return the embedding of that name; EmbeddingError where it is unknown or cannot be used.
 
-    `auto` is `minilm` where its weights and onnxruntime are found, else
-    `lexical` with a note on how to get the other. With `fast` it is
-    `minilm-int8` instead of `minilm` where the processor computes that
-    faster, so what is kept has to say which of them it was. For the options see
+    `auto` is `static`, which was trained on code. For `prose` it is `minilm`
+    where its weights and onnxruntime are found, else `lexical` with a note on
+    how to get the other. For the options see
     `codeguard.index.embedding.base.EmbeddingOptions`; without `base_url` and
     `api_key` a service's own environment variables hold.
     """
     options = EmbeddingOptions("", model_dir, base_url, api_key)
-    if name == "auto":
-        return _best(options, fast)
-    wanted, _, model = name.partition(":")
+    if name == "auto" and prose:
+        return _for_prose(options)
+    wanted, _, model = (DEFAULT if name == "auto" else name).partition(":")
     kind = _kind(wanted)
     if kind is None or bool(model) != kind.takes_model:
         known = ", ".join(("auto", *(item.shown for item in embedding_kinds())))
@@ -54,14 +54,19 @@ def available_embeddings() -> tuple[EmbeddingInfo, ...]:
 
 
 def embedding_kinds() -> tuple[EmbeddingKind, ...]:
-    """Return every kind: ours, the two that `auto` knows first, then third parties' by name.
+    """Return every kind: ours, those of `auto` first, then third parties' by name.
 
     Raises:
         EmbeddingError: a third party's kind cannot be loaded, or is none.
     """
     modules = (module.name for module in pkgutil.iter_modules(embedding.__path__))
     ours = [kind for name in modules if (kind := _in_module(name)) is not None]
-    ours.sort(key=lambda kind: (AUTO.index(kind.name) if kind.name in AUTO else len(AUTO), kind.name))
+    ours.sort(
+        key=lambda kind: (
+            FIRST_SHOWN.index(kind.name) if kind.name in FIRST_SHOWN else len(FIRST_SHOWN),
+            kind.name,
+        )
+    )
     points = sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: point.name)
     theirs = [_third_party(point.name) for point in points if point.name not in {kind.name for kind in ours}]
     return (*ours, *(kind for kind in theirs if kind is not None))
@@ -105,11 +110,10 @@ def _third_party(name: str) -> EmbeddingKind | None:
     return None
 
 
-def _best(options: EmbeddingOptions, fast: bool) -> Embedding:
-    from codeguard.index.embedding import minilm_int8
+def _for_prose(options: EmbeddingOptions) -> Embedding:
     from codeguard.index.embedding.minilm import MiniLMEmbedding
 
     try:
-        return MiniLMEmbedding.open(options.model_dir, quantized=fast and minilm_int8.is_faster())
+        return MiniLMEmbedding.open(options.model_dir)
     except (EmbeddingError, MissingExtraError) as error:
         return LexicalEmbedding(note=f"embedding by words alone: {error}")
