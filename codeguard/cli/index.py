@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 )
 @click.option("--rebuild", is_flag=True, help="Make the index new from the files, earlier runs' among them.")
 @STORE
-@click.option("--embedding", help="auto, minilm, lexical, …; see `codeguard doctor`.")
+@click.option("--embedding", help="auto, static, minilm, …; see `codeguard doctor`.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Worker processes.  [default: one a core]")
 @click.option("--cluster", help="Address of a dask scheduler (tcp://host:port) instead of processes here.")
 @click.option("--quarantine", is_flag=True, help="Keep convicted functions out of the collection.")

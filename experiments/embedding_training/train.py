@@ -20,7 +20,9 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +61,7 @@ RATE = 7e-4
 TEMPERATURE = 0.05
 LANGUAGE_POWER = 0.3  # 0: every language as it is; 1: all alike
 SEED = 1
+SLICE = 20_000  # texts that a process cuts into pieces at once
 
 Numbers = NDArray[np.int64]
 
@@ -101,7 +104,7 @@ def vocabulary(counts: Counter[str], size: int = VOCABULARY) -> list[str]:
 class Bags:
     """Texts as their pieces: numbers of different pieces, and the doublings of their places and counts.
 
-    Shape (texts, most pieces of one of them); 0 is no piece.
+    Shape (texts, most pieces of a text); 0 is no piece.
     """
 
     pieces: NDArray[np.int32]
@@ -114,17 +117,20 @@ class Bags:
         found = [
             np.unique(pieces.numbers(text, most), return_index=True, return_counts=True) for text in texts
         ]
-        width = max(len(numbers) for numbers, _, _ in found)
-        result = cls(
-            np.zeros((len(texts), width), np.int32),
-            np.zeros((len(texts), width), np.int8),
-            np.zeros((len(texts), width), np.int8),
-        )
+        result = cls(*(np.zeros((len(texts), most), kind) for kind in (np.int32, np.int8, np.int8)))
         for row, (numbers, first, count) in enumerate(found):
             result.pieces[row, : len(numbers)] = numbers
             result.places[row, : len(numbers)] = np.minimum(np.log2(first + 1), PLACES - 1)
             result.counts[row, : len(numbers)] = np.minimum(np.log2(count), COUNTS - 1)
         return result
+
+    @classmethod
+    def of_many(cls, texts: Sequence[str], pieces: Pieces, most: int = MOST_PIECES) -> Bags:
+        """Cut texts into pieces, by every core."""
+        slices = [texts[start : start + SLICE] for start in range(0, len(texts), SLICE)]
+        with ProcessPoolExecutor() as pool:
+            parts = list(pool.map(partial(cls.of, pieces=pieces, most=most), slices))
+        return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
 
 
 def first_vectors(pieces: Sequence[str]) -> NDArray[np.float32]:
@@ -187,14 +193,17 @@ def train(
     of_count = torch.nn.Parameter(torch.linspace(0, 1.7, COUNTS, device=device))
     scale = torch.nn.Parameter(torch.tensor(math.log(1 / TEMPERATURE), device=device))
 
+    def doublings(values: NDArray[np.int8], number: int) -> Any:
+        return functional.one_hot(torch.from_numpy(values).to(device).long(), number).float()
+
     def rows(bags: Bags, chosen: Any, dropped: float = 0.0) -> Any:
         pieces = torch.from_numpy(bags.pieces[chosen]).to(device).long()
-        logarithms = of_place[torch.from_numpy(bags.places[chosen]).to(device).long()]
-        logarithms = logarithms + of_count[torch.from_numpy(bags.counts[chosen]).to(device).long()]
+        # As products: indexing adds up the gradients of a few weights, and of frequent pieces, one by one.
+        logarithms = doublings(bags.places[chosen], PLACES) @ of_place
+        logarithms = logarithms + doublings(bags.counts[chosen], COUNTS) @ of_count
         weights = torch.exp(logarithms) * (pieces > 0)
         if dropped:
             weights = weights * (torch.rand_like(weights) > dropped)
-        # As a product of matrices: what gathers rows adds up the gradients of frequent pieces one by one.
         bag = torch.zeros(len(pieces), len(vectors), device=device).scatter(1, pieces, weights)
         return functional.normalize(bag @ vectors, dim=1)
 
@@ -287,8 +296,8 @@ def main() -> None:
 
 def _bags(asked: Sequence[Question], pieces: Pieces) -> tuple[Bags, Bags]:
     return (
-        Bags.of([item.question for item in asked], pieces, QUESTION_PIECES),
-        Bags.of([item.answer for item in asked], pieces),
+        Bags.of_many([item.question for item in asked], pieces, QUESTION_PIECES),
+        Bags.of_many([item.answer for item in asked], pieces),
     )
 
 

@@ -79,7 +79,8 @@ class StaticEmbedding:
     def __init__(self) -> None:
         """Read the vectors of the package."""
         with as_file(files("codeguard.index.embedding") / MODEL) as path, np.load(path) as model:
-            self._vectors: NDArray[np.float32] = model["vectors"] * model["scales"].astype(np.float32)
+            self._vectors: NDArray[np.int8] = model["vectors"]
+            self._scales: NDArray[np.float32] = model["scales"].astype(np.float32).ravel()
             self._of_place = _by_doublings(model["places"])
             self._of_count = _by_doublings(model["counts"])
             self._pieces = Pieces(model["vocabulary"].tobytes().decode().split("\n"))
@@ -91,7 +92,8 @@ class StaticEmbedding:
         for row, text in zip(rows, texts, strict=True):
             numbers = np.array(self._pieces.numbers(text), dtype=np.int64)
             pieces, places, counts = np.unique(numbers, return_index=True, return_counts=True)
-            row[:] = (self._of_place[places] * self._of_count[counts - 1]) @ self._vectors[pieces]
+            weights = self._scales[pieces] * self._of_place[places] * self._of_count[counts - 1]
+            row[:] = weights @ self._vectors[pieces].astype(np.float32)
         return unit_rows(rows)
 
 
