@@ -247,7 +247,7 @@ class Held:
                 near = rows(self.asked, chosen) @ rows(self.answers, chosen).T
                 better = (near > np.diag(near)[:, None]).sum(axis=1)
                 means.append(float((1 / (1 + better)).mean()))
-        return sum(means) / len(means)
+        return sum(means) / len(means) if means else math.nan
 
 
 def write(path: Path, pieces: Sequence[str], learned: dict[str, NDArray[Any]]) -> None:
