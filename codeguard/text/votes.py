@@ -278,7 +278,7 @@ def find_camps(
         for known, camp in zip(stems, camps, strict=True)
     ]
     own = [
-        max(sorted(mine), key=lambda key: mine[key] - other.get(key, 0.0))
+        max(sorted(mine), key=lambda key: mine[key] - other.get(key, 0.0), default="")
         for mine, other in (share, share[::-1])
     ]
     smaller = float(vote[sorted(camps[1])].sum())
@@ -356,10 +356,7 @@ def _readable(key: str) -> str:
 
 
 def signed_words(text: str, question_stems: Collection[str]) -> set[str]:
-    """Return the stems of a text beyond the question's, with a minus sign if their clause is negated.
-
-    A negated word of the question is an answer, too.
-    """
+    """Return the stems of a text beyond the question's, with a minus sign if their clause is negated."""
     found: set[str] = set()
     for sentence in sentences(text):
         for clause in _CLAUSE.split(sentence):
@@ -368,7 +365,7 @@ def signed_words(text: str, question_stems: Collection[str]) -> set[str]:
             found |= {
                 f"{sign}{stem(word)}"
                 for word in tokens
-                if content_words(word) and (sign or stem(word) not in question_stems)
+                if content_words(word) and stem(word) not in question_stems
             }
     return found - {sign + word for sign in ("", "-") for word in _NEGATIONS}
 

@@ -311,10 +311,17 @@ def test_the_answer_is_what_most_say_and_not_what_is_nearest_to_the_question() -
     assert "seventeen" in result.answer
 
 
-def test_a_negated_word_of_the_question_is_an_answer() -> None:
-    summaries = ["dogs are not allowed there", "they do not allow dogs", "dogs are allowed"]
-    core = Core.of(summaries, summaries, "are dogs allowed", np.ones(3))
-    assert core.agreement("dogs are not allowed") > core.agreement("dogs are allowed")
+def test_a_camp_that_only_repeats_the_question_is_a_camp_without_a_word() -> None:
+    texts = [
+        "the bridge",
+        "the bridge was it",
+        "two piers broke, the road sank",
+        "two piers broke when the road sank",
+    ]
+    rows = {"the bridge": [1.0], "the bridge was it": [1.0], texts[2]: [0, 1.0], texts[3]: [0, 1.0]}
+    found = find_camps(texts, texts, "was it the bridge", np.ones(4), list(range(4)), Placed(rows).embed)
+    assert found is not None
+    assert {found.word, found.rival} > {""}
 
 
 def test_summaries_that_take_different_sentences_of_texts_that_say_both_make_no_camps() -> None:
