@@ -41,8 +41,8 @@ FEWEST_ADDED = 3  # words; fewer are too little to be judged alone
 ECHO_FLOOR = 0.25  # minimum cosine of what such a sentence adds, relative to the best sentence's
 SYNONYM = 0.6  # minimum cosine of two words that count as one claim
 AGREED = 0.9  # minimum agreement with most votes, relative to the best sentence's, to answer from it
-NEAR = 0.2  # minimum ratio of the cosines to the query of two camps' nearest documents if both answer it
-FARTHER = 0.3  # added to `NEAR` per unit of `Rivalry.apart`: rivals have their subject in common
+NEAR = 0.2  # minimum ratio of the cosines to the query of two camps' nearest sentences if both answer it
+FARTHER = 0.3  # added to `NEAR` per unit of log(`Rivalry.apart`): rivals have their subject in common
 REPEATED_FLOOR = 0.5  # minimum cosine of a sentence in several documents, relative to the best sentence's
 
 
@@ -234,16 +234,12 @@ class Consensus:
         ]
         return Selection(tuple(judgments), tuple(notes)), tuple(voted), groups
 
-    def _nearest(self, query: str, summaries: Sequence[str]) -> NDArray[np.float32]:
+    def _nearest(self, query: str, summaries: Sequence[str]) -> Floats:
         """Return the cosine to the query of each summary's nearest sentence; 0 for an empty summary."""
-        asked = self.embedding.embed([query])[0]
-        return np.array(
-            [
-                float((self.embedding.embed(sentences(text)) @ asked).max()) if text else 0.0
-                for text in summaries
-            ],
-            dtype=np.float32,
-        )
+        parts = [sentences(summary) for summary in summaries]
+        rows = self.embedding.embed([query, *(sentence for group in parts for sentence in group)])
+        near = iter((rows[1:] @ rows[0]).tolist())
+        return np.array([max((next(near) for _ in group), default=0.0) for group in parts])
 
     def _same_word(self, one: str, other: str) -> bool:
         rows = self.embedding.embed([one, other])
@@ -315,8 +311,8 @@ def added(query: str, sentence: str) -> str:
     return " ".join(rest) if len(rest) >= FEWEST_ADDED else sentence
 
 
-def _both_near(rivalry: Rivalry, near: NDArray[np.float32]) -> bool:
-    # The nearest document of each camp, not the mean: a camp that answers may hold a stray one on another topic.
+def _both_near(rivalry: Rivalry, near: Floats) -> bool:
+    # The nearest sentence of each camp, not the mean: a camp that answers may hold a stray one on another topic.
     low, high = sorted(float(near[sorted(camp)].max()) for camp in (rivalry.first, rivalry.second))
     return low >= (NEAR + FARTHER * math.log(rivalry.apart)) * high
 
