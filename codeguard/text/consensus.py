@@ -8,6 +8,7 @@ votes, drops what does not concern the question, and abstains if the votes split
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -39,9 +40,9 @@ ECHO = 0.6  # a sentence with a run of this share of the question's words repeat
 FEWEST_ADDED = 3  # words; fewer are too little to be judged alone
 ECHO_FLOOR = 0.25  # minimum cosine of what such a sentence adds, relative to the best sentence's
 SYNONYM = 0.6  # minimum cosine of two words that count as one claim
-AGREED = 0.7  # minimum agreement with most votes, relative to the best sentence's, to answer from it
-NEAR = 0.65  # minimum ratio of the cosines to the query of two camps' nearest documents if both answer it
-FARTHER = 0.02  # added to `NEAR` per unit of `Rivalry.apart`: rivals have their subject in common
+AGREED = 0.9  # minimum agreement with most votes, relative to the best sentence's, to answer from it
+NEAR = 0.2  # minimum ratio of the cosines to the query of two camps' nearest sentences if both answer it
+FARTHER = 0.3  # added to `NEAR` per unit of log(`Rivalry.apart`): rivals have their subject in common
 REPEATED_FLOOR = 0.5  # minimum cosine of a sentence in several documents, relative to the best sentence's
 
 
@@ -128,7 +129,10 @@ class Consensus:
         trusted = [item.document.trusted for item in selection.judgments]
         vote = weights(groups, trusted, self.config.trusted_weight) * np.array(kept)
         core = Core.of(
-            [text if keep else "" for text, keep in zip(summaries, kept, strict=True)], query, vote
+            [text if keep else "" for text, keep in zip(summaries, kept, strict=True)],
+            [without_orders(item.document.text) for item in selection.judgments],
+            query,
+            vote,
         )
         parts = [sentences(text) for text in voted.values()]
         best = max((core.agreement(sentence) for group in parts for sentence in group), default=0.0)
@@ -206,7 +210,7 @@ class Consensus:
         vote = weights(groups, [document.trusted for document in documents], self.config.trusted_weight)
         voting = [index for index in range(len(documents)) if index not in failed and cleaned[index]]
         voted = [cleaned[index] if index in voting else "" for index in range(len(documents))]
-        near = vectors @ self.embedding.embed([query])[0]
+        near = self._nearest(query, voted)
         found = (
             find_rivalry(voted, query, vote, groups, self._same_word),
             find_camps(voted, texts, query, vote, groups, self.embedding.embed),
@@ -229,6 +233,13 @@ class Consensus:
             for index, document in enumerate(documents)
         ]
         return Selection(tuple(judgments), tuple(notes)), tuple(voted), groups
+
+    def _nearest(self, query: str, summaries: Sequence[str]) -> Floats:
+        """Return the cosine to the query of each summary's nearest sentence; 0 for an empty summary."""
+        parts = [sentences(summary) for summary in summaries]
+        rows = self.embedding.embed([query, *(sentence for group in parts for sentence in group)])
+        near = iter((rows[1:] @ rows[0]).tolist())
+        return np.array([max((next(near) for _ in group), default=0.0) for group in parts])
 
     def _same_word(self, one: str, other: str) -> bool:
         rows = self.embedding.embed([one, other])
@@ -300,10 +311,10 @@ def added(query: str, sentence: str) -> str:
     return " ".join(rest) if len(rest) >= FEWEST_ADDED else sentence
 
 
-def _both_near(rivalry: Rivalry, near: NDArray[np.float32]) -> bool:
-    # The nearest document of each camp, not the mean: a camp that answers may hold a stray one on another topic.
+def _both_near(rivalry: Rivalry, near: Floats) -> bool:
+    # The nearest sentence of each camp, not the mean: a camp that answers may hold a stray one on another topic.
     low, high = sorted(float(near[sorted(camp)].max()) for camp in (rivalry.first, rivalry.second))
-    return low >= (NEAR + FARTHER * rivalry.apart) * high
+    return low >= (NEAR + FARTHER * math.log(rivalry.apart)) * high
 
 
 def mean_similarity(vectors: NDArray[np.float32]) -> Floats:

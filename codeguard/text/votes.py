@@ -31,9 +31,8 @@ SHARED = 0.2  # maximum share of the smaller claim's votes with both: an argumen
 CHANCE = 0.1  # maximum probability of a split as clean by chance, over all compared pairs
 SAME_SLOT = 0.3  # minimum cosine of the contexts of two words that fill the same slot
 SURROUNDING = 3  # words of context on either side of a word
-CORE = 0.5  # minimum share of the votes for a word of the core
 SLIP = 0.15  # share of summaries in which a negation is misread
-CONTRAST = 0.28  # minimum contrast times the square root of the number of votes
+CONTRAST = 0.29  # minimum contrast times the square root of the number of votes
 GRAM = 4  # characters
 LEAST_SIMILAR = 0.01  # replaces a mean similarity of 0 or less before dividing by it
 
@@ -97,7 +96,8 @@ def weights(groups: Sequence[int], trusted: Sequence[bool], trusted_weight: floa
 class Rivalry:
     """Two claims that exclude each other, with the documents of each and the share of the smaller one.
 
-    `apart` is the contrast of two camps relative to how similar they are to each other.
+    `apart` is the contrast of two camps relative to how similar they are to each other. For two
+    words, which do not show it, it is that of camps with little in common.
     """
 
     word: str
@@ -105,7 +105,7 @@ class Rivalry:
     first: frozenset[int]
     second: frozenset[int]
     share: float
-    apart: float = 0.0
+    apart: float = 4.5
 
 
 @dataclass(slots=True)
@@ -200,33 +200,32 @@ def find_rivalry(
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """The common words of the summaries, each with its share of the votes, which is at least `CORE`."""
+    """The share of the votes that say each word: the mean of the share in summaries and in whole texts."""
 
     shares: Mapping[str, float]
     question_stems: frozenset[str]
 
     @classmethod
-    def of(cls, summaries: Sequence[str], query: str, vote: Floats) -> Core:
-        """Count the words beyond the question's; an empty summary has no vote."""
+    def of(cls, summaries: Sequence[str], texts: Sequence[str], query: str, vote: Floats) -> Core:
+        """Count the words beyond the question's; without a summary there is no vote."""
         question_stems = frozenset(stem(word) for word in words(query))
-        total = float(vote[[index for index, summary in enumerate(summaries) if summary]].sum())
         weight: dict[str, float] = defaultdict(float)
-        for summary, share in zip(summaries, vote.tolist(), strict=True):
-            for key in signed_words(summary, question_stems):
-                weight[key] += share / total
-        return cls({key: share for key, share in weight.items() if share >= CORE}, question_stems)
+        total = 0.0
+        for summary, text, share in zip(summaries, texts, vote.tolist(), strict=True):
+            said = signed_words(summary, question_stems)
+            total += share if summary else 0.0
+            for key in said | signed_words(text, question_stems) if summary else ():
+                weight[key] += share if key in said else share / 2
+        return cls({key: share / total for key, share in weight.items()}, question_stems)
 
     def agreement(self, text: str) -> float:
-        """Return the F1 score of a text's words against the core; 1 if the core is empty.
+        """Return how much of what most votes say a text says, for its length.
 
-        F1 is the harmonic mean of precision and recall, so a text that repeats the whole core does
-        not make up for much that only this text says.
+        It is the sum of the cubes of its words' shares, since what few say should not add up, by
+        the root of the number of its words.
         """
         stems = signed_words(text, self.question_stems)
-        if not self.shares or not stems:
-            return 1.0 if not self.shares else 0.0
-        hit = sum(share for key, share in self.shares.items() if key in stems)
-        return 2 * hit / (sum(self.shares.values()) + len(stems))
+        return sum(self.shares.get(key, 0.0) ** 3 for key in stems) / math.sqrt(max(1, len(stems)))
 
 
 def find_camps(
@@ -239,10 +238,11 @@ def find_camps(
 ) -> Rivalry | None:
     """Return the two camps that are similar within and dissimilar to each other, or None.
 
-    The similarity of two votes is the mean of six figures: the cosines of embeddings and of sets of
-    character n-grams, and the root of the cosine of word sets, of the summaries and of the whole
-    texts, without the question's words. A camp is a vote with its nearest ones. Both camps have to
-    be more similar within than to each other.
+    The similarity of two votes is the mean of four figures: the cosines of the embeddings and of the
+    sets of character n-grams of the whole texts, the root of the cosine of their word sets, and the
+    share of the words of one's summary that the other's text or summary has; all without the
+    question's words. A camp is a vote with its nearest ones. Both camps have to be more similar
+    within than to each other.
     """
     question_stems = frozenset(stem(word) for word in words(query))
     members: dict[int, list[int]] = defaultdict(list)
@@ -252,11 +252,11 @@ def find_camps(
     count = len(members)
     if count < 2 * LEAST_VOTES:
         return None
-    parts = [
+    short, whole = (
         [" ".join(dict.fromkeys(source[index] for index in camp)) for camp in members.values()]
         for source in (summaries, texts)
-    ]
-    alike: Floats = np.mean([_similarities(part, question_stems, embed) for part in parts], axis=0)
+    )
+    alike = _similarities(short, whole, question_stems, embed)
     contrast, inside = max(
         ((_contrast(alike, mask), mask) for mask in _splits(alike, LEAST_VOTES)), key=lambda found: found[0]
     )
@@ -278,7 +278,7 @@ def find_camps(
         for known, camp in zip(stems, camps, strict=True)
     ]
     own = [
-        max(sorted(mine), key=lambda key: mine[key] - other.get(key, 0.0))
+        max(sorted(mine), key=lambda key: mine[key] - other.get(key, 0.0), default="")
         for mine, other in (share, share[::-1])
     ]
     smaller = float(vote[sorted(camps[1])].sum())
@@ -293,26 +293,33 @@ def find_camps(
 
 
 def _similarities(
+    summaries: Sequence[str],
     texts: Sequence[str],
     question_stems: frozenset[str],
     embed: Callable[[Sequence[str]], NDArray[np.float32]],
 ) -> Floats:
-    """Return how similar each two texts are by embeddings, character n-grams and words, on average.
+    """Return how similar each two votes are, the mean of the four figures of `find_camps`.
 
-    The question's words are left out. Of the cosine of word sets the root is taken, since two ways
-    to say the same thing share few words.
+    Of the cosine of word sets the root is taken, since two ways to say the same thing share few
+    words. What a text says beside the answer lowers the cosines, not the share of the summary.
     """
     rest = [
         " ".join(word for word in text.split() if not question_stems.issuperset(map(stem, words(word))))
         for text in texts
     ]
     rows = embed([left or text for left, text in zip(rest, texts, strict=True)]).astype(np.float64)
-    stems = [signed_words(text, question_stems) for text in texts]
+    short, long = ([signed_words(text, question_stems) for text in source] for source in (summaries, texts))
     grams = [
         {word[start : start + GRAM] for word in found for start in range(max(1, len(word) - GRAM + 1))}
-        for found in ({key.removeprefix("-") for key in signed} for signed in stems)
+        for found in ({key.removeprefix("-") for key in signed} for signed in long)
     ]
-    result: Floats = (rows @ rows.T + _shared(grams) + np.sqrt(_shared(stems))) / 3
+    held = np.array(
+        [
+            [len(said & (one | other)) / max(1, len(said)) for one, other in zip(short, long, strict=True)]
+            for said in short
+        ]
+    )
+    result: Floats = (rows @ rows.T + _shared(grams) + np.sqrt(_shared(long)) + (held + held.T) / 2) / 4
     return result
 
 

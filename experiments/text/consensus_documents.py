@@ -4,9 +4,12 @@
 
 FOLDER/NAME holds docs.jsonl (`contents`, `relevant_query_ids`) and
 answers.jsonl (a question with what a language model answered, under attack
-and not). Settings were chosen on the first half of the questions and on three
-more ("tuned"); the others were measured when they were fixed ("frozen"). The
-reader is extractive. Intervals are bootstrapped over questions, since the draws of one
+and not; optionally its `part` and `swap`, the words by which an attacker
+rewrites a true document). Without `part` the first half of the questions and
+three more are "tuned", the ones that settings were chosen on; the others were
+measured when they were fixed ("frozen"). `--data experiments/text --set
+consensus_questions` is the set written for this project, frozen by a digest of
+the questions' ids. The reader is extractive. Intervals are bootstrapped over questions, since the draws of one
 question are no independent trials.
 """
 
@@ -25,7 +28,7 @@ import numpy as np
 
 from codeguard.index.embedding import Embedding, open_embedding
 from codeguard.text import Document
-from codeguard.text.consensus import Consensus, ConsensusConfig
+from codeguard.text.consensus import Consensus, ConsensusConfig, without_orders
 from codeguard.text.extractive import ExtractiveReader
 from codeguard.text.reading import Reading
 from codeguard.text.tokens import content_words, sentences, words
@@ -66,6 +69,8 @@ class Question:
     documents: tuple[str, ...]
     right: tuple[str, ...]
     wrong: tuple[str, ...]
+    tuned: bool
+    swap: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +87,9 @@ class Worded:
     """Gives each document the summary that a model wrote for the question, and answers extractively."""
 
     def __init__(self, inner: ExtractiveReader, summaries: Mapping[str, str]) -> None:
-        self._inner, self._summaries = inner, summaries
+        self._inner = inner
+        # The consensus asks for summaries of texts without their orders to a model.
+        self._summaries = {without_orders(text): summary for text, summary in summaries.items()}
 
     def answer(self, query: str, texts: Sequence[str]) -> Reading:
         """Answer from all the texts."""
@@ -96,7 +103,7 @@ class Worded:
         """Return the model's wording for each text, or the extractive summary."""
         own = self._inner.summarise_each(query, texts)
         return [
-            Reading(self._summaries[text]) if text in self._summaries else reading
+            Reading(given) if (given := self._summaries.get(without_orders(text))) else reading
             for text, reading in zip(texts, own, strict=True)
         ]
 
@@ -109,7 +116,8 @@ def load_questions(folder: Path) -> list[Question]:
         for name in record["relevant_query_ids"]:
             documents.setdefault(str(name), []).append(record["contents"].split("\n\n", 1)[-1])
     questions = []
-    for line in (folder / "answers.jsonl").read_text(encoding="utf-8").splitlines():
+    lines = (folder / "answers.jsonl").read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines):
         record = json.loads(line)
         right: dict[str, None] = {}
         wrong: dict[str, None] = {}
@@ -120,8 +128,13 @@ def load_questions(folder: Path) -> list[Question]:
                 elif item["attack"] == "incorrect_fact" and not reports_conflict(item[system]):
                     wrong[item[system]] = None
         found = tuple(documents[str(record["query_id"])])
+        chosen_on = "tuned" if number < len(lines) // 2 or number in SEEN else "frozen"
+        tuned = record.get("part", chosen_on) == "tuned"
+        swap = {stem(word): other for word, other in record.get("swap", {}).items()}
         questions.append(
-            Question(record["question"], record["ground_truth"], found, tuple(right), tuple(wrong))
+            Question(
+                record["question"], record["ground_truth"], found, tuple(right), tuple(wrong), tuned, swap
+            )
         )
     return questions
 
@@ -132,20 +145,32 @@ def reports_conflict(statement: str) -> bool:
 
 
 def substituted(question: Question, rng: np.random.Generator) -> tuple[str, ...]:
-    """Return the documents with the words of the right answer replaced, the same way in all of them."""
+    """Return the documents with the words of the right answer replaced, the same way in all of them.
+
+    The question's `swap` says by what, else words of the wrong answers do.
+    """
+    if question.swap:
+        return _swapped(question.documents, question.swap)
     asked = {stem(word) for word in words(question.text)}
     known = asked | {stem(word) for text in question.documents for word in words(text)}
     answer = [word for word in dict.fromkeys(content_words(question.truth)) if stem(word) not in asked]
     foreign = [word for text in question.wrong for word in content_words(text)]
     fresh = [word for word in dict.fromkeys(foreign) if stem(word) not in known and len(word) > 3]
-    swap = dict(zip((stem(word) for word in answer), rng.permutation(fresh).tolist(), strict=False))
+    return _swapped(
+        question.documents,
+        dict(zip((stem(word) for word in answer), rng.permutation(fresh).tolist(), strict=False)),
+    )
+
+
+def _swapped(documents: Sequence[str], swap: Mapping[str, str]) -> tuple[str, ...]:
     result = []
-    for text in question.documents:
+    for text in documents:
         tokens = []
         for token in text.split(" "):
             found = words(token)
             if found and stem(found[0]) in swap:
-                token = token.lower().replace(found[0], swap[stem(found[0])])
+                other = swap[stem(found[0])]
+                token = token.lower().replace(found[0], other.capitalize() if token[0].isupper() else other)
             tokens.append(token)
         result.append(" ".join(tokens))
     return tuple(result)
@@ -276,11 +301,8 @@ def run(
     """Run the experiment on one part of the questions and return its tables."""
     chosen = CachedEmbedding(embedding or open_embedding(prose=True))
     everything = load_questions(data_folder(data, name))
-    half = len(everything) // 2
     questions = [
-        question
-        for number, question in enumerate(everything)
-        if part in ("all", "tuned" if number < half or number in SEEN else "frozen")
+        question for question in everything if part in ("all", "tuned" if question.tuned else "frozen")
     ]
     corpus = [text for question in everything for text in question.documents]
     outcomes: dict[tuple[str, str], dict[int, list[tuple[bool, float]]]] = {}

