@@ -10,7 +10,8 @@ weights as an ONNX file of its own form, so nothing is downloaded.
 
 Retrieval: the first docstring line of a function has to find its body, the
 docstring taken out, among 2,000. The lexical embedding's constants were set
-on the even pairs; figures are given for both halves.
+on the even pairs; figures are given for both halves. `static` was trained on
+other packages.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ LENGTHS = (16, 32, 64, 128, 192, 255)
 STARTS = {
     "python -c pass": "pass",
     "import numpy": "import numpy",
+    "first vector, static": "from codeguard.index.embedding import open_embedding as o; o('static').embed(['add'])",
     "first vector, lexical": "from codeguard.index.embedding import open_embedding as o; o('lexical').embed(['add'])",
     "first vector, minilm": "from codeguard.index.embedding import open_embedding as o; o('minilm').embed(['add'])",
     "import chromadb": "import chromadb",
@@ -98,7 +100,7 @@ def open_all(home: Path) -> dict[str, Embedding]:
     functions_ = chromadb.utils.embedding_functions
     functions_.ONNXMiniLM_L6_V2.DOWNLOAD_PATH = place(first_loaded(), home)
     embeddings: dict[str, Embedding] = {"chroma": ChromaEmbedding()}
-    embeddings |= {name: open_embedding(name) for name in ("minilm", "minilm-int8")}
+    embeddings |= {name: open_embedding(name) for name in ("static", "minilm", "minilm-int8")}
     if importlib.util.find_spec("openvino"):
         embeddings["openvino"] = open_embedding("openvino")
     embeddings["lexical"] = open_embedding("lexical")

@@ -188,7 +188,7 @@ def main() -> None:
     """Measure, print the figures and write JSON."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--pairs", type=int, default=PAIRS)
-    parser.add_argument("--embeddings", nargs="*", default=["minilm", "lexical"])
+    parser.add_argument("--embeddings", nargs="*", default=["static", "minilm", "lexical"])
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     found = pairs(arguments.pairs)
