@@ -9,7 +9,6 @@ from typing import Any
 from codeguard.analysis.perplexity import PerplexityModel
 from codeguard.index import chunk_tasks, pipeline
 from codeguard.index.catalog import Catalog
-from codeguard.index.embedding import minilm
 from codeguard.index.static_evidence import StaticEvidence
 from codeguard.index.trusted import TrustUpdate
 
@@ -18,8 +17,7 @@ STAGES: tuple[tuple[object, str, str], ...] = (
     (chunk_tasks, "chunk_file", "cut the files"),
     (Catalog, "put_file", "write catalog and words"),
     (Catalog, "chunks", "read the catalog"),
-    (minilm, "_tokenise", "tokenise"),
-    (minilm.MiniLMEmbedding, "embed", "compute the vectors"),
+    (pipeline, "embedded", "compute the vectors"),
     (StaticEvidence, "prepare", "static signals"),
     (TrustUpdate, "update", "write down what is trusted"),
     (PerplexityModel, "train", "train the character model"),
