@@ -21,6 +21,7 @@ from codeguard.corpus.patterns import lazy
 from codeguard.models import Confidence, Severity
 
 _SHOWN = 60  # characters of a part that are shown
+_LONGEST = 20_000  # characters of a node that patterns look at
 INPUTS = frozenset({"input", ANSWER, SAID})
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -44,6 +45,7 @@ class View:
         self._sinks = sinks
         self.settings: dict[ast.AST, tuple[tuple[str, ast.expr], ...]] = {}  # filled by `sessions.settings`
         self._words: dict[tuple[str, ...], bool] = {}
+        self._written: dict[ast.AST, str] = {}
         self._stand_for: dict[ast.AST, ast.AST] = {}
         self.told: set[tuple[str, str]] = set()  # pairs of a rule and a reported setting
 
@@ -73,6 +75,13 @@ class View:
         known = self._words.get(words)
         if known is None:
             known = self._words[words] = any(word in self.lowered for word in words)
+        return known
+
+    def written(self, node: ast.AST) -> str:
+        """Return the text of a node, written uniformly; of a long one the beginning."""
+        known = self._written.get(node)
+        if known is None:
+            known = self._written[node] = ast.unparse(node)[:_LONGEST]
         return known
 
     @cached_property

@@ -440,6 +440,15 @@ CHECKS = (
                     "werkzeug.utils.import_string pydoc.locate"
                 ),
             ),
+            Sink(
+                "module-file",
+                Use.NAME,
+                names=names(
+                    "importlib.util.spec_from_file_location importlib.machinery.SourceFileLoader imp.load_source "
+                    "importlib.machinery.ExtensionFileLoader importlib.machinery.SourcelessFileLoader"
+                ),
+                arguments=(1, "location", "path"),
+            ),
         ),
         grades=(Severity.HIGH, Severity.LOW, None),
         tags=frozenset({"input", ANSWER}),

@@ -229,7 +229,7 @@ def _in_digest(view: View, node: ast.AST) -> bool:
 def _out_of_date(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find a certificate whose issuer is verified, and its time and purpose are not."""
     if not view.has(
-        "not_valid_", "not_after", "notafter", "has_expired", "x509.verification", "policybuilder"
+        "not_valid_after", "not_after", "notafter", "has_expired", "x509.verification", "policybuilder"
     ):
         yield NodeMatch(
             node, "a certificate that has expired passes as well: compare not_valid_after_utc with now"
@@ -354,7 +354,7 @@ def _by_ending(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield NodeMatch(
             node, f"any address with {min(map(str, ends))} behind it passes: ask what it begins with"
         )
-    elif len(ends & _RUNS) > 1 and isinstance(holder, ast.Name) and _OF_FILES.search(holder.id):
+    elif len(ends & _RUNS) > 1 and _OF_FILES.search(unqualified_name(holder)):
         asked = isinstance(view.parent(node), ast.UnaryOp | ast.If)
         if asked and not _LOWERED.search(ast.unparse(around)):
             yield NodeMatch(node, "other capitals pass: take lower() or casefold() first")
@@ -402,7 +402,33 @@ def _last_round(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             return
 
 
+_MAY = lazy(
+    r"^_?(?:can|may|is|has|check|authori[sz]e|require|allow|ensure|permit)_|permission|access|allowed$"
+)
+_OF_RIGHTS = lazy(r"admin|is_staff|superuser|owner|author|role|permission|is_member|moderator")
+
+
+def _without_brackets(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Find `user.is_admin or user.id == page.owner and not page.locked`."""
+    assert isinstance(node, ast.BoolOp)
+    last = node.values[-1]
+    if not isinstance(node.op, ast.Or) or not isinstance(last, ast.BoolOp):
+        return
+    function, limit = view.function_of(node), last.values[-1]
+    negated = isinstance(limit, ast.UnaryOp) and isinstance(limit.op, ast.Not)
+    if function is None or not negated or not _MAY.search(getattr(function, "name", "")):
+        return
+    rights = all(_OF_RIGHTS.search(view.written(part)) for part in (*node.values[:-1], last.values[0]))
+    start, _ = view.reading.place(last)
+    if rights and not view.reading.text[:start].rstrip().endswith("("):
+        yield NodeMatch(
+            node, f"{view.written(limit)[:60]} is asked in the last case alone: write the brackets"
+        )
+
+
 CHECKS = (
+    Check(_RULES["acts-before-check"]),  # by shapes
+    Check(_RULES["or-without-brackets"], nodes=(ast.BoolOp,), look=_without_brackets),
     Check(_RULES["check-unreached"], nodes=(ast.Return,), look=_unreached),
     Check(_RULES["check-skipped"], nodes=(ast.If,), look=_skipped),
     Check(
