@@ -149,10 +149,12 @@ def _model(names: Names, call: ast.Call, name: str) -> bool:
     last = name.rpartition(".")[2]
     if (
         name.endswith("()")
-        or last.endswith("Response")
+        or last.endswith(
+            ("Response", "Payload", "Request", "Schema", "Input", "Params", "Query", "Body", "DTO")
+        )
         or any(isinstance(item, ast.Starred) for item in call.args)
     ):
-        return False  # responses have no columns; `*args, **kwargs` are passed on by decorators
+        return False  # what is sent or answered has no columns; `*args, **kwargs` are passed on by decorators
     written = call.func.id if isinstance(call.func, ast.Name) else call.func.attr
     return (
         last[:1].isupper()
