@@ -323,6 +323,7 @@ def _brings(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 
 CHECKS = (
+    Check(_RULES["prompt-mixed"]),  # by shapes
     Check(
         _RULES["code-injection"],
         sinks=(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -78,11 +79,21 @@ class Shapes:
     def found(self, view: View) -> Iterator[tuple[Check, NodeMatch]]:
         """Yield the nodes of a file that are written like a row says."""
         for check, row in self.rows:
-            if all(view.has(*group) for group in row.words) and not (row.unless and view.has(*row.unless)):
-                for kind in row.nodes:
-                    for node in view.reading.nodes_of(kind):
-                        if row.match(view, node):
-                            yield check, NodeMatch(_head(node), row.says, row.severity)
+            if not all(view.has(*group) for group in row.words) or (row.unless and view.has(*row.unless)):
+                continue
+            lines = view.lines_with(row.words[0])
+            for kind in row.nodes:
+                for node in view.reading.nodes_of(kind):
+                    if _holds(node, lines) and row.match(view, node):
+                        yield check, NodeMatch(_head(node), row.says, row.severity)
+
+
+def _holds(node: ast.AST, lines: list[int]) -> bool:
+    """Return whether a node stands on one of some lines."""
+    first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", None) or 0
+    first = min([first, *(item.lineno for item in getattr(node, "decorator_list", ()))])
+    at = bisect_left(lines, first)
+    return at < len(lines) and lines[at] <= last
 
 
 def _head(node: ast.AST) -> ast.AST:

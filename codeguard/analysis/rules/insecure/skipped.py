@@ -26,6 +26,12 @@ def _leaves(body: list[ast.stmt]) -> bool:
     return isinstance(last, ast.Raise | ast.Return)
 
 
+_MATTERS = lazy(
+    r"^(?:await )?(?:[\w.]+\.)?_?(?:audit|revoke|verify|invalidate|lock|unlock|release|close|clear|rollback|notify_\w+"
+    r"|log_?out|wipe|erase|check|validate|authori[sz]e)\w*\("
+)
+
+
 def _unreached(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find a check that stands behind `return`."""
     assert isinstance(node, ast.Return)
@@ -38,10 +44,13 @@ def _unreached(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             continue  # what follows a second `return` was seen with the first
         rest = block[block.index(node) + 1 :]
         parts = [part for statement in rest for part in ast.walk(statement)]
-        checks = [part for part in parts if isinstance(part, ast.If) and _leaves(part.body)]
+        checks: list[ast.stmt] = [part for part in parts if isinstance(part, ast.If) and _leaves(part.body)]
+        checks += [
+            part for part in rest if isinstance(part, ast.Expr) and _MATTERS.search(view.written(part))
+        ]
         # A `yield` makes a generator of a function that yields nothing.
         if checks and not any(isinstance(part, ast.Yield | ast.YieldFrom) for part in parts):
-            yield NodeMatch(checks[0], "the function has returned before it: nothing is checked")
+            yield NodeMatch(checks[0], "the function has returned before it: it is never done")
 
 
 _PROOF = lazy(r"code|token|otp|sig(?:nature)?s?$|signature|password|csrf|h?mac$|^pin$", 2)
@@ -365,9 +374,10 @@ _OF_FILES = lazy(r"name|file|upload|attach")
 
 def _in_list(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Compare)
-    if len(node.ops) == 1 and isinstance(node.ops[0], ast.In):
-        yield from _by_part(view, node)
+    if len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn):
         yield from _by_case(view, node)
+        if isinstance(node.ops[0], ast.In):
+            yield from _by_part(view, node)
 
 
 _WHO = lazy(
