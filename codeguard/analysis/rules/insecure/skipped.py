@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.handlers import is_from_request
-from codeguard.analysis.rules.insecure.words import PASSWORD, last_name, mentions
+from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name
 
@@ -235,16 +235,6 @@ def _in_digest(view: View, node: ast.AST) -> bool:
     return False
 
 
-def _out_of_date(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """Find a certificate whose issuer is verified, and its time and purpose are not."""
-    if not view.has(
-        "not_valid_after", "not_after", "notafter", "has_expired", "x509.verification", "policybuilder"
-    ):
-        yield NodeMatch(
-            node, "a certificate that has expired passes as well: compare not_valid_after_utc with now"
-        )
-
-
 _SAME = lazy(r"same|equal|verify|match|compare|check", 2)
 
 
@@ -261,42 +251,6 @@ def _shorter(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if zipped and compares and decides and not re.search(r"\blen\(", ast.unparse(function)):
         yield NodeMatch(
             node, "the shorter of both decides how much is compared: compare their lengths as well"
-        )
-
-
-_SECOND = lazy(r"code|otp|second|factor|token|device", 2)
-_IS_GOOD = lazy(r"ok|valid|good|match|correct|pass(?:ed)?$|verified", 2)
-_LETS_IN = lazy(r"auth|log_?in|sign_?in|verify|check", 2)
-
-
-def _either(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """Find `return password_ok or code_ok`."""
-    assert isinstance(node, ast.Return | ast.If)
-    value = node.value if isinstance(node, ast.Return) else node.test
-    if not isinstance(value, ast.BoolOp) or not isinstance(value.op, ast.Or) or len(value.values) != 2:
-        return
-    said = [part.id for part in value.values if isinstance(part, ast.Name) and _IS_GOOD.search(part.id)]
-    first = [one for one in said if mentions(one, PASSWORD) or one.startswith("pw_")]
-    second = [one for one in said if one not in first and _SECOND.search(one)]
-    if first and second and _LETS_IN.search(getattr(view.function_of(node), "name", "")):
-        yield NodeMatch(node, f"{first[0]} or {second[0]} alone is enough: take and")
-
-
-_BITS = lazy(r"perm|flag|right|mask|scope|capab|access|privilege", 2)
-
-
-def _joined(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """Find `if not user.perms | needed: abort()`, which never holds."""
-    assert isinstance(node, ast.If)
-    test = node.test
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        test = test.operand
-    joined = (
-        isinstance(test, ast.BinOp) and isinstance(test.op, ast.BitOr) and _BITS.search(ast.unparse(test))
-    )
-    if joined and (_leaves(node.body) or test is node.test):
-        yield NodeMatch(
-            test, f"{ast.unparse(test)[:60]} is never nothing: take & to see whether bits are set"
         )
 
 
@@ -448,9 +402,9 @@ CHECKS = (
             _shorter(view, node, name) if name == "all" else _nothing_passes(view, node, name)
         ),
     ),
-    Check(_RULES["out-of-date"], methods=names("verify_directly_issued_by"), look=_out_of_date),
-    Check(_RULES["either-factor"], nodes=(ast.Return, ast.If), look=_either),
-    Check(_RULES["flags-joined"], nodes=(ast.If,), look=_joined),
+    Check(_RULES["out-of-date"]),  # by shapes
+    Check(_RULES["either-factor"]),  # by shapes
+    Check(_RULES["flags-joined"]),  # by shapes
     Check(_RULES["list-passed"], nodes=(ast.Compare,), methods=names("endswith"), look=_by_ending),
     Check(_RULES["kept-from-last-round"], nodes=(ast.For,), look=_last_round),
 )
