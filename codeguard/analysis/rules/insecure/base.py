@@ -39,6 +39,13 @@ def _literal(text: str) -> re.Pattern[str]:
     return re.compile(re.escape(text))
 
 
+def _range_of(node: ast.AST) -> tuple[int, int, ast.AST]:
+    """Return the first line of a node, with its decorators, its last line, and the node."""
+    first = getattr(node, "lineno", 0)
+    decorators = getattr(node, "decorator_list", None)
+    return (decorators[0].lineno if decorators else first), getattr(node, "end_lineno", None) or first, node
+
+
 INPUTS = frozenset({"input", ANSWER, SAID})
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -63,6 +70,7 @@ class View:
         self.settings: dict[ast.AST, tuple[tuple[str, ast.expr], ...]] = {}  # filled by `sessions.settings`
         self._words: dict[tuple[str, ...], bool] = {}
         self._written: dict[ast.AST, str] = {}
+        self._ranges: dict[type[ast.AST], list[tuple[int, int, ast.AST]]] = {}
         self._lines: dict[tuple[str, ...], list[int]] = {}
         self._stand_for: dict[ast.AST, ast.AST] = {}
         self.told: set[tuple[str, str]] = set()  # pairs of a rule and a reported setting
@@ -115,6 +123,13 @@ class View:
                 for at in _literal(word).finditer(self.lowered)
             ]
             known = self._lines[words] = sorted({bisect_right(self._starts, place) for place in places})
+        return known
+
+    def ranges_of(self, kind: type[ast.AST]) -> list[tuple[int, int, ast.AST]]:
+        """Return the first and the last line of each node of a type, with the node; cached per file."""
+        known = self._ranges.get(kind)
+        if known is None:
+            known = self._ranges[kind] = [_range_of(node) for node in self.reading.nodes_of(kind)]
         return known
 
     @cached_property

@@ -39,15 +39,15 @@ class Shape:
 
     def match(self, view: View, node: ast.AST) -> bool:
         """Return whether a node is written so, in surroundings as the row asks for."""
-        found = self.written.search(view.written(node))
-        if found is None:
-            return False
         function = node if isinstance(node, FUNCTIONS) else view.function_of(node)
         if self.named is not None and not self.named.search(getattr(function, "name", "")):
             return False
         if self.at == "handler" and (function is None or not is_handler(view, function)):
             return False
         if self.at == "server" and not is_server(view):
+            return False
+        found = self.written.search(view.written(node))
+        if found is None:
             return False
         text = view.reading.text if function is None else view.written(function)
         return (
@@ -83,17 +83,10 @@ class Shapes:
                 continue
             lines = view.lines_with(row.words[0])
             for kind in row.nodes:
-                for node in view.reading.nodes_of(kind):
-                    if _holds(node, lines) and row.match(view, node):
+                for first, last, node in view.ranges_of(kind):
+                    at = bisect_left(lines, first)
+                    if at < len(lines) and lines[at] <= last and row.match(view, node):
                         yield check, NodeMatch(_head(node), row.says, row.severity)
-
-
-def _holds(node: ast.AST, lines: list[int]) -> bool:
-    """Return whether a node stands on one of some lines."""
-    first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", None) or 0
-    first = min([first, *(item.lineno for item in getattr(node, "decorator_list", ()))])
-    at = bisect_left(lines, first)
-    return at < len(lines) and lines[at] <= last
 
 
 def _head(node: ast.AST) -> ast.AST:
@@ -106,7 +99,7 @@ def _shape(row: dict[str, str | list[str]]) -> Shape:
     kinds = tuple(getattr(ast, kind) for kind in row["nodes"])
     return Shape(
         nodes=kinds,
-        words=tuple(tuple(group.split("|")) for group in row["words"]),
+        words=tuple(tuple(word.replace("¦", "|") for word in group.split("|")) for group in row["words"]),
         written=lazy(str(row["written"])),
         named=lazy(str(row["named"])) if "named" in row else None,
         unless=tuple(row.get("unless", ())),
