@@ -140,7 +140,9 @@ class View:
         """Return the text of a node, written uniformly; of a long one the beginning."""
         known = self._written.get(node)
         if known is None:
-            known = self._written[node] = ast.unparse(node)[:_LONGEST]
+            # Of a branch only how it begins: each elif would write out all that follow it.
+            short = ast.If(node.test, node.body[:4], []) if isinstance(node, ast.If) else node
+            known = self._written[node] = ast.unparse(short)[:_LONGEST]
         return known
 
     @cached_property
