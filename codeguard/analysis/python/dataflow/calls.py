@@ -33,7 +33,9 @@ from codeguard.analysis.python.dataflow.tables import (
     MAIL_METHODS,
     MODEL_CALLS,
     MODEL_METHODS,
+    NUMBER_NAME,
     PASSERS,
+    PLACE_NAME,
     REACH_OF_CALL,
     REMOTE_METHODS,
     REQUEST_PARTS,
@@ -213,8 +215,10 @@ class Calls:
             given = [value.cleaned({Use.RESPONSE}) for value in given] if whole and not built else given
         if TYPE_NAME.search(last):
             return NOTHING  # an entry of a fixed table
+        if name and NUMBER_NAME.search(last) and not receiver.origins:
+            return joined(given).cleaned(TEXT_USES)  # `count_matches(term)` of another file
         # A name such as `sanitize` proves nothing; it only lowers the severity.
-        if CLEANING_NAME.search(last):
+        if CLEANING_NAME.search(last) or (name and not method and PLACE_NAME.search(last)):
             return joined([receiver, *given]).cleaned({CLAIMED})
         if method:
             value = joined([receiver, *given]) if method in BUILDERS else receiver

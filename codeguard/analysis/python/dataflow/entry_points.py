@@ -231,7 +231,9 @@ def enter(function: FunctionNode, reach: Reach, names: Names, state: State) -> N
         state.names.pop(argument.arg, None)
         if (method and index == 0 and listed) or argument.arg in ("self", "cls"):
             continue
-        if is_injected(function, argument, names) or (argument.arg == "request" and reach is Reach.REMOTE):
+        # The request of a web framework has parts, that of gRPC is what the client sent.
+        framework = argument.arg == "request" and reach is Reach.REMOTE and listed[-1].arg != "context"
+        if is_injected(function, argument, names) or framework:
             continue
         clean = _clean(function, argument, Reach.REMOTE if argument.arg in said else reach, names)
         if clean == ALL_USES:

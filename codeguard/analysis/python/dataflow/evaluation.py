@@ -177,7 +177,9 @@ class Evaluation:
             return NOTHING
         if node.attr in _OF_VIEWS and self._in_view(node):
             return self.origin(Reach.REMOTE, f"self.{node.attr}", node, state)
-        if node.attr in ("cleaned_data", "validated_data"):
+        if node.attr in ("cleaned_data", "validated_data") or (
+            node.attr == "data" and _is_of_form(node.value)
+        ):
             return self.origin(Reach.REMOTE, node.attr, node, state)
         base = self.value(node.value, state)
         if base.origins:
@@ -200,8 +202,34 @@ class Evaluation:
         if node.attr.isupper() and all(origin.tag == SETTING for origin in base.origins):
             return NOTHING
         if isinstance(node.value, ast.Name):
+            if self._is_number_of(base, node):
+                base = base.cleaned(TEXT_USES)
             base = base.attribute(node.value.id, node.attr)
         return state.seen(base)
+
+    def _is_number_of(self, base: Value, node: ast.Attribute) -> bool:
+        """Return whether a parameter's class declares an attribute as a number, a date or the like."""
+        for origin in base.origins:
+            listed = () if origin.function is None else ast.walk(origin.function.args)  # type: ignore[attr-defined]
+            kind = next(
+                (
+                    item.annotation
+                    for item in listed
+                    if isinstance(item, ast.arg) and item.arg == origin.parameter
+                ),
+                None,
+            )
+            owner = self.names.definition(f":{kind.id}") if isinstance(kind, ast.Name) else None
+            declared = [
+                item.annotation
+                for item in getattr(owner, "body", ())
+                if isinstance(item, ast.AnnAssign)
+                and isinstance(item.target, ast.Name)
+                and item.target.id == node.attr
+            ]
+            if not declared or self.names.resolve(declared[0]) not in HARMLESS_TYPES:
+                return False
+        return bool(base.origins)
 
     def _in_view(self, node: ast.Attribute) -> bool:
         """Return whether an attribute is one of `self` in a view, such as `self.kwargs` from the URL."""
@@ -333,6 +361,8 @@ class Evaluation:
             else self.value(part, state)
             for part in reversed(parts)
         ]
+        if isinstance(node.op, ast.Mult) and len(parts) == 2:
+            self._repeated(node, values)
         built = any(value.built for value in values)
         if not built and isinstance(node.op, ast.Add | ast.Mod):
             built = any(isinstance(part, ast.Constant | ast.JoinedStr) and _is_text(part) for part in parts)
@@ -342,6 +372,15 @@ class Evaluation:
             values = _within_address(self.names, parts[::-1], values)
         value = joined(values, built=built).cleaned(shown_as_written(template, "%"))
         return value.cleaned(TEXT_USES) if _is_number(node) else value
+
+    def _repeated(self, node: ast.BinOp, values: list[Value]) -> None:
+        """Record a number that says how often a text or list is repeated: `b"0" * size`."""
+        sides = (node.left, node.right)
+        for side, other, value in ((sides[0], sides[1], values[1]), (sides[1], sides[0], values[0])):
+            if value.origins and (_is_text(side) or isinstance(side, ast.List)):
+                for sink in self._sinks.of_repetition():
+                    if sink.use not in value.clean:
+                        self._around.hit(sink, node, other, value)
 
     def _fields(self, template: str, given: ast.expr, state: State) -> Value:
         """Return the values formatted with `%`; fields for numbers make them numbers."""
@@ -506,6 +545,15 @@ def _is_number(node: ast.BinOp) -> bool:
     sides = (node.left, node.right)
     return isinstance(node.op, ast.Add | ast.Sub) and any(
         isinstance(side, ast.Constant) and isinstance(side.value, int | float) for side in sides
+    )
+
+
+def _is_of_form(node: ast.expr) -> bool:
+    """Return whether an expression is a field of a form of WTForms: `form.name`."""
+    return (
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and (node.value.id == "form" or node.value.id.endswith("_form"))
     )
 
 

@@ -142,11 +142,19 @@ def _membership(sides: _Sides, positive: bool, state: State, engine: Evaluator) 
         yield from _contained(left, other, positive, engine)
     elif _is_formula_test(engine.names.constant(right)):
         yield value, frozenset({Use.CSV})
+    elif not positive and isinstance(left, ast.Subscript) and isinstance(left.slice, ast.Slice):
+        if {"/", "\\"} <= set(_members(right, engine)):  # `url[1:2] not in ("/", "\\")`
+            yield value, frozenset({Use.REDIRECT})
     elif positive and not _is_text(right, engine):
         yield value, _tested_part(left)
         yield Value(frozenset(origin.whole for origin in value.origins)), frozenset({Use.FILE_NAME})
         if isinstance(left, ast.Call | ast.Attribute | ast.Subscript):
             yield from _inner(left, state, engine)
+
+
+def _members(node: ast.expr, engine: Evaluator) -> tuple[object, ...]:
+    known = engine.names.constant(node)
+    return known if isinstance(known, tuple) else ()
 
 
 def _equality(sides: _Sides, state: State, engine: Evaluator) -> Iterator[Fact]:

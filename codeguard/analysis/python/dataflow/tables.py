@@ -29,7 +29,7 @@ def _uses(written: list[str]) -> frozenset[str]:
 
 
 REQUEST_PARTS = frozenset(_TABLES["request_parts"].split())
-REQUEST_NAMES = frozenset({"request", "req", "http_request", "flask_request"})
+REQUEST_NAMES = frozenset({"request", "req", "http_request", "flask_request", "current_request"})
 REQUEST_CLASSES = lazy(r"(?:^|\.)(?:\w*Request|HTTPConnection|WebSocket)$")
 
 REMOTE_CALLS = frozenset(_TABLES["remote_calls"].split())
@@ -87,7 +87,9 @@ LOCAL_CALLS = frozenset(_TABLES["local_calls"].split())
 LOCAL_VALUES = frozenset({"sys.argv", "os.environ", "sys.stdin"})
 STORED = "stored"  # tag of database content, which an attacker may have written
 STORED_METHODS = frozenset(_TABLES["stored_methods"].split())
-STORED_NAMES = lazy(r"(?:^|\.)(?:[A-Z]\w*\.(?:objects|query)\.\w+|get_(?:object|list)_or_404)$")
+STORED_NAMES = lazy(
+    r"(?:^|\.)(?:(?!\w*Request\.)[A-Z]\w*\.(?:objects|query)\.\w+|get_(?:object|list)_or_404)$"
+)
 TEXT_FIELDS = frozenset(_TABLES["text_fields"].split())
 COLUMNS = frozenset({"Column", "mapped_column"})
 TEXT_COLUMNS = frozenset(_TABLES["text_columns"].split())
@@ -130,6 +132,10 @@ ERROR_ANSWER = lazy(
     r"^(?:render|respond|return|make|handle|convert|build|create|to)_(?:\w+_)?(?:errors?|exception)(?:_\w+)?$"
     r"|^(?:error|exception)_(?:to_)?(?:response|page|answer)$"
 )
+NUMBER_NAME = lazy(
+    r"^(?:count|num|number_of|total|sum|size|len|exists|is|has|average)_|_(?:count|total|size|length|exists)$"
+)
+PLACE_NAME = lazy(r"(?:^|_)path(?:_for|_of)?$")
 TYPE_NAME = lazy(r"^guess_(?:\w+_)?(?:type|extension)$")
 ADDRESSING_NAME = lazy(r"(?:^|_)(?:url_for|urls?|reverse|quer(?:y|ies)|params?)(?:_|$)")
 GUARD_NAME = lazy(

@@ -65,7 +65,8 @@ def _as_text(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     around = f"{ast.unparse(node)[:100]} {getattr(function, 'name', '')}"
     decides = isinstance(left, ast.Call) and view.names.called(left) == "str"
     decides = decides or _BOUND.search(around) is not None
-    own = "__version__" in around or "sys.version" in around or function is None
+    # Objects of a class for versions are compared with texts as well.
+    own = "__version__" in around or "sys.version" in around or function is None or view.has("import version")
     yield NodeMatch(
         node,
         f"texts are compared character by character: '10' comes before {text!r}",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from codeguard.analysis import Reading
 from codeguard.analysis.python.dataflow.engine import Flow
@@ -21,6 +23,29 @@ from codeguard.corpus.patterns import lazy
 from codeguard.models import Confidence, Severity
 
 _SHOWN = 60  # characters of a part that are shown
+_LONGEST = 20_000  # characters of a node that patterns look at
+_WORD = lazy(r"\w+")
+_NEWLINE = lazy(r"\n")
+
+
+@lru_cache(maxsize=4096)
+def _longest_word(text: str) -> str:
+    """Return the longest run of letters and digits of a text; empty if it has none."""
+    return max(_WORD.findall(text), key=len, default="")
+
+
+@lru_cache(maxsize=1024)
+def _literal(text: str) -> re.Pattern[str]:
+    return re.compile(re.escape(text))
+
+
+def _range_of(node: ast.AST) -> tuple[int, int, ast.AST]:
+    """Return the first line of a node, with its decorators, its last line, and the node."""
+    first = getattr(node, "lineno", 0)
+    decorators = getattr(node, "decorator_list", None)
+    return (decorators[0].lineno if decorators else first), getattr(node, "end_lineno", None) or first, node
+
+
 INPUTS = frozenset({"input", ANSWER, SAID})
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -44,6 +69,9 @@ class View:
         self._sinks = sinks
         self.settings: dict[ast.AST, tuple[tuple[str, ast.expr], ...]] = {}  # filled by `sessions.settings`
         self._words: dict[tuple[str, ...], bool] = {}
+        self._written: dict[ast.AST, str] = {}
+        self._ranges: dict[type[ast.AST], list[tuple[int, int, ast.AST]]] = {}
+        self._lines: dict[tuple[str, ...], list[int]] = {}
         self._stand_for: dict[ast.AST, ast.AST] = {}
         self.told: set[tuple[str, str]] = set()  # pairs of a rule and a reported setting
 
@@ -68,11 +96,53 @@ class View:
         """The text in lower case, to test quickly whether a word occurs."""
         return self.reading.text.lower()
 
+    @cached_property
+    def _distinct(self) -> str:
+        """The different words of the text in lower case, which is much shorter than the text."""
+        return " ".join(set(_WORD.findall(self.lowered)))
+
     def has(self, *words: str) -> bool:
         """Return whether one of some lower-case words occurs anywhere; cached per file."""
         known = self._words.get(words)
         if known is None:
-            known = self._words[words] = any(word in self.lowered for word in words)
+            known = self._words[words] = any(self._occurs(word) for word in words)
+        return known
+
+    def _occurs(self, word: str) -> bool:
+        longest = _longest_word(word)
+        return longest in self._distinct and (longest == word or word in self.lowered)
+
+    def lines_with(self, words: tuple[str, ...]) -> list[int]:
+        """Return the lines, 1-based and in order, in which one of some lower-case words begins; cached per file."""
+        known = self._lines.get(words)
+        if known is None:
+            places = [
+                at.start()
+                for word in words
+                if self._occurs(word)
+                for at in _literal(word).finditer(self.lowered)
+            ]
+            known = self._lines[words] = sorted({bisect_right(self._starts, place) for place in places})
+        return known
+
+    def ranges_of(self, kind: type[ast.AST]) -> list[tuple[int, int, ast.AST]]:
+        """Return the first and the last line of each node of a type, with the node; cached per file."""
+        known = self._ranges.get(kind)
+        if known is None:
+            known = self._ranges[kind] = [_range_of(node) for node in self.reading.nodes_of(kind)]
+        return known
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *(at.end() for at in _NEWLINE.finditer(self.lowered))]
+
+    def written(self, node: ast.AST) -> str:
+        """Return the text of a node, written uniformly; of a long one the beginning."""
+        known = self._written.get(node)
+        if known is None:
+            # Of a branch only how it begins: each elif would write out all that follow it.
+            short = ast.If(node.test, node.body[:4], []) if isinstance(node, ast.If) else node
+            known = self._written[node] = ast.unparse(short)[:_LONGEST]
         return known
 
     @cached_property

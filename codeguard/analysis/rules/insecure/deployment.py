@@ -174,8 +174,14 @@ def _cors(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             origin = part
         elif header == "access-control-allow-credentials":
             credentials = credentials or (view.names.text(value) or "").lower() == "true"
-    if origin is not None and credentials:
+    if origin is not None and credentials and not _is_tested(view, origin):
         yield NodeMatch(origin, "any site can read answers in the user's name")
+
+
+def _is_tested(view: View, node: ast.AST) -> bool:
+    """Return whether a header is only set where a pattern matches the whole origin."""
+    at = view.parent(node)
+    return isinstance(at, ast.If) and ".fullmatch(" in view.written(at.test)
 
 
 _SETS_HEADER = frozenset({"set_header", "add_header", "setdefault", "append_header"})

@@ -217,6 +217,8 @@ def _removes(call: ast.Call, held: str) -> bool:
 
 
 CHECKS = (
+    Check(_RULES["temporary-left"]),  # by shapes
+    Check(_RULES["machine-told"]),  # by shapes
     Check(_RULES["comment-tells"], look_at_file=_comments),
     Check(_RULES["password-mailed"], nodes=(ast.JoinedStr, ast.BinOp), methods=names("format"), look=_mailed),
     Check(

@@ -5,17 +5,32 @@ from __future__ import annotations
 import ast
 import importlib
 import pkgutil
+import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 from codeguard.analysis import Reading
-from codeguard.analysis.python.dataflow.sinks import SinkIndex
+from codeguard.analysis.python.dataflow.sinks import Sink, SinkIndex
 from codeguard.analysis.python.dataflow.values import Reach
 from codeguard.analysis.reading import IN_PROSE
 from codeguard.analysis.rules.base import Match
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, arrived
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, arrived, names
 from codeguard.analysis.rules.insecure.options import Options
+from codeguard.analysis.rules.insecure.shapes import Shapes
 from codeguard.models import Severity
+
+_MORE = tomllib.loads(Path(__file__).with_name("sinks.toml").read_text("utf-8"))
+
+
+def _with_more(sink: Sink) -> Sink:
+    """Return a sink with the calls that `sinks.toml` adds to it."""
+    more = _MORE.get(sink.key, {})
+    return replace(
+        sink,
+        names=sink.names | names(more.get("names", "")),
+        methods=sink.methods | names(more.get("methods", "")),
+    )
 
 
 def load_checks(package: str, path: Iterable[str]) -> tuple[Check, ...]:
@@ -36,8 +51,9 @@ class Engine:
         self._nodes: dict[type[ast.AST], list[Check]] = {}
         self._by_sink: dict[str, Check] = {}
         self._options = Options(self.checks)
+        self._shapes = Shapes(self.checks)
         self._sinks = SinkIndex(
-            replace(sink, least=_least(check)) for check in self.checks for sink in check.sinks
+            replace(_with_more(sink), least=_least(check)) for check in self.checks for sink in check.sinks
         )
         for check in self.checks:
             for name in check.calls:
@@ -78,6 +94,7 @@ class Engine:
                 for found in check.look_at_file(view):
                     yield check, found
         yield from self._options.found(view)
+        yield from self._shapes.found(view)
         for hit in view.flow.hits:
             check = self._by_sink[hit.sink.key]
             for found in arrived(check, view, hit):

@@ -150,10 +150,12 @@ def _compared(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         or getattr(view.function_of(node), "name", "") in ("__eq__", "__ne__")
     ):
         return
-    yield NodeMatch(node, f"== on {secret or 'a digest'} tells by its time how many characters are right",
-                Severity.MEDIUM if _authentic(view, node, secret) else Severity.LOW)  # fmt: skip
+    certain = _authentic(view, node, secret) and not _OF_FORMS.search(secret)
+    reason = f"== on {secret or 'a digest'} tells by its time how many characters are right"
+    yield NodeMatch(node, reason, Severity.MEDIUM if certain else Severity.LOW)
 
 
+_OF_FORMS = lazy(r"csrf|xsrf", re.IGNORECASE)  # tokens that live as long as a session
 _KEY_OF_SETTINGS = lazy(
     r"^(?:settings|config|conf|self\.settings|self\.config|current_app\.config)\b.{0,40}(?:key|token|secret)",
     2,

@@ -361,6 +361,7 @@ def _mentions_name(node: ast.AST, name: str) -> bool:
 
 
 CHECKS = (
+    Check(_RULES["state-in-cookie"]),  # by shapes
     Check(
         _RULES["change-by-get"],
         nodes=(ast.FunctionDef, ast.AsyncFunctionDef),

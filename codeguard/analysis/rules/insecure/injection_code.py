@@ -149,10 +149,12 @@ def _model(names: Names, call: ast.Call, name: str) -> bool:
     last = name.rpartition(".")[2]
     if (
         name.endswith("()")
-        or last.endswith("Response")
+        or last.endswith(
+            ("Response", "Payload", "Request", "Schema", "Input", "Params", "Query", "Body", "DTO")
+        )
         or any(isinstance(item, ast.Starred) for item in call.args)
     ):
-        return False  # responses have no columns; `*args, **kwargs` are passed on by decorators
+        return False  # what is sent or answered has no columns; `*args, **kwargs` are passed on by decorators
     written = call.func.id if isinstance(call.func, ast.Name) else call.func.attr
     return (
         last[:1].isupper()
@@ -321,6 +323,7 @@ def _brings(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 
 CHECKS = (
+    Check(_RULES["prompt-mixed"]),  # by shapes
     Check(
         _RULES["code-injection"],
         sinks=(
@@ -439,6 +442,15 @@ CHECKS = (
                     "importlib.import_module __import__ django.utils.module_loading.import_string "
                     "werkzeug.utils.import_string pydoc.locate"
                 ),
+            ),
+            Sink(
+                "module-file",
+                Use.NAME,
+                names=names(
+                    "importlib.util.spec_from_file_location importlib.machinery.SourceFileLoader imp.load_source "
+                    "importlib.machinery.ExtensionFileLoader importlib.machinery.SourcelessFileLoader"
+                ),
+                arguments=(1, "location", "path"),
             ),
         ),
         grades=(Severity.HIGH, Severity.LOW, None),

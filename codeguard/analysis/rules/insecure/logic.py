@@ -6,11 +6,13 @@ import ast
 import re
 from collections.abc import Iterator
 
+from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.surroundings import is_server
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import unqualified_name
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -132,6 +134,32 @@ def _made(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if _MADE.search(called) and not called.rpartition(".")[2].startswith("assert"):
         last = called.rpartition(".")[2]
         yield NodeMatch(node, f"{last} is made and dropped: the function goes on as if nothing were wrong")
+
+
+def _answer_dropped(view: View, node: ast.Expr) -> Iterator[NodeMatch]:
+    """Find `verifier.verify(body, tag)` whose answer, a bool by the file's own function, nobody looks at."""
+    call = node.value.value if isinstance(node.value, ast.Await) else node.value
+    asked = unqualified_name(call.func) if isinstance(call, ast.Call) else ""
+    if not _ASKS.match(asked) or not view.has("-> bool"):
+        return
+    functions: list[FunctionNode] = [
+        *view.reading.nodes_of(ast.FunctionDef),
+        *view.reading.nodes_of(ast.AsyncFunctionDef),
+    ]
+    functions = [item for item in functions if item.name == asked]
+    if functions and all(
+        isinstance(item.returns, ast.Name)
+        and item.returns.id == "bool"
+        and not any(isinstance(part, ast.Raise) for part in ast.walk(item))
+        for item in functions
+    ):
+        yield NodeMatch(node, f"{asked} answers whether it is right, and nobody looks at the answer")
+
+
+_ASKS = lazy(
+    r"^_?(?:verify|validate|is|can|may|has|authori[sz]e|allowed|check_(?:password|permission|access|token|signature|owner"
+    r"|auth|credential|mac|hmac|pin|code))(?:_|$)"
+)
 
 
 def _past_the_end(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -265,7 +293,7 @@ def _in_text(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 _ONE_OF_PEOPLE = lazy(
     r"(?:^|_)(?:role|group|user|user_?name|login|e?mail|account|tenant|scope|permission)$", re.IGNORECASE
 )
-_LISTED = lazy(r"^\w{2,30}(?:[,;|]? ?\w{2,30}){1,20}$")
+_LISTED = lazy(r"^\w{2,30}(?:(?:[,;|] ?| )\w{2,30}){1,20}$")
 
 
 def _is_any(view: View, loop: ast.GeneratorExp) -> bool:
@@ -440,6 +468,7 @@ def _is_demanded(view: View, node: ast.Call) -> bool:
 
 
 CHECKS = (
+    Check(_RULES["answer-misread"]),  # by shapes
     Check(_RULES["pattern-open-ended"], calls=names("re.match"), methods=names("match"), look=_open_ended),
     Check(
         _RULES["check-dropped"],
@@ -447,7 +476,9 @@ CHECKS = (
         methods=names("check_password verify_password compare_digest has_perm is_authorized"),
         nodes=(ast.Expr,),
         look=lambda view, node, name: (
-            _made(view, node, name) if isinstance(node, ast.Expr) else _dropped(view, node, name)
+            [*_made(view, node, name), *_answer_dropped(view, node)]
+            if isinstance(node, ast.Expr)
+            else _dropped(view, node, name)
         ),
     ),
     Check(

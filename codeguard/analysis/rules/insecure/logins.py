@@ -391,7 +391,7 @@ _COMPARES = names(
 _SENDS_CODE = lazy(
     r"^(?:send|text|deliver)_?(?:sms|text|code|otp|pin|verification\w*|message)$|^sms_?send$", re.IGNORECASE
 )
-_RATED = ("incr", "cooldown", "rate", "pause", "nx=")
+_RATED = ("incr", "cooldown", "rate_", "_rate", "pause", "nx=", "monotonic", "time.time")
 _LIMITED = ("limit", "attempt", "throttl", "captcha", "lockout", "locked", "tries", "axes", "failed", "failure",
             "backoff", "too many", "429", "blocked", "max_")  # fmt: skip
 
@@ -417,14 +417,17 @@ def _sent_for_ever(view: View, node: FunctionNode) -> Iterator[NodeMatch]:
     """Find handlers that send a code to a phone as often as they are called."""
     if not view.has("sms", "otp", "send_code", "send_text") or not is_handler(view, node):
         return
-    if view.has(*_LIMITED, *_RATED):
+    if view.has(*_LIMITED, *_RATED) or re.search(r"\.add\(", view.written(node)):
         return
     for part in ast.walk(node):
-        sends = isinstance(part, ast.Call) and _SENDS_CODE.search(unqualified_name(part.func))
-        if (
-            sends
-            and isinstance(part, ast.Call)
-            and re.search(r"code|otp|\bpin\b", words(part.args), re.IGNORECASE)
+        if not isinstance(part, ast.Call):
+            continue
+        sent = part.func
+        if isinstance(sent, ast.Attribute) and sent.attr in ("delay", "apply_async", "send"):
+            sent = sent.value
+        named = unqualified_name(sent)
+        if _SENDS_CODE.search(named) and re.search(
+            r"code|otp|\bpin\b", f"{named} {words(part.args)}", re.IGNORECASE
         ):
             yield NodeMatch(part, "anybody can have as many sent as they like, and each costs: limit them")
             return

@@ -301,8 +301,17 @@ def _every_field(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if not isinstance(owner, ast.ClassDef):
         return
     bases = " ".join(view.names.bases(owner))
-    if not ("ModelForm" in bases or "Serializer" in bases):
-        return
+    models = [
+        item.value
+        for item in node.body
+        if isinstance(item, ast.Assign)
+        and isinstance(item.targets[0], ast.Name)
+        and item.targets[0].id == "model"
+    ]
+    if not ("ModelForm" in bases or "Serializer" in bases) or not all(
+        unqualified_name(model)[:1].isupper() for model in models
+    ):
+        return  # neither, or of whatever model a library is given
     for item in node.body:
         if not isinstance(item, ast.Assign) or not isinstance(item.targets[0], ast.Name):
             continue

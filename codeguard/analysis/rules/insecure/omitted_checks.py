@@ -77,18 +77,23 @@ def _decoded_late(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         return
     function, held = view.function_of(node), given.id
     for part in ast.walk(function) if function is not None else ():
-        if isinstance(part, ast.Compare) and part.lineno < node.lineno:
-            looked_at = any(isinstance(side, ast.Name) and side.id == held for side in part.comparators)
-            if (
-                looked_at
-                and isinstance(part.ops[0], ast.In)
-                and _REFUSED.match(view.names.text(part.left) or "")
-            ):
-                yield NodeMatch(
-                    node,
-                    f"{held} is decoded or normalised after it was checked, which another spelling passes",
-                )
-                return
+        if not isinstance(part, ast.Compare) or part.lineno >= node.lineno:
+            continue
+        if isinstance(part.ops[0], ast.In) and _is_refusal(view, part, held):
+            yield NodeMatch(
+                node, f"{held} is decoded or normalised after it was checked, which another spelling passes"
+            )
+            return
+
+
+def _is_refusal(view: View, test: ast.Compare, held: str) -> bool:
+    """Return whether a test looks for what is refused: `".." in path`, `word in name` of a list, `name in RESERVED`."""
+    left, right = test.left, test.comparators[0]
+    if isinstance(right, ast.Name) and right.id == held:
+        looped = isinstance(view.parent(test), ast.GeneratorExp) and isinstance(left, ast.Name)
+        return looped or _REFUSED.match(view.names.text(left) or "") is not None
+    listed = isinstance(right, ast.Name | ast.Attribute) and last_name(right).isupper()
+    return listed and isinstance(left, ast.Name) and left.id == held
 
 
 def _prefix_first(view: View, node: ast.Call) -> Iterator[NodeMatch]:

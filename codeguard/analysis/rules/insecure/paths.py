@@ -33,6 +33,20 @@ def _path_itself(names: Names, call: ast.Call, name: str) -> bool:
     return not name.endswith("open") or name.startswith("pathlib.")
 
 
+def _is_composed(names: Names, call: ast.Call, name: str) -> bool:
+    """Return whether an argument that may be an open file is a path: it is put together from parts."""
+    given = call.args[0] if call.args else None
+    values = [] if given is None else [given, *names.values_of(given)]
+    return any(
+        isinstance(value, ast.JoinedStr | ast.BinOp)
+        or (
+            isinstance(value, ast.Call)
+            and names.called(value).endswith(("path.join", "Path", "joinpath", "safe_join"))
+        )
+        for value in values
+    )
+
+
 _LOOKS_INTO = ("magic", "imghdr", "filetype", "image.open", "sniff", "what(", "signature", "puremagic")
 
 
@@ -560,6 +574,18 @@ CHECKS = (
                     "shutil.copy shutil.copyfile shutil.copy2 shutil.move os.rename os.replace shutil.copytree"
                 ),
                 arguments=(0, 1),
+            ),
+            Sink(
+                "path-or-file",
+                Use.PATH,
+                names=names(
+                    "gzip.open bz2.open lzma.open PIL.Image.open numpy.loadtxt numpy.genfromtxt numpy.fromfile "
+                    "numpy.load pandas.read_csv pandas.read_json pandas.read_excel pandas.read_parquet "
+                    "openpyxl.load_workbook docx.Document wave.open h5py.File pypdf.PdfReader PyPDF2.PdfReader "
+                    "fitz.open soundfile.read rasterio.open xlrd.open_workbook"
+                ),
+                arguments=(0, "file", "path", "filename"),
+                accepts=_is_composed,
             ),
             Sink(
                 "path-receiver",

@@ -11,6 +11,7 @@ from typing import Any
 
 from codeguard.analysis.python.dataflow.sinks import Sink
 from codeguard.analysis.python.dataflow.values import Use
+from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.corpus.patterns import lazy
@@ -253,6 +254,13 @@ def _of_field(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             yield NodeMatch(node.value, f"{reason}: a short text can take years")
 
 
+def _of_column(names: Names, call: ast.Call, name: str) -> bool:
+    """Return whether a method searches the texts of a pandas column: `frame["name"].str.contains(pattern)`."""
+    plain = any(item.arg == "regex" and names.constant(item.value) is False for item in call.keywords)
+    holder = call.func.value if isinstance(call.func, ast.Attribute) else None
+    return isinstance(holder, ast.Attribute) and holder.attr == "str" and not plain
+
+
 CHECKS = (
     Check(
         _RULES["exponential-regex"],
@@ -267,7 +275,16 @@ CHECKS = (
     ),
     Check(
         _RULES["regex-injection"],
-        sinks=(Sink("regex", Use.REGEX, names=_CALLS, arguments=(0, "pattern")),),
+        sinks=(
+            Sink("regex", Use.REGEX, names=_CALLS, arguments=(0, "pattern")),
+            Sink(
+                "regex-of-column",
+                Use.REGEX,
+                methods=names("contains match fullmatch extract extractall findall"),
+                arguments=(0, "pat"),
+                accepts=_of_column,
+            ),
+        ),
         grades=(Severity.MEDIUM, None, None),
     ),
 )

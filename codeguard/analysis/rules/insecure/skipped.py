@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.handlers import is_from_request
-from codeguard.analysis.rules.insecure.words import PASSWORD, last_name, mentions
+from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name
 
@@ -26,6 +26,12 @@ def _leaves(body: list[ast.stmt]) -> bool:
     return isinstance(last, ast.Raise | ast.Return)
 
 
+_MATTERS = lazy(
+    r"^(?:await )?(?:[\w.]+\.)?_?(?:audit|revoke|verify|invalidate|lock|unlock|release|close|clear|rollback|notify_\w+"
+    r"|log_?out|wipe|erase|check|validate|authori[sz]e)\w*\("
+)
+
+
 def _unreached(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find a check that stands behind `return`."""
     assert isinstance(node, ast.Return)
@@ -38,10 +44,13 @@ def _unreached(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             continue  # what follows a second `return` was seen with the first
         rest = block[block.index(node) + 1 :]
         parts = [part for statement in rest for part in ast.walk(statement)]
-        checks = [part for part in parts if isinstance(part, ast.If) and _leaves(part.body)]
+        checks: list[ast.stmt] = [part for part in parts if isinstance(part, ast.If) and _leaves(part.body)]
+        checks += [
+            part for part in rest if isinstance(part, ast.Expr) and _MATTERS.search(view.written(part))
+        ]
         # A `yield` makes a generator of a function that yields nothing.
         if checks and not any(isinstance(part, ast.Yield | ast.YieldFrom) for part in parts):
-            yield NodeMatch(checks[0], "the function has returned before it: nothing is checked")
+            yield NodeMatch(checks[0], "the function has returned before it: it is never done")
 
 
 _PROOF = lazy(r"code|token|otp|sig(?:nature)?s?$|signature|password|csrf|h?mac$|^pin$", 2)
@@ -226,16 +235,6 @@ def _in_digest(view: View, node: ast.AST) -> bool:
     return False
 
 
-def _out_of_date(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """Find a certificate whose issuer is verified, and its time and purpose are not."""
-    if not view.has(
-        "not_valid_", "not_after", "notafter", "has_expired", "x509.verification", "policybuilder"
-    ):
-        yield NodeMatch(
-            node, "a certificate that has expired passes as well: compare not_valid_after_utc with now"
-        )
-
-
 _SAME = lazy(r"same|equal|verify|match|compare|check", 2)
 
 
@@ -252,42 +251,6 @@ def _shorter(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if zipped and compares and decides and not re.search(r"\blen\(", ast.unparse(function)):
         yield NodeMatch(
             node, "the shorter of both decides how much is compared: compare their lengths as well"
-        )
-
-
-_SECOND = lazy(r"code|otp|second|factor|token|device", 2)
-_IS_GOOD = lazy(r"ok|valid|good|match|correct|pass(?:ed)?$|verified", 2)
-_LETS_IN = lazy(r"auth|log_?in|sign_?in|verify|check", 2)
-
-
-def _either(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """Find `return password_ok or code_ok`."""
-    assert isinstance(node, ast.Return | ast.If)
-    value = node.value if isinstance(node, ast.Return) else node.test
-    if not isinstance(value, ast.BoolOp) or not isinstance(value.op, ast.Or) or len(value.values) != 2:
-        return
-    said = [part.id for part in value.values if isinstance(part, ast.Name) and _IS_GOOD.search(part.id)]
-    first = [one for one in said if mentions(one, PASSWORD) or one.startswith("pw_")]
-    second = [one for one in said if one not in first and _SECOND.search(one)]
-    if first and second and _LETS_IN.search(getattr(view.function_of(node), "name", "")):
-        yield NodeMatch(node, f"{first[0]} or {second[0]} alone is enough: take and")
-
-
-_BITS = lazy(r"perm|flag|right|mask|scope|capab|access|privilege", 2)
-
-
-def _joined(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """Find `if not user.perms | needed: abort()`, which never holds."""
-    assert isinstance(node, ast.If)
-    test = node.test
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        test = test.operand
-    joined = (
-        isinstance(test, ast.BinOp) and isinstance(test.op, ast.BitOr) and _BITS.search(ast.unparse(test))
-    )
-    if joined and (_leaves(node.body) or test is node.test):
-        yield NodeMatch(
-            test, f"{ast.unparse(test)[:60]} is never nothing: take & to see whether bits are set"
         )
 
 
@@ -354,7 +317,7 @@ def _by_ending(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield NodeMatch(
             node, f"any address with {min(map(str, ends))} behind it passes: ask what it begins with"
         )
-    elif len(ends & _RUNS) > 1 and isinstance(holder, ast.Name) and _OF_FILES.search(holder.id):
+    elif len(ends & _RUNS) > 1 and _OF_FILES.search(unqualified_name(holder)):
         asked = isinstance(view.parent(node), ast.UnaryOp | ast.If)
         if asked and not _LOWERED.search(ast.unparse(around)):
             yield NodeMatch(node, "other capitals pass: take lower() or casefold() first")
@@ -365,9 +328,10 @@ _OF_FILES = lazy(r"name|file|upload|attach")
 
 def _in_list(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Compare)
-    if len(node.ops) == 1 and isinstance(node.ops[0], ast.In):
-        yield from _by_part(view, node)
+    if len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn):
         yield from _by_case(view, node)
+        if isinstance(node.ops[0], ast.In):
+            yield from _by_part(view, node)
 
 
 _WHO = lazy(
@@ -402,7 +366,33 @@ def _last_round(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             return
 
 
+_MAY = lazy(
+    r"^_?(?:can|may|is|has|check|authori[sz]e|require|allow|ensure|permit)_|permission|access|allowed$"
+)
+_OF_RIGHTS = lazy(r"admin|is_staff|superuser|owner|author|role|permission|is_member|moderator")
+
+
+def _without_brackets(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Find `user.is_admin or user.id == page.owner and not page.locked`."""
+    assert isinstance(node, ast.BoolOp)
+    last = node.values[-1]
+    if not isinstance(node.op, ast.Or) or not isinstance(last, ast.BoolOp):
+        return
+    function, limit = view.function_of(node), last.values[-1]
+    negated = isinstance(limit, ast.UnaryOp) and isinstance(limit.op, ast.Not)
+    if function is None or not negated or not _MAY.search(getattr(function, "name", "")):
+        return
+    rights = all(_OF_RIGHTS.search(view.written(part)) for part in (*node.values[:-1], last.values[0]))
+    start, _ = view.reading.place(last)
+    if rights and not view.reading.text[:start].rstrip().endswith("("):
+        yield NodeMatch(
+            node, f"{view.written(limit)[:60]} is asked in the last case alone: write the brackets"
+        )
+
+
 CHECKS = (
+    Check(_RULES["acts-before-check"]),  # by shapes
+    Check(_RULES["or-without-brackets"], nodes=(ast.BoolOp,), look=_without_brackets),
     Check(_RULES["check-unreached"], nodes=(ast.Return,), look=_unreached),
     Check(_RULES["check-skipped"], nodes=(ast.If,), look=_skipped),
     Check(
@@ -412,9 +402,9 @@ CHECKS = (
             _shorter(view, node, name) if name == "all" else _nothing_passes(view, node, name)
         ),
     ),
-    Check(_RULES["out-of-date"], methods=names("verify_directly_issued_by"), look=_out_of_date),
-    Check(_RULES["either-factor"], nodes=(ast.Return, ast.If), look=_either),
-    Check(_RULES["flags-joined"], nodes=(ast.If,), look=_joined),
+    Check(_RULES["out-of-date"]),  # by shapes
+    Check(_RULES["either-factor"]),  # by shapes
+    Check(_RULES["flags-joined"]),  # by shapes
     Check(_RULES["list-passed"], nodes=(ast.Compare,), methods=names("endswith"), look=_by_ending),
     Check(_RULES["kept-from-last-round"], nodes=(ast.For,), look=_last_round),
 )

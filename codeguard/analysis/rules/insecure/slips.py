@@ -18,7 +18,8 @@ from codeguard.models import Severity
 _RULES = rules_of(__file__)
 
 _CHECKING = lazy(
-    r"verif|check|valid|auth|permit|allow|login|token|ssl|tls|certificate|signature", re.IGNORECASE
+    r"verif|check|valid|auth|permit|allow|admit|accept|scan|malware|login|token|ssl|tls|certificate|signature",
+    re.IGNORECASE,
 )
 _ASKING = lazy(r"^(?:is|has|can|may|should)_[a-z]")
 
