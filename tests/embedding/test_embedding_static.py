@@ -17,7 +17,7 @@ from codeguard.api import CodeGuard
 from codeguard.config import Settings
 from codeguard.errors import EmbeddingError
 from codeguard.index.embedding import Embedding, open_embedding
-from codeguard.index.embedding.static import MOST_PIECES, StaticEmbedding
+from codeguard.index.embedding.static import MOST_LETTERS, MOST_PIECES, StaticEmbedding
 from experiments.benchmarks.standard_library import described
 
 CONFIG = "def read_config(path):\n    with open(path) as file:\n        return json.load(file)"
@@ -124,6 +124,8 @@ def test_words_without_end_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatc
     words = ["".join(pair) for pair in itertools.product(string.ascii_lowercase, repeat=2)]
     together = fresh.embed([" ".join(words)])
     assert len(fresh._pieces._cache) <= 100
+    fresh.embed(["x" * 1_000_000])
+    assert max(map(len, fresh._pieces._cache)) <= MOST_LETTERS
     assert (together == StaticEmbedding().embed([" ".join(words)])).all()
 
 

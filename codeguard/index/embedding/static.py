@@ -44,8 +44,9 @@ class Pieces:
         """Return the numbers of a text's first pieces."""
         numbers: list[int] = []
         for found in WORD.finditer(text):
-            known = self._cache.get(found[0])
-            numbers += self._cut(found[0]) if known is None else known
+            word = found[0][:MOST_LETTERS]
+            known = self._cache.get(word)
+            numbers += self._cut(word) if known is None else known
             if len(numbers) >= most:
                 break
         return numbers[:most]
@@ -53,7 +54,7 @@ class Pieces:
     def _cut(self, word: str) -> tuple[int, ...]:
         """Return the numbers of the longest pieces that a word is made of, from its beginning on (WordPiece)."""
         numbers: list[int] = []
-        rest, mark = word.lower()[:MOST_LETTERS], ""
+        rest, mark = word.lower(), ""
         while rest:
             lengths = range(min(len(rest), self._longest), 0, -1)
             length = next((n for n in lengths if mark + rest[:n] in self._number), 0)
