@@ -41,7 +41,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-k", type=int, default=5, help="results a query, one a file")
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder for JSON and page")
-    parser.add_argument("--embedding", default="auto", help="auto, minilm or lexical")
+    parser.add_argument("--embedding", default="auto", help="auto, static, minilm or lexical")
     parser.add_argument(
         "--stdlib", action="store_true", help="also the 300 queries on the standard library (minutes)"
     )

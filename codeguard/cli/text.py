@@ -49,7 +49,12 @@ field_options = combined(
     click.option("--source-field", default="source", show_default=True),
 )
 output_options = combined(
-    click.option("--embedding", default="auto", show_default=True, help="auto, minilm or lexical."),
+    click.option(
+        "--embedding",
+        default="auto",
+        show_default=True,
+        help="auto, minilm, lexical, static, …; see `codeguard doctor`.",
+    ),
     click.option(
         "--format",
         "form",

@@ -30,7 +30,7 @@ from codeguard.index.embedding import Embedding, open_embedding
 from codeguard.index.retrieval_text import retrieval_text
 from codeguard.models import Chunk, ChunkKind
 from codeguard.ranking import scoring
-from experiments.benchmarks.standard_library import shuffled_by, standard_files
+from experiments.benchmarks.standard_library import dedented, function_in, shuffled_by, standard_files
 
 PAIRS = 2_000
 CANDIDATES = 15  # of each search, as `codeguard query -k 5` fetches them
@@ -63,15 +63,7 @@ def pairs(count: int) -> list[Pair]:
 
 def _pair(chunk: Chunk) -> Pair | None:
     lines = chunk.text.splitlines(keepends=True)
-    indent = next((line for line in lines if line.strip()), "")
-    depth = len(indent) - len(indent.lstrip())
-    try:
-        tree = ast.parse("".join(line[depth:] if line.strip() else line for line in lines))
-    except (SyntaxError, ValueError):
-        return None
-    function = next(
-        (node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)), None
-    )
+    function = function_in(dedented(chunk.text))
     summary = (ast.get_docstring(function) or "").strip().partition("\n")[0].strip() if function else ""
     if function is None or len(summary.split()) < 4 or len(function.body) < 2:
         return None

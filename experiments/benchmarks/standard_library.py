@@ -59,6 +59,24 @@ def functions(text: str) -> Iterator[Function]:
     yield from _walk(tree, text.splitlines(keepends=True))
 
 
+def dedented(text: str) -> str:
+    """Return a text without the indentation of its first line that is not blank."""
+    lines = text.splitlines(keepends=True)
+    first = next((line for line in lines if line.strip()), "")
+    depth = len(first) - len(first.lstrip())
+    return "".join(line[depth:] if line.strip() else line for line in lines)
+
+
+def function_in(text: str) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """Return the first function of a text; None where there is none or it is no Python."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return None
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef
+    return next((node for node in tree.body if isinstance(node, kinds)), None)
+
+
 def shuffled(found: list[Function]) -> list[Function]:
     """Return functions in an order that depends on their text alone."""
     return shuffled_by(found, lambda function: function.source)

@@ -31,7 +31,7 @@ from typing import Any
 from codeguard.corpus.chunking import chunk_file
 from codeguard.models import Chunk, ChunkKind
 from experiments.benchmarks.retrieval import raised_message
-from experiments.benchmarks.standard_library import standard_files
+from experiments.benchmarks.standard_library import dedented, function_in, standard_files
 
 MOST = {"python": 9_000, "java": 14_000, "go": 9_000, "rust": 9_000, "ruby": 4_000, "php": 2_500}
 MOST_OTHERS = 2_000  # functions of one package of JavaScript or TypeScript
@@ -89,13 +89,8 @@ def digest(text: str) -> str:
 
 
 def _of_python(chunk: Chunk) -> tuple[str, str, int, str] | None:
-    text = _dedented(chunk.text)
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):
-        return None
-    kinds = ast.FunctionDef | ast.AsyncFunctionDef
-    function = next((node for node in tree.body if isinstance(node, kinds)), None)
+    text = dedented(chunk.text)
+    function = function_in(text)
     if function is None:
         return None
     documentation = ast.get_docstring(function) or ""
@@ -111,7 +106,7 @@ def _of_python(chunk: Chunk) -> tuple[str, str, int, str] | None:
 
 
 def _of_another(chunk: Chunk) -> tuple[str, str, int, str]:
-    text = _dedented(chunk.text)
+    text = dedented(chunk.text)
     leading = _LEADING.match(text)
     if leading is None:
         return text, "", 0, ""
@@ -131,13 +126,6 @@ def _without_signs(comment: str) -> str:
             continue
         said.append(line)
     return _MARKUP.sub(r"\1", "\n".join(said)).strip()
-
-
-def _dedented(text: str) -> str:
-    lines = text.splitlines(keepends=True)
-    first = next((line for line in lines if line.strip()), "")
-    depth = len(first) - len(first.lstrip())
-    return "".join(line[depth:] if line.strip() else line for line in lines)
 
 
 def _comments(code: str, sign: str) -> list[tuple[str, int, int]]:
