@@ -21,7 +21,6 @@ from experiments.charts import grouped_bars
 from experiments.steps import SCALES, UNDEFENDED, Labels, Outcome
 
 HERE = Path(__file__).resolve().parent
-WIDTH = 100
 SHOWN_ROWS = 10  # of a table; the others are shown when somebody asks for them
 
 

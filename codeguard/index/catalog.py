@@ -682,19 +682,16 @@ class Catalog:
         with self.transaction():
             self._db.executemany("INSERT OR REPLACE INTO analyses VALUES (?, ?, ?)", rows)
 
-    def keep_analyses(self, keys: Iterable[str]) -> int:
-        """Delete cached analyses except these and those of the same content; return the number deleted."""
+    def keep_analyses(self, keys: Iterable[str]) -> None:
+        """Delete cached analyses except these and those of the same content."""
         with self.transaction():
             self._db.execute("CREATE TEMP TABLE kept (key TEXT PRIMARY KEY)")
             self._db.executemany("INSERT OR IGNORE INTO kept VALUES (?)", ((key,) for key in keys))
-            before = self._db.execute("SELECT count(*) FROM analyses").fetchone()[0]
             self._db.execute(
                 "DELETE FROM analyses WHERE key NOT IN kept AND value NOT IN "
                 "(SELECT value FROM analyses WHERE key IN kept)"
             )
-            after = self._db.execute("SELECT count(*) FROM analyses").fetchone()[0]
             self._db.execute("DROP TABLE kept")
-        return int(before - after)
 
     def quarantined(self) -> dict[str, str]:
         """Return the ids kept out of the vector store, with the reason."""

@@ -206,7 +206,7 @@ def _carry(state: Path, folder: Path, key: bytes) -> Iterator[str]:
     elif seed is not None:
         yield f"the secret {state / SEED} is damaged: a new one is made"
     try:
-        manifest: Manifest | None = load_unsigned(state, seal_key=key)
+        manifest: Manifest | None = load_unsigned(state, key)
     except CodeguardError as error:
         yield f"{error.what}: it is made anew"
         return

@@ -354,7 +354,7 @@ class Workspace:
                 else f"no {self.state / UNSIGNED_NAME}",
                 hint="put it back, or " + REBUILD,
             )
-        return load_unsigned(self.state, seal_key=self._key)
+        return load_unsigned(self.state, self._key)
 
     def save_manifest(self, manifest: Manifest) -> None:
         """Store the unsigned manifest, sealed, so that a foreign state directory is not trusted."""

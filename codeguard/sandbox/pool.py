@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import hmac
 import select
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from types import TracebackType
 
 from codeguard.errors import SandboxError
@@ -42,11 +40,9 @@ class Sandbox:
     """Runs jobs in confined child processes, one fresh child per job.
 
     Processes start with the first job. Below `level_required` every job is
-    answered `unsupported`. `cache_dir` keeps compiled code from one session
-    to the next, authenticated with `cache_key`; without a key it stays in
-    memory. `hash_seed` is that of most jobs, used for the first zygote. `zygotes` is the maximum number of
-    each kind, None for as many as the cores can use. `without` disables layers, to measure and test them
-    individually; the level then reflects that. `given` are modules that the native tier may import in
+    answered `unsupported`. `hash_seed` is that of most jobs, used for the first zygote. `zygotes` is the
+    maximum number of each kind, None for as many as the cores can use. `without` disables layers, to measure
+    and test them individually; the level then reflects that. `given` are modules that the native tier may import in
     addition to the standard ones (`read_given`). Safe to use from several threads; each job holds one of the
     `workers` zygotes while it runs.
     """
@@ -55,9 +51,7 @@ class Sandbox:
         self,
         level_required: Level = Level.L2,
         workers: int = 1,
-        cache_dir: Path | None = None,
         *,
-        cache_key: bytes | None = None,
         hash_seed: int = 0,
         zygotes: int | None = None,
         without: frozenset[str] = frozenset(),
@@ -71,9 +65,7 @@ class Sandbox:
         self._without = frozenset(without)
         self._roster = Roster(workers, zygotes, self._without, given)
         self._known: tuple[Level, tuple[Layer, ...]] | None = None
-        if cache_key and given:  # the importable modules affect compilation
-            cache_key = hmac.digest(cache_key, repr(given).encode("utf-8", "surrogatepass"), "sha256")
-        self._codes = CodeCache(cache_dir, cache_key)
+        self._codes = CodeCache()
 
     def __enter__(self) -> Sandbox:
         return self

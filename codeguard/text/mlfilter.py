@@ -33,6 +33,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 SCHEMA = "codeguard.text.filter/3"
 MAX_BYTES = 512 * 1024 * 1024  # of a saved filter, unpacked
 FOLDS = 5
+KEPT = 0.99  # of the clean examples, by the threshold of a trained filter
 FOLD_TREES = 60  # enough to place the threshold
 CALIBRATION_FOLDS = 20  # each scored on the scale and levels of the others
 FEWEST_CLEAN = 20
@@ -316,11 +317,10 @@ def train_filter(
     kind: Kind = "forest",
     features: Sequence[str] = FEATURES,
     matcher: WordMatcher | None = None,
-    keep: float = 0.99,
 ) -> TrainedFilter:
     """Train a filter on labelled texts; use one model per data set.
 
-    The threshold accepts the share `keep` of the clean examples when each is scored by a model that
+    The threshold accepts the share `KEPT` of the clean examples when each is scored by a model that
     was trained without its question (five folds by question). A text is never part of the
     background that it is compared with.
 
@@ -352,7 +352,7 @@ def train_filter(
             held_out[inside] = np.column_stack([trees(chosen[inside]), linear.predict(scaled[inside])])
     clean = held_out[known & ~poisoned]
     levels = _levels(clean)
-    threshold = float(np.quantile(_joint(clean, levels), keep))
+    threshold = float(np.quantile(_joint(clean, levels), KEPT))
     background = Background.train(list(dict.fromkeys(item.text for item in examples if not item.poisoned)))
     forest = train_forest(chosen[known], poisoned[known]) if kind == "forest" else None
     booster = _train_booster(chosen[known], poisoned[known]) if kind == "xgboost" else b""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from codeguard.trust.compose import combined, narrowed, rechunked, within
     from codeguard.trust.dsse import Envelope, read_envelope, sign_payload
     from codeguard.trust.keys import KeyRing, load_signer, policy_of_keys, refuse_inside
-    from codeguard.trust.local import load_unsigned, read_limited, save_unsigned, sealed, write_atomically
+    from codeguard.trust.local import load_unsigned, read_limited, sealed, write_atomically
     from codeguard.trust.manifest import FileEntry, Manifest, SignerRule, build_manifest
     from codeguard.trust.opening import choose_policy, open_signed, refuse_unsigned
     from codeguard.trust.paths import unlistable
@@ -68,7 +68,6 @@ __all__ = [
     "rechunked",
     "refuse_inside",
     "refuse_unsigned",
-    "save_unsigned",
     "sealed",
     "sign_payload",
     "unlistable",
@@ -83,7 +82,7 @@ _NAMES = {
     "compose": "combined narrowed rechunked within",
     "dsse": "Envelope read_envelope sign_payload",
     "keys": "KeyRing load_signer policy_of_keys refuse_inside",
-    "local": "load_unsigned read_limited save_unsigned sealed write_atomically",
+    "local": "load_unsigned read_limited sealed write_atomically",
     "manifest": "FileEntry Manifest SignerRule build_manifest",
     "opening": "choose_policy open_signed refuse_unsigned",
     "paths": "unlistable",

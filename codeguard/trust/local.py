@@ -22,39 +22,27 @@ _SEALED = b"# codeguard unsigned manifest, sealed: "
 _SEAL_BYTES = len(_SEALED) + 64 + 1
 
 
-def save_unsigned(manifest: Manifest, state_dir: Path, *, seal_key: bytes | None = None) -> Path:
-    """Write the manifest into the state directory atomically; return its path.
-
-    With `seal_key`, a secret of this installation from outside the state
-    directory, the file carries an HMAC-SHA256, so that a state directory from a cloned repository makes
-    nothing trusted.
-    """
-    data = manifest_to_json(manifest) if seal_key is None else sealed(manifest, seal_key)
-    with StateFolder(state_dir, create=True) as folder:
-        folder.write(UNSIGNED_NAME, data)
-    return state_dir / UNSIGNED_NAME
-
-
 def sealed(manifest: Manifest, key: bytes) -> bytes:
-    """Return what `save_unsigned` writes with a key; the first line authenticates the rest."""
+    """Return the text of the unsigned manifest's file; the first line authenticates the rest.
+
+    The key is a secret of this installation from outside the state directory, so that a state directory
+    from a cloned repository makes nothing trusted.
+    """
     statement = manifest_to_json(manifest)
     return _seal(statement, key) + statement
 
 
-def load_unsigned(state_dir: Path, *, seal_key: bytes | None = None) -> Manifest | None:
+def load_unsigned(state_dir: Path, key: bytes) -> Manifest | None:
     """Return the manifest of the state directory, None if there is none.
 
-    Raises ManifestError if it is damaged, or was not sealed with
-    `seal_key` if that is given.
+    Raises ManifestError if it was not sealed with the key.
     """
     path = state_dir / UNSIGNED_NAME
     data = read_state(path)
     if data is None:
         return None
-    if seal_key is None:
-        return manifest_from_json(data.partition(b"\n")[2] if data.startswith(_SEALED) else data)
     seal, statement = data[:_SEAL_BYTES], data[_SEAL_BYTES:]
-    if not hmac.compare_digest(seal, _seal(statement, seal_key)):
+    if not hmac.compare_digest(seal, _seal(statement, key)):
         raise ManifestError(
             "the unsigned manifest in the state directory is not of this installation",
             got=f"no seal, or another's, in {shown(str(path))}",

@@ -19,16 +19,16 @@ _HEXADECIMAL = re.compile(r"[0-9a-f]*", re.ASCII)
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
-def parse(data: bytes, what: str, *, max_bytes: int = MAX_BYTES) -> Any:
+def parse(data: bytes, what: str) -> Any:
     """Return the value of a JSON text in UTF-8.
 
-    Raises ManifestError if the text is larger than `max_bytes`, nests
+    Raises ManifestError if the text is larger than `MAX_BYTES`, nests
     deeper than Python's parser goes (about a thousand levels), names a key
     twice in one object, or holds a number that is not an integer of at most
     53 bits.
     """
-    if len(data) > max_bytes:
-        raise ManifestError(f"{what} is too large", got=f"{len(data)} bytes", expected=f"at most {max_bytes}")
+    if len(data) > MAX_BYTES:
+        raise ManifestError(f"{what} is too large", got=f"{len(data)} bytes", expected=f"at most {MAX_BYTES}")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -139,10 +139,10 @@ class Reader:
             )
         return value
 
-    def texts(self, name: str, *, most: int, max_length: int = 4096) -> tuple[str, ...]:
+    def texts(self, name: str, *, most: int) -> tuple[str, ...]:
         """Return a list of strings."""
         where = f"an item of {name} of {self.where}"
-        return tuple(checked_text(item, where, max_length) for item in self.items(name, most=most))
+        return tuple(checked_text(item, where) for item in self.items(name, most=most))
 
     def objects(self, name: str, *, most: int) -> list[Reader]:
         """Return a list of objects, each as a reader."""

@@ -22,7 +22,6 @@ from experiments.benchmark.corpora import Corpus, Function
 
 PARTS = ("dev", "test", "fresh")
 SHARES = (40, 80, 100)  # upper ends in hundredths
-KINDS = ("how", "issue", "symbol", "error")
 FROZEN_SEED = 1
 FROZEN = Path(__file__).with_name("frozen.toml")
 LEAST_MESSAGE = 3  # words of an error message

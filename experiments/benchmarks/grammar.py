@@ -51,7 +51,6 @@ _TEXTS = (
     "YWJjZGVm" * 4,
 )
 _OTHER = (0, 1, 7, 10**30, 1.5, 1e400, 2j, True, None, ..., b"", b"\x00\xff", b"data")
-_LITERAL = (ast.List, ast.Tuple, ast.Dict, ast.Set)
 _DEEPEST = 6
 _MOST_TRIES = 40
 

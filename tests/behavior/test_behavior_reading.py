@@ -17,7 +17,7 @@ from codeguard.behavior.inputs.shapes import Bounds
 from codeguard.behavior.source.constants import UnknownError, fold
 from codeguard.behavior.source.definitions import Definition, definitions, read_module
 from codeguard.behavior.source.layout import separate_branches
-from codeguard.behavior.source.surroundings import extract
+from codeguard.behavior.source.surroundings import surroundings
 from codeguard.behavior.specs.assertions import test_examples as examples_in_tests
 from codeguard.behavior.specs.docstrings import docstring_examples
 from codeguard.behavior.specs.examples import Raises, Returns
@@ -137,7 +137,7 @@ class Box:
 def test_a_function_gets_what_it_needs_and_nothing_else() -> None:
     module = read_module(FILE)
     definition = next(item for item in definitions(module.statements) if item.name == "size")
-    runnable = extract(definition, module)
+    runnable = surroundings(definition, module).runnable()
     assert runnable is not None
     assert runnable.target == "Box().size"
     assert runnable.unresolved == ()

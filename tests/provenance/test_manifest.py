@@ -18,10 +18,11 @@ from codeguard.trust import (
     load_unsigned,
     manifest_from_json,
     manifest_to_json,
-    save_unsigned,
+    sealed,
     unlistable,
     verify_unsigned,
 )
+from codeguard.trust.local import UNSIGNED_NAME
 
 ADD = "def add(a, b):\n    return a + b\n"
 DOUBLE = "def double(a):\n    return 2 * a\n"
@@ -122,33 +123,25 @@ def test_a_moment_that_the_statement_would_not_give_back_is_refused(manifest, na
         dataclasses.replace(manifest, **{name: moment})
 
 
-def test_the_state_directory_keeps_the_unsigned_manifest(manifest, tmp_path):
-    assert load_unsigned(tmp_path) is None
-    path = save_unsigned(manifest, tmp_path / "state")
-    assert load_unsigned(tmp_path / "state") == manifest
-    path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(ManifestError, match="not JSON"):
-        load_unsigned(tmp_path / "state")
-
-
 def test_a_state_directory_that_came_with_a_clone_makes_nothing_trusted(manifest, tmp_path):
     """Whoever commits a .codeguard/ with a manifest of their own does not have this user's key."""
     key, stranger = b"k" * 32, b"s" * 32
-    path = save_unsigned(manifest, tmp_path, seal_key=key)
-    assert load_unsigned(tmp_path, seal_key=key) == manifest
-    sealed = path.read_bytes()
+    assert load_unsigned(tmp_path, key) is None
+    path = tmp_path / UNSIGNED_NAME
+    ours = sealed(manifest, key)
+    path.write_bytes(ours)
+    assert load_unsigned(tmp_path, key) == manifest
     for forged in (
-        sealed.replace(b'"version": 3', b'"version": 4'),
-        sealed[1:],
+        ours.replace(b'"version": 3', b'"version": 4'),
+        ours[1:],
+        ours[:-20],
         b"",
         manifest_to_json(manifest),
+        sealed(manifest, stranger),
     ):
         path.write_bytes(forged)
         with pytest.raises(ManifestError, match="is not of this installation, got no seal"):
-            load_unsigned(tmp_path, seal_key=key)
-    save_unsigned(manifest, tmp_path, seal_key=stranger)
-    with pytest.raises(ManifestError, match="is not of this installation"):
-        load_unsigned(tmp_path, seal_key=key)
+            load_unsigned(tmp_path, key)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import pytest
 
 from codeguard.errors import SandboxError
 from codeguard.sandbox import Call, Job, Level, Limits, Sandbox, Status, World, imports, zygotes
-from codeguard.sandbox.codes import CodeCache, code_key
+from codeguard.sandbox.codes import code_key
 from codeguard.sandbox.model import Tier
 from codeguard.sandbox.zygotes import Zygote
 
@@ -204,17 +204,6 @@ def test_code_is_compiled_once(sandbox: Sandbox) -> None:
     assert sandbox.run(job).calls[0].value == 123456
     assert sandbox._codes.get(code_key(job.source, Tier.RESTRICTED)) is not None
     assert sandbox.run(job).calls[0].value == 123456
-
-
-def test_code_on_disk_is_believed_only_with_its_seal(tmp_path: Path) -> None:
-    key = code_key("source", Tier.NATIVE)
-    CodeCache(tmp_path, b"secret").put(key, b"code")
-    (path,) = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert CodeCache(tmp_path, b"secret").get(key) == b"code"
-    assert CodeCache(tmp_path, b"another").get(key) is None
-    assert CodeCache(tmp_path, None).get(key) is None
-    path.write_bytes(path.read_bytes()[:-1] + b"X")
-    assert CodeCache(tmp_path, b"secret").get(key) is None
 
 
 def test_the_key_of_code_depends_on_all_that_made_it() -> None:

@@ -170,7 +170,6 @@ def test_deleted_poison_is_gone_from_the_disk(corpus: Path) -> None:
     report = compact(opened)
     assert report.warnings == ()
     assert report.embedded == 0
-    assert report.analyses_dropped > 0
     # Before anything is read: Chroma then makes files that show the memory of this process, which knew the poison.
     assert traces(state) == []
     assert verify(opened, all_vectors=True).clean

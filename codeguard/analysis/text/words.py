@@ -8,11 +8,12 @@ from pathlib import Path
 
 COMMON = frozenset(tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))["common"].split())
 _LONGEST = max(map(len, COMMON))
+_LONGEST_RUN = 200
 
 
-def split_glued(text: str, limit: int = 200) -> str | None:
+def split_glued(text: str) -> str | None:
     """Split a text without spaces into the fewest common words; None if that is impossible."""
-    text = text[:limit]
+    text = text[:_LONGEST_RUN]
     return _split(text) if text.isascii() and text.isalpha() else None
 
 

@@ -29,10 +29,9 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Conditions that together lead to a branch; `unsolved` are tests that no input can be derived from."""
+    """Conditions that together lead to a branch, as far as an input can be derived from them."""
 
     conditions: tuple[Condition, ...]
-    unsolved: tuple[ast.expr, ...] = ()
     text: str = ""
 
     @property
@@ -157,17 +156,17 @@ def _lookup(node: ast.Call | ast.Subscript) -> ast.expr | None:
 def _guards(tests: Sequence[ast.expr], reader: _Reader) -> Iterator[Guard]:
     for alternative in _alternatives(list(tests)):
         conditions: list[Condition] = []
-        unsolved: list[ast.expr] = []
+        asks_parameters = False
         for test in alternative:
             inlined = _inlined(test, reader)
             condition = _condition(inlined, reader)
             if condition is not None:
                 conditions.append(condition)
             elif variables_in(inlined) & reader.parameters:
-                unsolved.append(inlined)
-        if conditions or unsolved:
+                asks_parameters = True
+        if conditions or asks_parameters:
             text = " and ".join(unparse(test) for test in alternative)
-            yield Guard(tuple(conditions), tuple(unsolved), text)
+            yield Guard(tuple(conditions), text)
 
 
 def _alternatives(tests: list[ast.expr], depth: int = 0) -> Iterator[list[ast.expr]]:

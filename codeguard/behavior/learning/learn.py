@@ -117,12 +117,10 @@ def grouped(
 class Learner:
     """Turns recorded samples into specs; the sandbox decides which of them hold."""
 
-    def __init__(
-        self, sandbox: Runs, privacy: Privacy, budget: Budget | None = None, *, most: int = KEPT
-    ) -> None:
+    def __init__(self, sandbox: Runs, privacy: Privacy, *, most: int = KEPT) -> None:
         self._sandbox = sandbox
         self._privacy = privacy
-        self._budget = budget or Budget()
+        self._budget = Budget()
         self._most = most
         self._private = 0
 

@@ -254,13 +254,6 @@ def _exceptions_of(node: ast.AST) -> list[str]:
     return [item.id for item in found if isinstance(item, ast.Name)]
 
 
-def extract(
-    definition: Definition, module: Module, trusted: TrustedModules = NO_MODULES, path: str = ""
-) -> Runnable | None:
-    """Return the function with the code that it needs; None if that cannot be unparsed."""
-    return surroundings(definition, module, trusted, path).runnable()
-
-
 def _target(definition: Definition) -> str:
     if definition.owner is None:
         return definition.name

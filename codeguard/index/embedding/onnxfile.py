@@ -56,15 +56,12 @@ def node(
     inputs: Iterable[str],
     output: str,
     *,
-    domain: str = "",
     attributes: Iterable[tuple[str, float | str | Sequence[int]]] = (),
 ) -> bytes:
     """Return one operation with a single output (NodeProto)."""
     parts = [_block(1, name) for name in inputs]
     parts += [_block(2, output), _block(3, output), _block(4, operator)]
     parts += [_block(5, _attribute(name, value)) for name, value in attributes]
-    if domain:
-        parts.append(_block(7, domain))
     return b"".join(parts)
 
 

@@ -26,7 +26,6 @@ from codeguard.index.store_rows import row_of
 from codeguard.index.workspace import Workspace
 
 BUSY_S = 30.0
-KEYS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,6 @@ class CompactReport:
 
     chunks: int
     embedded: int
-    analyses_dropped: int
     bytes_before: int
     bytes_after: int
     warnings: tuple[str, ...]
@@ -81,15 +79,15 @@ def compact(
 
         with workspace.exclusive_vectors() as store:
             store.rebuild(batches())
-        dropped = _drop_analyses(workspace)
+        _drop_analyses(workspace)
         warnings = _vacuum(workspace)
     progress("compact", total, total)
     return CompactReport(
-        counts["chunks"], counts["embedded"], dropped, before, folder_bytes(workspace.state), tuple(warnings)
+        counts["chunks"], counts["embedded"], before, folder_bytes(workspace.state), tuple(warnings)
     )
 
 
-def _drop_analyses(workspace: Workspace) -> int:
+def _drop_analyses(workspace: Workspace) -> None:
     """Delete results about removed texts, because reasons may quote them."""
     reports = workspace.reports()
     catalog = workspace.catalog
@@ -99,7 +97,7 @@ def _drop_analyses(workspace: Workspace) -> int:
         if file is not None:
             for chunk in filter(checkable, file.chunks):
                 keys += [reports.near_key(chunk, file), ProbeAnswers.key(chunk)]
-    return catalog.keep_analyses(keys)
+    catalog.keep_analyses(keys)
 
 
 def _vacuum(workspace: Workspace) -> list[str]:

@@ -25,10 +25,10 @@ def load_signals() -> tuple[Signal, ...]:
     return tuple(item for item in load_all() if isinstance(item, Signal))
 
 
-def load_all(*, third_party: bool = True) -> tuple[AnySignal, ...]:
+def load_all() -> tuple[AnySignal, ...]:
     """Return every registered signal; see `codeguard.analysis.rules.registered`."""
     shapes = (Signal, FileSignal, CorpusSignal)
-    return tuple(registered([rules.__name__, __name__], shapes, third_party=third_party))
+    return tuple(registered([rules.__name__, __name__], shapes))
 
 
 def refuse_unknown(config: DefenseConfig) -> None:

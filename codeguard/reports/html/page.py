@@ -132,14 +132,10 @@ def folded(summary: str, inside: str) -> str:
     return f"<details><summary>{text(summary)}</summary>{inside}</details>"
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: frozenset[int] = frozenset()) -> str:
-    """Return a table of HTML cells; the columns `numbers` are right-aligned."""
-    kinds = ['class="number"' if column in numbers else "" for column in range(len(heads))]
-    top = "".join(f"<th {kind}>{text(head)}</th>" for head, kind in zip(heads, kinds, strict=True))
-    body = "".join(
-        f"<tr>{''.join(f'<td {kind}>{cell}</td>' for cell, kind in zip(row, kinds, strict=True))}</tr>"
-        for row in rows
-    )
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table of HTML cells."""
+    top = "".join(f"<th>{text(head)}</th>" for head in heads)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
     return f'<div class="scroll"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
