@@ -77,7 +77,7 @@ def result_kind(target: TargetFunction) -> str:
 
 
 def is_generator(source: str) -> bool:
-    """Tell whether a function yields (nested functions apart)."""
+    """Return whether a function yields (nested functions apart)."""
 
     def outside_nested(node: ast.AST) -> Iterator[ast.AST]:
         for child in ast.iter_child_nodes(node):

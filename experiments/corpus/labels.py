@@ -58,12 +58,12 @@ class Labels:
         return self._index().get((path, symbol))
 
     def poisoned(self, path: str, symbol: str) -> bool:
-        """Tell whether a function is poison; what has no label is not."""
+        """Return whether a function is poison; what has no label is not."""
         label = self.of(path, symbol)
         return label is not None and label.poisoned
 
     def relevant(self, path: str, symbol: str, target: str) -> bool:
-        """Tell whether a function is a correct implementation of the target."""
+        """Return whether a function is a correct implementation of the target."""
         label = self.of(path, symbol)
         return label is not None and not label.poisoned and label.target == target
 

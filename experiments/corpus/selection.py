@@ -152,7 +152,7 @@ def _known_as(name: str) -> str:
 
 
 def parses(text: str) -> bool:
-    """Tell whether a file parses as a whole."""
+    """Return whether a file parses as a whole."""
     try:
         ast.parse(text)
     except SyntaxError:

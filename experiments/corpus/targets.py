@@ -88,7 +88,7 @@ def imports_only(text: str) -> tuple[str, ...]:
 
 
 def is_alone(source: str, functions: dict[str, str]) -> bool:
-    """Tell whether a function uses no other function of its file."""
+    """Return whether a function uses no other function of its file."""
     own = ast.parse(source).body[0]
     return not (names_used(source) & set(functions) - {getattr(own, "name", "")})
 

@@ -76,7 +76,7 @@ def verify(
 
 
 def runnable(target: TargetFunction, seconds: float = SECONDS) -> bool:
-    """Tell whether the reference itself returns on any of the known calls."""
+    """Return whether the reference itself returns on any of the known calls."""
     answers = _ask(target, [("{}", [])], seconds)
     return answers is not None and int(answers[0]["usable"]) > 0
 
