@@ -325,28 +325,13 @@ def _formed(segment: Segment) -> Iterator[Match]:
         yield Match(found.order.rule, found.start, end, found.reason, found.severity)
 
 
+# A score, the text that has it, and the disguises under which that text was found.
+_Scored = tuple[float, str, tuple[str, ...]]
+
+
 def _judge(reading: Reading, segment: Segment) -> Match | None:
     kind = _LIMITS.get(segment.kind, "comment")
-    plain = (NOTHING, "", ())  # type: tuple[float, str, tuple[str, ...]]
-    hidden = plain
-
-    def met(what: str) -> None:
-        reading.unread.note(what, reading.line_of(segment.start))
-
-    for piece in pieces(segment.text):
-        for shown in unmasked(piece, met=met):
-            if not may_order(shown.text, tokens_of(shown.text)):
-                continue
-            model = load_model()  # here and below, imports are late because few texts get this far
-            long = len(shown.text) > _LONG
-            for window in windows(shown.text):
-                if long and not may_speak(window):
-                    continue
-                score = model.score(window, model.limits[kind])
-                if shown.masks:
-                    hidden = max(hidden, (score, window, shown.masks))
-                else:
-                    plain = max(plain, (score, window, ()))
+    plain, hidden = _strongest(reading, segment, kind)
     if max(plain, hidden)[0] == NOTHING:
         return None
     limits = load_model().limits
@@ -357,44 +342,9 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
     score, text, masks = hidden if secret else plain
     if score < limits[kind].weak and not secret:
         return None
-    # Each test below recognises one kind of honest text. All of them can only lower the rule to POSSIBLE, so
-    # their order does not matter.
     rule = HIDDEN if secret else _rule_of(score, limits[kind])
-    if (
-        not secret
-        and segment.kind is SegmentKind.STRING
-        and text.isascii()
-        and not _SENTENCE_WORD.search(text)
-    ):
-        rule = POSSIBLE  # a sequence of keys, names and URLs
-    described = segment.kind in (SegmentKind.DOCSTRING, SegmentKind.STRING) and not _asks(text, segment.kind)
-    if rule is INSTRUCTION and not secret and described and not {"override", "instruction"} <= _named(text):
-        rule = POSSIBLE  # "The system instructions that the assistant uses." describes the code's subject
-    if rule is LIKELY and (
-        segment.kind is SegmentKind.DOCSTRING
-        or not _asks(text, segment.kind)
-        or _is_error_message(reading, segment)
-        or _is_code(text)
-    ):
-        rule = POSSIBLE  # describes code in the imperative, reports an error to people, or shows a call
-    if not secret and not speaks(text, segment.kind):
-        rule = POSSIBLE
-    asked = segment.text if segment.text.count(" ") < WORDS else text
-    if not secret and score < _BY_WORDING.get(segment.kind, _BY_WORDING_ELSE) and _is_wording(asked):
-        rule = POSSIBLE  # "Write the report to this file."
-    if segment.kind is SegmentKind.PROSE and (
-        rule is LIKELY
-        or (rule is INSTRUCTION and (_FOR_AGENTS.match(reading.text) or _is_rule_for_people(text)))
-        or is_translation(segment.text)
-    ):
-        rule = POSSIBLE  # prose instructs its readers; the `agent` signal examines the content
-    if not secret and segment.text.count(" ") > WORDS and not _PUNCTUATION.search(segment.text):
-        rule = POSSIBLE  # a list of words
-    if segment.kind is SegmentKind.IDENTIFIER and not secret:
-        named = _named(text)
-        if named <= _OF_OPTIONS or ("authority" in named and not any(map(named.issuperset, _ASKED))):
-            rule = POSSIBLE  # `tls_insecure_skip_verify`, `AllChatAdministrators` address nobody
-    if not secret and _SPOKEN_OF.search(text):
+    translated = segment.kind is SegmentKind.PROSE and is_translation(segment.text)
+    if translated or (not secret and _may_be_honest(reading, segment, text, score, rule)):
         rule = POSSIBLE
     in_comment = segment.kind is SegmentKind.COMMENT and not secret
     if rule is INSTRUCTION and in_comment and _only_claims_authority(text):
@@ -420,6 +370,85 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
         confidence=Confidence.HIGH if sure else None,
         measurements={"score": round(score, 2), **({LESS_SURE: True} if less_sure else {})},
     )
+
+
+def _strongest(reading: Reading, segment: Segment, kind: str) -> tuple[_Scored, _Scored]:
+    """Return the window of a segment with the highest score, as written and with a disguise removed."""
+    plain: _Scored = (NOTHING, "", ())
+    hidden = plain
+
+    def met(what: str) -> None:
+        reading.unread.note(what, reading.line_of(segment.start))
+
+    for piece in pieces(segment.text):
+        for shown in unmasked(piece, met=met):
+            if not may_order(shown.text, tokens_of(shown.text)):
+                continue
+            model = load_model()  # imports are late because few texts get this far
+            long = len(shown.text) > _LONG
+            for window in windows(shown.text):
+                if long and not may_speak(window):
+                    continue
+                scored = model.score(window, model.limits[kind]), window, shown.masks
+                if shown.masks:
+                    hidden = max(hidden, scored)
+                else:
+                    plain = max(plain, scored)
+    return plain, hidden
+
+
+def _may_be_honest(reading: Reading, segment: Segment, text: str, score: float, rule: Rule) -> bool:
+    """Return whether an undisguised text has the form of one of the kinds of honest text that resemble orders."""
+    return (
+        not speaks(text, segment.kind)
+        or _SPOKEN_OF.search(text) is not None
+        or _describes(reading, segment, text, rule)
+        or _is_for_readers(reading, segment, text, rule)
+        or _is_enumeration(segment, text)
+        or _is_of_options(segment, text)
+        or (
+            score < _BY_WORDING.get(segment.kind, _BY_WORDING_ELSE)
+            and _is_wording(segment.text if segment.text.count(" ") < WORDS else text)
+        )  # "Write the report to this file."
+    )
+
+
+def _describes(reading: Reading, segment: Segment, text: str, rule: Rule) -> bool:
+    """Return whether a text describes code in the imperative, reports an error to people, or shows a call."""
+    asks = _asks(text, segment.kind)
+    if rule is INSTRUCTION:  # "The system instructions that the assistant uses." describes the code's subject
+        described = segment.kind in (SegmentKind.DOCSTRING, SegmentKind.STRING) and not asks
+        return described and not {"override", "instruction"} <= _named(text)
+    return rule is LIKELY and (
+        segment.kind is SegmentKind.DOCSTRING
+        or not asks
+        or _is_error_message(reading, segment)
+        or _is_code(text)
+    )
+
+
+def _is_for_readers(reading: Reading, segment: Segment, text: str, rule: Rule) -> bool:
+    """Return whether prose instructs its human readers; the `agent` signal examines the content of prose."""
+    if segment.kind is not SegmentKind.PROSE:
+        return False
+    return rule is LIKELY or (
+        rule is INSTRUCTION and (_FOR_AGENTS.match(reading.text) is not None or _is_rule_for_people(text))
+    )
+
+
+def _is_enumeration(segment: Segment, text: str) -> bool:
+    """Return whether a text is a list of words, or a string of keys, names and URLs."""
+    if segment.text.count(" ") > WORDS and not _PUNCTUATION.search(segment.text):
+        return True
+    return segment.kind is SegmentKind.STRING and text.isascii() and not _SENTENCE_WORD.search(text)
+
+
+def _is_of_options(segment: Segment, text: str) -> bool:
+    """Return whether an identifier addresses nobody: `tls_insecure_skip_verify`, `AllChatAdministrators`."""
+    if segment.kind is not SegmentKind.IDENTIFIER:
+        return False
+    named = _named(text)
+    return named <= _OF_OPTIONS or ("authority" in named and not any(map(named.issuperset, _ASKED)))
 
 
 _FEWEST_WORDS = 3  # "admin:admin" orders nothing
