@@ -192,17 +192,10 @@ class Calls:
     def _unknown(
         self, name: str, node: ast.Call, method: str, receiver: Value, given: Sequence[Value], state: State
     ) -> Value:
-        """Return the result of an unknown function."""
-        remote = method in REMOTE_METHODS or (method in MAIL_METHODS and self._reads_mail)
-        if (
-            method == "get_object"
-            and len(node.args) < 2
-            and not any(item.arg is None or "bucket" in item.arg.lower() for item in node.keywords)
-        ):
-            remote = False  # without a bucket it is no call of an object store
+        """Return the result of an unknown function, by what its name says."""
         if method == "recv" and not (node.args or node.keywords) and self._talks_to_processes:
             return NOTHING  # a pipe to a child process of the program
-        if remote and not name.startswith(":"):
+        if self._is_remote(node, method) and not name.startswith(":"):
             tag = ANSWER if method in ANSWERING_METHODS else "input"
             return _typed(node, self._of.origin(Reach.REMOTE, f"{method}()", node, state, tag))
         if method in STORED_METHODS and not receiver.origins and not name.startswith(":"):
@@ -221,21 +214,8 @@ class Calls:
         if CLEANING_NAME.search(last) or (name and not method and PLACE_NAME.search(last)):
             return joined([receiver, *given]).cleaned({CLAIMED})
         if method:
-            value = joined([receiver, *given]) if method in BUILDERS else receiver
-            if method == "sub" and len(node.args) > 1 and isinstance(node.func, ast.Attribute):
-                return given[1].cleaned(self._replaced(node.func.value, node.args[0]))
-            if method in ("format", "join", "replace", "substitute", "getvalue") and value.origins:
-                value = joined([value], built=True)
-            if method in ("get", "pop", "getlist", "getfirst", "get_all"):
-                value = value.part(self._key(node))
-            if method in ("replace", "translate", "split") or method == "format":
-                value = value.cleaned(self._removed(node, method))
-            # Groups of a match are as clean as the pattern made the value.
-            if method in ("group", "groups", "groupdict"):
-                return value
-            if method in CLEANING_METHODS:
-                return value.cleaned(CLEANING_METHODS[method])
-            if value.origins or not self._is_module_call(node, name):
+            value = self._of_method(name, node, method, receiver, given)
+            if value is not None:
                 return value
         # Numeric libraries return numbers and arrays, not the text that was passed in.
         if name and not method and name not in PASSERS and name.partition(".")[0] in _ABSORBERS:
@@ -244,6 +224,36 @@ class Calls:
             # `url_for_page(page, next=url)`: the first argument decides where a URL leads.
             return joined([given[0], *(value.cleaned({CLAIMED}) for value in given[1:])])
         return joined(given)
+
+    def _is_remote(self, node: ast.Call, method: str) -> bool:
+        """Return whether a method of this name returns what others have sent."""
+        if (
+            method == "get_object"
+            and len(node.args) < 2
+            and not any(item.arg is None or "bucket" in item.arg.lower() for item in node.keywords)
+        ):
+            return False  # without a bucket it is no call of an object store
+        return method in REMOTE_METHODS or (method in MAIL_METHODS and self._reads_mail)
+
+    def _of_method(
+        self, name: str, node: ast.Call, method: str, receiver: Value, given: Sequence[Value]
+    ) -> Value | None:
+        """Return the result of a method by its object; None if it is a function of a module with other arguments."""
+        value = joined([receiver, *given]) if method in BUILDERS else receiver
+        if method == "sub" and len(node.args) > 1 and isinstance(node.func, ast.Attribute):
+            return given[1].cleaned(self._replaced(node.func.value, node.args[0]))
+        if method in ("format", "join", "replace", "substitute", "getvalue") and value.origins:
+            value = joined([value], built=True)
+        if method in ("get", "pop", "getlist", "getfirst", "get_all"):
+            value = value.part(self._key(node))
+        if method in ("replace", "translate", "split") or method == "format":
+            value = value.cleaned(self._removed(node, method))
+        # Groups of a match are as clean as the pattern made the value.
+        if method in ("group", "groups", "groupdict"):
+            return value
+        if method in CLEANING_METHODS:
+            return value.cleaned(CLEANING_METHODS[method])
+        return value if value.origins or not self._is_module_call(node, name) else None
 
     @cached_property
     def _reads_mail(self) -> bool:
