@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index import lexical
 from codeguard.index.catalog import Catalog, FileState
-from codeguard.index.lexical import Document, query_words, words
+from codeguard.index.lexical import IndexedText, query_words, words
 
 KEY = b"k" * 32
 PARSE = 'def parseHTTPResponse(raw):\n    return decode_header(raw, "utf8")\n'
@@ -46,7 +46,9 @@ def test_a_query_is_searched_by_what_it_says() -> None:
 def db() -> Iterator[sqlite3.Connection]:
     connection = sqlite3.connect(":memory:")
     connection.executescript(lexical.SCHEMA)
-    lexical.add(connection, [Document("p", "parseHTTPResponse", PARSE), Document("o", "render_page", OTHER)])
+    lexical.add(
+        connection, [IndexedText("p", "parseHTTPResponse", PARSE), IndexedText("o", "render_page", OTHER)]
+    )
     yield connection
     connection.close()
 
@@ -91,16 +93,18 @@ def test_syntax_of_fts5_is_text(db: sqlite3.Connection, query: str) -> None:
 def test_no_query_is_an_error(query: str) -> None:
     connection = sqlite3.connect(":memory:")
     connection.executescript(lexical.SCHEMA)
-    lexical.add(connection, [Document("d", query, f"{query} anchor")])
+    lexical.add(connection, [IndexedText("d", query, f"{query} anchor")])
     assert list(lexical.search(connection, "anchor", 5)) == ["d"]
     lexical.search(connection, query, 5)
-    lexical.remove(connection, [Document("d", query, f"{query} anchor")])
+    lexical.remove(connection, [IndexedText("d", query, f"{query} anchor")])
     assert lexical.search(connection, "anchor", 5) == {}
     connection.close()
 
 
 def test_a_name_counts_more_than_a_text(db: sqlite3.Connection) -> None:
-    lexical.add(db, [Document("x", "other", "render_page(render_page) and much besides that matters little")])
+    lexical.add(
+        db, [IndexedText("x", "other", "render_page(render_page) and much besides that matters little")]
+    )
     scores = lexical.search(db, "render page", 5)
     assert list(scores) == ["o", "x"]
     assert all(score > 0 for score in scores.values())
@@ -109,7 +113,7 @@ def test_a_name_counts_more_than_a_text(db: sqlite3.Connection) -> None:
 def test_words_that_most_documents_hold_are_left_out(
     db: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lexical.add(db, [Document(f"n{n}", "f", f"common number{n}") for n in range(50)])
+    lexical.add(db, [IndexedText(f"n{n}", "f", f"common number{n}") for n in range(50)])
     monkeypatch.setattr(lexical, "MAX_MATCHES", 20)
     assert list(lexical.search(db, "common parse", 100)) == ["p"]
     assert lexical.search(db, "common", 100) == {}
@@ -163,11 +167,11 @@ def test_a_catalog_of_the_version_before_is_given_its_index(tmp_path: Path) -> N
 
 def test_a_word_in_the_name_counts_for_more_than_in_the_body() -> None:
     filler = " ".join(f"filler{number}" for number in range(30))
-    named = Document("named", "invoice", f"{filler} other words here")
-    told = Document("told", "something", f"{filler} invoice invoice other")
+    named = IndexedText("named", "invoice", f"{filler} other words here")
+    told = IndexedText("told", "something", f"{filler} invoice invoice other")
     connection = sqlite3.connect(":memory:")
     connection.executescript(lexical.SCHEMA)
-    others = [Document(str(number), f"name{number}", filler) for number in range(20)]
+    others = [IndexedText(str(number), f"name{number}", filler) for number in range(20)]
     lexical.add(connection, [named, told, *others])
     scores = lexical.search(connection, "invoice", 10)
     assert scores.keys() == {"named", "told"}

@@ -185,7 +185,7 @@ def is_in_test_folder(path: str) -> bool:
     """Return whether a file is in a folder of tests, by the folder's name.
 
     Used for the severity of keys and passwords alone: whoever wants to attack by a file gains nothing by a key that
-    is reported as less severe. Other flaws are told as less sure there, and as severe as anywhere.
+    is reported as less severe. Other flaws have a lower confidence there, and the same severity as anywhere else.
     """
     return _is_in(_TEST_FOLDERS, path)
 

@@ -15,7 +15,9 @@ from codeguard.audit.rules import Kind, kind_of_rule
 from codeguard.corpus.patterns import lazy
 
 FEW = 3  # places that are each told in full
-_ELSEWHERE = lazy(r"(?: \((?:also|as) in [^()]{1,1000}\)){1,3}\Z")  # what is told once names its other places
+_ELSEWHERE = lazy(
+    r"(?: \((?:also|as) in [^()]{1,1000}\)){1,3}\Z"
+)  # a finding that stands for others names their places
 
 
 def by_message(findings: Iterable[Finding]) -> list[list[Finding]]:

@@ -214,7 +214,7 @@ class Catalog:
             for statement in (_SCHEMA if version == 0 else "").split(";") + lexical.SCHEMA.split(";"):
                 db.execute(statement)
             lexical.add(
-                db, (lexical.Document(*row) for row in db.execute("SELECT id, symbol, text FROM chunks"))
+                db, (lexical.IndexedText(*row) for row in db.execute("SELECT id, symbol, text FROM chunks"))
             )
         columns = [row[1] for row in db.execute("PRAGMA table_info(meta)")]
         if version and "mac" not in columns:
@@ -440,7 +440,7 @@ class Catalog:
         }
         self._intend("write", (id_ for id_, chunk in fresh.items() if retrievable(chunk)))
         lexical.add(
-            self._db, [lexical.Document(id_, chunk.symbol, chunk.text) for id_, chunk in fresh.items()]
+            self._db, [lexical.IndexedText(id_, chunk.symbol, chunk.text) for id_, chunk in fresh.items()]
         )
 
     def _secret_states(self, path: str) -> dict[str, tuple[tuple[str, ...], bool]]:
@@ -499,11 +499,11 @@ class Catalog:
             self._count(Totals(1, chunks, int(vectors), int.from_bytes(mac)), -1)
         self._db.execute("DELETE FROM files WHERE path = ?", (path,))
 
-    def _documents(self, path: str) -> dict[str, lexical.Document]:
+    def _documents(self, path: str) -> dict[str, lexical.IndexedText]:
         rows = self._db.execute(
             "SELECT id, symbol, text FROM chunks WHERE path = ? ORDER BY ordinal", (path,)
         )
-        return {row[0]: lexical.Document(*row) for row in rows}
+        return {row[0]: lexical.IndexedText(*row) for row in rows}
 
     def lexical_scores(self, query: str, count: int) -> dict[str, float]:
         """Return the BM25 scores of the `count` chunks that share most words with a query, best first."""
@@ -516,7 +516,7 @@ class Catalog:
             rows = self._db.execute(
                 "SELECT id, symbol, text FROM chunks WHERE id NOT IN (SELECT id FROM secrets WHERE withheld)"
             )
-            return lexical.differing(self._db, (lexical.Document(*row) for row in rows))
+            return lexical.differing(self._db, (lexical.IndexedText(*row) for row in rows))
 
     def meta_keys(self) -> list[str]:
         """Return the names of the stored settings."""

@@ -40,7 +40,7 @@ _FOREIGN_PART = re.compile(r"[^\W\d_]+|\d+")  # not every script has case
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class IndexedText:
     """The indexed parts of a chunk."""
 
     id: str
@@ -74,7 +74,7 @@ def query_words(query: str) -> list[str]:
     return sorted(informative, key=len, reverse=True)[:MAX_QUERY_WORDS]
 
 
-def add(db: sqlite3.Connection, documents: Iterable[Document]) -> None:
+def add(db: sqlite3.Connection, documents: Iterable[IndexedText]) -> None:
     """Index documents whose ids are not indexed yet. Call in a transaction."""
     for document in documents:
         body = words(document.text)
@@ -86,7 +86,7 @@ def add(db: sqlite3.Connection, documents: Iterable[Document]) -> None:
             )
 
 
-def remove(db: sqlite3.Connection, documents: Iterable[Document]) -> None:
+def remove(db: sqlite3.Connection, documents: Iterable[IndexedText]) -> None:
     """Remove documents, given as they were indexed. Call in a transaction."""
     for document in documents:
         row = db.execute("SELECT number FROM lexical_ids WHERE id = ?", (document.id,)).fetchone()
@@ -115,7 +115,7 @@ def search(db: sqlite3.Connection, query: str, count: int) -> dict[str, float]:
     return {str(id_): float(score) for id_, score in rows}
 
 
-def differing(db: sqlite3.Connection, documents: Iterable[Document]) -> set[str]:
+def differing(db: sqlite3.Connection, documents: Iterable[IndexedText]) -> set[str]:
     """Return the ids of wrongly indexed documents, and of index entries without a document."""
     with contextlib.closing(sqlite3.connect(":memory:")) as fresh:
         for statement in SCHEMA.split(";"):

@@ -208,7 +208,7 @@ def _carry(state: Path, folder: Path, key: bytes) -> Iterator[str]:
     try:
         manifest: Manifest | None = load_unsigned(state, key)
     except CodeguardError as error:
-        yield f"{error.what}: it is made anew"
+        yield f"{error.what}: it will be built again"
         return
     if manifest is not None:
         name = "manifest.unsigned.json"

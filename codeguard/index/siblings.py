@@ -102,7 +102,7 @@ def sibling_of(file: SourceFile, covered: Callable[[str, str], bool]) -> Sibling
 
 
 class Siblings:
-    """Finds what files import. It caches what it has read, so it is made anew where files may have changed."""
+    """Finds what files import. It caches what it has read, so a new one is created where files may have changed."""
 
     def __init__(self, files: Files | None = None) -> None:
         self._files = files or NoFiles()

@@ -106,7 +106,7 @@ class Searched:
         lexical.add(
             self._db,
             [
-                lexical.Document(
+                lexical.IndexedText(
                     str(n), f"{_words_of(chunk) if with_path else ''} {chunk.symbol}", chunk.text
                 )
                 for n, chunk in enumerate(chunks)

@@ -86,8 +86,8 @@ _DOCUMENTATION = frozenset({"markdown", "rst"})
 def _is_published(reading: Reading, item: FoundSecret) -> bool:
     """Return whether a secret is in documentation or in a page, whose readers are meant to see it.
 
-    Most are examples. Somebody may show a real one by mistake, so they are told as less sure; tokens that a service
-    has issued are told as anywhere else.
+    Most are examples. Somebody may show a real one by mistake, so they are reported with a lower
+    confidence; tokens that a service has issued are reported as anywhere else.
     """
     if reading.language in _DOCUMENTATION:
         return True

@@ -353,8 +353,8 @@ def raised_exceptions(tree: ast.AST) -> Counter[str]:
 def reached_exceptions(tree: ast.AST, function: str) -> Counter[str]:
     """Count the exceptions that a source raises by name in a function and in what this may call.
 
-    What is called is told by names alone, and operators may call every special method. The making of an object is
-    no part of its methods' calls.
+    What is called is recognised by names alone, and operators may call every special method. Creating an object is
+    not part of the calls of its methods.
     """
     by_name: dict[str, list[ast.AST]] = {}
     for node in ast.walk(tree):

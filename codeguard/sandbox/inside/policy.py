@@ -392,7 +392,7 @@ def has_plain_dict(target: object) -> bool:
     """Whether an object's dict holds only what ordinary code put there."""
     kind = type(target)
     if isinstance(target, type):
-        # A built-in type's has the descriptors of its insides, an enumeration's such that fetch what they are told.
+        # A built-in type's dict has descriptors of its internals; those of an enumeration fetch any attribute by name.
         return bool(target.__flags__ & _HEAP_TYPE) and not isinstance(target, enum.EnumType)
     return hasattr(kind, "__dict__") and kind is not _MODULE
 
