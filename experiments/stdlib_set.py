@@ -20,10 +20,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from codeguard.config import DefenseConfig
 from codeguard.ranking.evaluation import Proportion
-from codeguard.ranking.reranking import Ranked, Ranking
+from codeguard.ranking.reranking import Ranking
 from experiments import report
 from experiments.corpus.stdlib import StdlibQuery, StdlibSet, build_stdlib_set
-from experiments.steps import Labels
+from experiments.steps import Labels, has_relevant
 from experiments.truth import truth_of
 from experiments.workbench import DATA, TRUSTED, UNKNOWN, Workbench
 
@@ -96,9 +96,11 @@ def measure(stdlib: StdlibSet, rankings: Sequence[Ranking], truth: Labels) -> di
         had = [
             (query, ranking)
             for query, ranking in pairs
-            if wanted(query, ranking) and _finds(ranking.baseline_results, query, truth)
+            if wanted(query, ranking) and has_relevant(ranking.baseline_results, query.target, truth)
         ]
-        return Proportion(sum(_finds(ranking.results, query, truth) for query, ranking in had), len(had))
+        return Proportion(
+            sum(has_relevant(ranking.results, query.target, truth) for query, ranking in had), len(had)
+        )
 
     def no_poison_in_reach(query: StdlibQuery, ranking: Ranking) -> bool:
         return not any(truth(item.chunk).poisoned for item in ranking.baseline)
@@ -109,18 +111,14 @@ def measure(stdlib: StdlibSet, rankings: Sequence[Ranking], truth: Labels) -> di
         "answer kept, no poison among the candidates": kept(no_poison_in_reach),
         "answer kept, all questions": kept(lambda query, ranking: True),
         "answer in the top k without defense": Proportion(
-            sum(_finds(ranking.baseline_results, query, truth) for query, ranking in pairs), len(pairs)
+            sum(has_relevant(ranking.baseline_results, query.target, truth) for query, ranking in pairs),
+            len(pairs),
         ),
         "answer in the top k with defense": Proportion(
-            sum(_finds(ranking.results, query, truth) for query, ranking in pairs), len(pairs)
+            sum(has_relevant(ranking.results, query.target, truth) for query, ranking in pairs), len(pairs)
         ),
         "clean candidates convicted": _false_convictions(pairs, truth),
     }
-
-
-def _finds(items: Sequence[Ranked], query: StdlibQuery, truth: Labels) -> bool:
-    labels = [truth(item.chunk) for item in items]
-    return any(not label.poisoned and label.target == query.target for label in labels)
 
 
 def _false_convictions(pairs: Sequence[tuple[StdlibQuery, Ranking]], truth: Labels) -> Proportion:

@@ -150,8 +150,10 @@ def judge(
             for item in items:
                 if (label := truth(item.chunk)).poisoned:
                     by_attack[label.attack][column] += 1
-    before = [_has_relevant(r.baseline_results, q, truth) for q, r in zip(questions, baseline, strict=True)]
-    after = [_has_relevant(r.results, q, truth) for q, r in zip(questions, rankings, strict=True)]
+    before = [
+        has_relevant(r.baseline_results, q.target, truth) for q, r in zip(questions, baseline, strict=True)
+    ]
+    after = [has_relevant(r.results, q.target, truth) for q, r in zip(questions, rankings, strict=True)]
     return Outcome(
         setting=setting,
         poison_before=sum(item.poison_before for item in plain),
@@ -167,9 +169,10 @@ def judge(
     )
 
 
-def _has_relevant(items: Sequence[Ranked], question: Query, truth: Labels) -> bool:
+def has_relevant(items: Sequence[Ranked], target: str, truth: Labels) -> bool:
+    """Return whether one of the results is a correct implementation of the target."""
     labels = [truth(item.chunk) for item in items]
-    return any(not label.poisoned and label.target == question.target for label in labels)
+    return any(not label.poisoned and label.target == target for label in labels)
 
 
 def _clean_below_poison(evaluation: Evaluation, truth: Labels) -> list[str]:

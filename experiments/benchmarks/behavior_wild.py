@@ -59,7 +59,7 @@ from codeguard.ranking.signals.base import Services
 from codeguard.sandbox import Level, Sandbox
 from experiments.benchmarks.behavior_corpus import CONVICTED
 from experiments.benchmarks.behavior_mutants import mbpp_corpus
-from experiments.benchmarks.function_poison import SEED, functions
+from experiments.benchmarks.function_poison import SEED, functions, read_file
 
 NEAR = frozenset({"near_copy", "capabilities"})
 SETS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
@@ -366,21 +366,17 @@ def tasks(data: Path, sandbox: Sandbox, half: int | None) -> list[Judged]:
         json.loads(line)
         for line in (data / "function_poison_dev/files.jsonl").read_text("utf-8").splitlines()
     ]
-    bench = Bench([_row_file(row) for row in rows if row["role"] == "trusted"], sandbox)
+    bench = Bench([read_file(row) for row in rows if row["role"] == "trusted"], sandbox)
     subjects = []
     for row in rows:
         kind = row.get("class") or row["role"]
         if kind not in ("clean", "wrong_logic") or (half is not None and half_of(row["task"]) != half):
             continue
-        file = _row_file(row)
+        file = read_file(row)
         made = disguised(functions(file)[-1], file, "bare")
         if made is not None:
             subjects.append((f"second implementation, {kind}", f"{row['task']} {row['path']}", *made))
     return found + list(bench.judge(subjects))
-
-
-def _row_file(row: Mapping[str, Any]) -> SourceFile:
-    return chunk_file(str(row["path"]), str(row["source"]).encode())
 
 
 def _place(chunk: Chunk) -> str:

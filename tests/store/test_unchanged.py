@@ -99,10 +99,6 @@ def no_manifest(desk: Desk) -> None:
     (desk.state / "manifest.unsigned.json").unlink()
 
 
-def other_seed(desk: Desk) -> None:
-    (desk.state / "seed").write_bytes(b"y" * 32)
-
-
 def signed(desk: Desk) -> None:
     (desk.corpus / MANIFEST_NAME).write_text("{}")
     os.utime(desk.corpus / MANIFEST_NAME, (1, 1))

@@ -59,11 +59,6 @@ def _works(attack: Attack, wall_s: float) -> bool:
     return _effect(attack, run(attack))
 
 
-def report_of(attack: Attack) -> dict[str, Any]:
-    """Return the referee's raw report, to see why a proof fails."""
-    return _report(attack)
-
-
 def _effect(attack: Attack, report: dict[str, Any]) -> bool:
     match attack.proof:
         case Proof.MARKER:
