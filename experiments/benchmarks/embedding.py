@@ -100,7 +100,7 @@ def open_all(home: Path) -> dict[str, Embedding]:
     functions_ = chromadb.utils.embedding_functions
     functions_.ONNXMiniLM_L6_V2.DOWNLOAD_PATH = place(first_loaded(), home)
     embeddings: dict[str, Embedding] = {"chroma": ChromaEmbedding()}
-    embeddings |= {name: open_embedding(name) for name in ("static", "minilm", "minilm-int8")}
+    embeddings |= {name: open_embedding(name) for name in ("static", "minilm")}
     if importlib.util.find_spec("openvino"):
         embeddings["openvino"] = open_embedding("openvino")
     embeddings["lexical"] = open_embedding("lexical")

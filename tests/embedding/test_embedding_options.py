@@ -152,7 +152,6 @@ def test_every_kind_is_listed_with_a_reason_or_a_place() -> None:
         "minilm",
         "lexical",
         "chroma",
-        "minilm-int8",
         "openai",
         "openvino",
         "sentence-transformers",

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,6 @@ LAYERS, HIDDEN, HEADS = 6, 384, 12
 HEAD = HIDDEN // HEADS
 EPSILON = 1e-12
 OPSET = 20
-TOKEN_STEPS, WEIGHT_STEPS = 127, 63  # on either side of zero
 SCALE, ONE, FAR = "codeguard.scale", "codeguard.one", "codeguard.far"
 
 Attribute = tuple[str, int | float | list[int]]
@@ -35,19 +33,17 @@ def build_graph(
     *,
     whole: bool = False,
     padded: bool = False,
-    quantized: bool = False,
 ) -> tuple[bytes, dict[str, NDArray[np.float32]]]:
     """Return an ONNX file: `input_ids`, int64 (batch, length), to `embedding`, float32 (batch, 384).
 
     With it come the tensors that have to be handed over by name when it is
     loaded: views of the weights. With `whole` the file holds them itself.
     With `padded` a second input `mask`, float32 (batch, length), is 1 where a
-    text has a token and 0 behind its end. With `quantized` the products with
-    weights are computed in 8 bits. KeyError where the weights lack one.
+    text has a token and 0 behind its end. KeyError where the weights lack one.
     """
     constants = {SCALE: 1 / math.sqrt(HEAD), ONE: 1.0, FAR: 1e4}  # the share of e^-10000 is none
     tensors = {**weights, **{name: np.full(1, value, dtype=np.float32) for name, value in constants.items()}}
-    graph = (_QuantizedGraph if quantized else _Graph)(tensors, whole, padded)
+    graph = _Graph(tensors, whole, padded)
     tokens = graph.embed()
     for layer in range(LAYERS):
         tokens = graph.layer(tokens, f"encoder.layer.{layer}.")
@@ -165,50 +161,3 @@ class _Graph:
             [onnxfile.value("embedding", onnxfile.FLOAT, ["batch", HIDDEN])],
             [("", OPSET)],
         )
-
-
-class _QuantizedGraph(_Graph):
-    """The same with 8-bit products: a scale for each token, and one for each output of a layer.
-
-    One scale for all tokens loses what most of them hold, since a few channels of BERT are far larger than the
-    others (Dettmers et al., LLM.int8(), 2022); a text's tokens would depend on the other texts of a batch, too.
-    Weights have 7 bits: two products of 8 bits overflow the 16 bits in which older processors add them.
-    """
-
-    def __init__(self, tensors: Mapping[str, NDArray[np.float32]], whole: bool, padded: bool) -> None:
-        super().__init__(tensors, whole, padded)
-        self._rows: dict[str, tuple[str, str]] = {}
-
-    def linear(self, value: str, name: str) -> str:
-        rows, scale = self._quantized(value)
-        weight = self._tensors[f"{name}.weight"]
-        scales = np.abs(weight).max(axis=1) / WEIGHT_STEPS
-        steps = np.rint(weight / scales[:, None]).astype(np.int8)
-        product = self.add(
-            "MatMulInteger",
-            [
-                rows,
-                self._own(f"{name}.steps", steps.T),
-                self._own("codeguard.middle", np.array(128, np.uint8)),
-                self._own("codeguard.zero", np.array(0, np.int8)),
-            ],
-        )
-        product = self.add("Mul", [self.add("Cast", [product], ("to", onnxfile.FLOAT)), scale])
-        product = self.add("Mul", [product, self._own(f"{name}.scales", scales)])
-        return self.add("Add", [product, self.weight(f"{name}.bias")])
-
-    def _quantized(self, value: str) -> tuple[str, str]:
-        """Return tokens in 8 bits, and what a step of each is worth; computed once for all that take them."""
-        if value not in self._rows:
-            step = self._own("codeguard.step", np.array(1 / TOKEN_STEPS, np.float32))
-            largest = self.add("ReduceMax", [self.add("Abs", [value]), self.constant(1)], ("keepdims", 1))
-            largest = self.add("Max", [largest, self._own("codeguard.least", np.array(EPSILON, np.float32))])
-            middle = self._own("codeguard.middle", np.array(128, np.uint8))
-            rows = self.add("QuantizeLinear", [self.add("Div", [value, largest]), step, middle])
-            self._rows[value] = rows, self.add("Mul", [largest, step])
-        return self._rows[value]
-
-    def _own(self, name: str, data: NDArray[Any]) -> str:
-        if name not in self.used:
-            self.used[name] = onnxfile.tensor(name, data)
-        return name

@@ -34,7 +34,6 @@ GPU_PROVIDERS = (
     "DmlExecutionProvider",
 )
 
-INT8 = "/int8"  # ends the identity of vectors that were computed in 8 bits
 BEYOND = -1  # in the place of a token number: the text has ended
 
 Ids = NDArray[np.int64]
@@ -78,21 +77,16 @@ class MiniLMEmbedding:
         self._lanes = lanes
 
     @classmethod
-    def open(
-        cls, folder: Path | None = None, *, threads: int = 0, quantized: bool = False
-    ) -> MiniLMEmbedding:
+    def open(cls, folder: Path | None = None, *, threads: int = 0) -> MiniLMEmbedding:
         """Open the first verified weights (see `codeguard.index.embedding.weights`), on the GPU where there is one.
 
         `threads` is how many batches are computed at once, 0 for one a core.
-        With `quantized` the CPU computes, mostly in 8 bits, and the identity
-        says so; Chroma's archive has a graph of its own, which stays as it is.
         EmbeddingError where there are no weights or a library is missing.
         """
         loaded = first_loaded(folder)
-        quantized = quantized and loaded.graph is None
-        run, on_gpu = _open_session(loaded, quantized)
+        run, on_gpu = _open_session(loaded)
         tokenizer = open_tokenizer(loaded.tokenizer)
-        name = f"minilm-l6-v2@{loaded.digest[:12]}/graph{GRAPH_VERSION}" + (INT8 if quantized else "")
+        name = f"minilm-l6-v2@{loaded.digest[:12]}/graph{GRAPH_VERSION}"
         if on_gpu:
             return cls(tokenizer, run, name, batch_tokens=GPU_BATCH_TOKENS)
         return cls(tokenizer, run, name, lanes=lanes_for(threads))
@@ -207,19 +201,19 @@ def _onnxruntime() -> Any:
     return onnxruntime
 
 
-def _open_session(loaded: Loaded, quantized: bool) -> tuple[Run, bool]:
+def _open_session(loaded: Loaded) -> tuple[Run, bool]:
     """Return what computes a batch by onnxruntime in the calling thread, and whether it does so on a GPU."""
     onnxruntime = _onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
-    gpu = None if quantized else gpu_provider()
+    gpu = gpu_provider()
     providers = [*([gpu] if gpu else ()), "CPUExecutionProvider"]
     if loaded.graph is not None:
         session = onnxruntime.InferenceSession(loaded.graph, options, providers=providers)
         run = _unpooled_run(session)
     else:
-        graph, tensors = build_graph(loaded.tensors, quantized=quantized)
+        graph, tensors = build_graph(loaded.tensors)
         values = [onnxruntime.OrtValue.ortvalue_from_numpy(tensor) for tensor in tensors.values()]
         options.add_external_initializers(list(tensors), values)
         session = onnxruntime.InferenceSession(graph, options, providers=providers)

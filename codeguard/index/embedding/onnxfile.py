@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-FLOAT, UINT8, INT8, INT64 = 1, 2, 3, 7  # TensorProto.DataType
+FLOAT, INT64 = 1, 7  # TensorProto.DataType
 IR_VERSION = 9
 _VARINT, _LENGTH, _FIXED32 = 0, 2, 5
 
@@ -78,12 +78,11 @@ def external_tensor(name: str, shape: Sequence[int]) -> bytes:
 
 
 def tensor(name: str, data: NDArray[Any]) -> bytes:
-    """Return a float32, int8 or uint8 tensor with its data; another type becomes float32 (TensorProto)."""
-    kind = {"int8": INT8, "uint8": UINT8}.get(data.dtype.name, FLOAT)
-    raw = np.ascontiguousarray(data, dtype="<f4" if kind == FLOAT else data.dtype).tobytes()
+    """Return a float32 tensor with its data (TensorProto)."""
+    raw = np.ascontiguousarray(data, dtype="<f4").tobytes()
     return (
         b"".join(_number(1, size) for size in data.shape)
-        + _number(2, kind)
+        + _number(2, FLOAT)
         + _block(8, name)
         + _block(9, raw)
     )
