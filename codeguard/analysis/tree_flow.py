@@ -115,7 +115,9 @@ _QUICK = {
         r"|\.rmSync|XMLHttp|require\s*\(\s*[^'\"\s)]"
     ),
 }
-_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u\{?([0-9a-fA-F]{4,6})\}?|([0-7]{1,3})|(.))", re.DOTALL)
+_ESCAPE = re.compile(
+    r"\\(?:x([0-9a-fA-F]{2})|u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|([0-7]{1,3})|(.))", re.DOTALL
+)
 _PLAIN_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b"}
 _PLACEHOLDER = re.compile(r"\{(\w+)[^{}]*\}")
 
@@ -938,13 +940,13 @@ def _is_startup(words: str) -> bool:
 
 
 def _unescaped(match: re.Match[str]) -> str:
-    code = match[1] or match[2]
+    code = match[1] or match[2] or match[3]
     if code:
         value = int(code, 16)
         return chr(value) if value < 0x110000 else ""
-    if match[3]:
-        return chr(int(match[3], 8))
-    return _PLAIN_ESCAPES.get(match[4], match[4])
+    if match[4]:
+        return chr(int(match[4], 8))
+    return _PLAIN_ESCAPES.get(match[5], match[5])
 
 
 def _decoded(text: str, way: str | None) -> str | None:

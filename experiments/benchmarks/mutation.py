@@ -47,39 +47,6 @@ def mutants(code: str, name: str, each: int, random: Random) -> Iterator[tuple[s
                 return
 
 
-def any_mutant(text: str, random: Random) -> tuple[str, str] | None:
-    """Return a mutant of a module chosen at random, `(operator, text)`, or None where nothing can be changed.
-
-    Families of operators are equally likely. What changes an annotation alone is none.
-    """
-    from cosmic_ray.mutating import mutate_code
-    from cosmic_ray.operators.provider import OperatorProvider
-
-    provider = OperatorProvider()
-    before = _meaning(text)
-    for operator, occurrence in _in_turn(_places(text), random):
-        try:
-            changed = mutate_code(text, provider[operator](), occurrence)
-        except (AttributeError, TypeError, IndexError, ValueError):
-            continue  # an operator that does not cope with this syntax
-        if changed is not None and _parses(changed) and _meaning(changed) != before:
-            return operator, changed
-    return None
-
-
-def _meaning(text: str) -> str:
-    """Return the tree of a module without its annotations."""
-    tree = ast.parse(text)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            node.returns = None
-        if isinstance(node, ast.arg):
-            node.annotation = None
-        if isinstance(node, ast.AnnAssign):
-            node.annotation = ast.Constant(None)
-    return ast.dump(tree)
-
-
 def _places(text: str) -> dict[str, list[tuple[str, int]]]:
     """Return where operators apply, by family: `(operator, occurrence)`."""
     from cosmic_ray.ast import Visitor, get_ast

@@ -87,10 +87,10 @@ def shuffled_by(found: list[T], text: Callable[[T], str]) -> list[T]:
     return sorted(found, key=lambda item: hashlib.sha256(text(item).encode()).digest())
 
 
-def described(least_words: int = 4) -> list[Function]:
-    """Return the standard library's functions that have a summary of some words and a body, shuffled."""
+def described(least_words: int = 4, every: int = 1) -> list[Function]:
+    """Return the functions of every n-th standard file with a summary of some words and a body, shuffled."""
     chosen: dict[str, Function] = {}
-    for path in standard_files():
+    for path in standard_files()[::every]:
         for function in functions(read(path)):
             if len(function.summary.split()) >= least_words and len(function.body.splitlines()) >= 2:
                 chosen.setdefault(function.summary, function)

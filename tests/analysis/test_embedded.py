@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from codeguard.corpus.embedded import embedded
@@ -34,8 +34,26 @@ def test_nothing(text: str) -> None:
     assert list(embedded(text)) == []
 
 
-@given(st.text("`~> \n\t$abc#-1.", max_size=300))
+PIECES = [
+    "```python\n",
+    "```\n",
+    "~~~\n",
+    "> ",
+    "1. ",
+    "   ",
+    "\t",
+    "\n",
+    "x = 1\n",
+    "a`b",
+    "# é\n",
+    "$ ls\n",
+]
+
+
+@example("> ```python\n> x = 1\n> ```\n")
+@given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
 def test_any_text(text: str) -> None:
+    assert list(embedded(f"```python\nx = 1\n```\n\n{text}"))
     for found in embedded(text):
         for offset, character in enumerate(found.text):
             assert 0 <= found.place(offset) <= len(text)

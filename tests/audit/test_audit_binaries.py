@@ -31,6 +31,7 @@ def archive() -> bytes:
         ("model.bin", b"\x80\x04\x95\0\0\0\0" + bytes(60), True),
         ("logo.png", b"\x7fELF\x02\x01\x01" + bytes(60), True),
         ("logo.png", b"\x89PNG\r\n\x1a\n" + bytes(60), False),
+        ("logo.png", archive(), False),  # pictures often hold one
         ("font.woff2", b"wOF2\0\x01\0\0" + bytes(60), False),
         ("table.npy", b"\x93NUMPY\x01\0" + bytes(60), False),
         ("django.mo", b"\xde\x12\x04\x95" + bytes(60), False),
@@ -61,7 +62,7 @@ def test_one_finding_for_a_folder(tmp_path: Path) -> None:
     for number in range(9):
         (tmp_path / f"{number}.so").write_bytes(b"\x7fELF\x02\x01\x01" + bytes(60))
     (found,) = skipped_findings(discover([tmp_path], root=tmp_path).skipped)
-    assert "and 5 more" in found.reason
+    assert found.reason == "a program: 0.so, 1.so, 2.so, 3.so and 5 more"
 
 
 def test_one_finding_for_what_the_interpreter_keeps(tmp_path: Path) -> None:

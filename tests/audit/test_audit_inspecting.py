@@ -20,7 +20,7 @@ from codeguard.analysis.rules.base import IMPORTED
 from codeguard.audit.findings import Finding, Standing
 from codeguard.audit.inspection import Inspector, Source, is_in_test_folder, own_modules, told_once
 from codeguard.audit.rules import Selection, all_rules
-from codeguard.audit.skipped_files import skipped_findings
+from codeguard.audit.skipped_files import secret_file_findings, skipped_findings
 from codeguard.corpus.discovery import discover
 from codeguard.errors import ConfigError
 from codeguard.models import Confidence, Severity, Skipped
@@ -238,6 +238,20 @@ def test_what_copies_of_a_text_hold_is_told_once(tmp_path: Path) -> None:
     assert "also in" in first.reason
     assert "info/README.md" in first.reason
     assert sorted(item.severity for item in found) == [Severity.LOW, first.severity, first.severity]
+
+
+def test_a_key_among_tests_weighs_less() -> None:
+    found = secret_file_findings({"keys/id_rsa": "0" * 64, "tests/keys/id_rsa": "1" * 64}, [], [])
+    assert {item.path: item.severity for item in found} == {
+        "keys/id_rsa": Severity.HIGH,
+        "tests/keys/id_rsa": Severity.LOW,
+    }
+
+
+def test_of_several_lines_the_first_is_shown(tmp_path: Path) -> None:
+    write(tmp_path, {"a.py": "import os\n\ndef ping(host):\n    os.system(\n        'ping ' + host\n    )\n"})
+    (found,) = look(tmp_path, only=("insecure",)).open
+    assert (found.place.start_line, found.place.end_line, found.snippet) == (4, 6, "    os.system(")
 
 
 def test_a_secret_is_told_once_whatever_stands_around_it(tmp_path: Path) -> None:

@@ -89,12 +89,16 @@ def test_accept_says_that_a_digest_is_of_nothing_that_it_knows(project: Path) ->
         ("G" * 64, "why"),
         ("0" * 64, ""),
         ("0" * 64, " \n"),
-        ("0" * 64, "x" * 3000),
+        ("0" * 64, "x" * 2001),
     ],
 )
 def test_an_acceptance_needs_a_digest_and_a_reason(tmp_path: Path, digest: str, reason: str) -> None:
     with pytest.raises(ConfigError):
         accept(tmp_path, digest, reason)
+
+
+def test_a_reason_may_be_long(tmp_path: Path) -> None:
+    assert accept(tmp_path, "0" * 64, "x" * 2000).reason == "x" * 2000
 
 
 def test_the_latest_acceptance_of_a_digest_counts(tmp_path: Path) -> None:

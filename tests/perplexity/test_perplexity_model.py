@@ -6,6 +6,7 @@ import base64
 import hashlib
 import inspect
 import json
+import math
 import random
 import textwrap
 import zlib
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 
 from codeguard.analysis.perplexity import NgramModel, PerplexityModel
 from codeguard.analysis.perplexity import model as trained
-from codeguard.analysis.perplexity.calibration import _summarise, split_pieces
+from codeguard.analysis.perplexity.calibration import CAP, _summarise, split_pieces
 from codeguard.analysis.perplexity.storage import MAGIC
 from codeguard.errors import StoreError
 
@@ -198,8 +199,16 @@ def test_an_ngram_model_alone_is_no_perplexity_model(tmp_path: Path) -> None:
 
 
 def test_what_is_usual_is_the_most_surprising_window_but_for_one_in_a_hundred(model: PerplexityModel) -> None:
-    windows = [place / 1_000 for place in range(1_001)]
+    windows = [place / 1_000 for place in range(1_000)]  # between two of them the higher one counts
     found = _summarise([0.5], windows, 1, NgramModel.train([CLEAN]))
     assert found.window_usual == 0.99
     assert found.pieces == len(windows)
-    assert found.window_mean == pytest.approx(0.5)
+    assert found.window_mean == pytest.approx(0.4995)
+
+
+def test_an_outlier_lies_halfway_between_what_is_usual_and_random_digits() -> None:
+    found = _summarise([0.5], [0.5], 1, NgramModel.train([CLEAN]))
+    assert 0.5 < found.random < CAP
+    assert found.threshold == (0.5 + found.random) / 2
+    costly = _summarise([CAP], [CAP], 1, NgramModel.train([CLEAN]))  # what is usual costs as much
+    assert (costly.random, costly.threshold) == (math.inf, CAP)

@@ -6,6 +6,7 @@ from trust_bench import FILES, LABEL, NOW
 from codeguard.errors import ManifestError
 from codeguard.models import Trust, text_digest
 from codeguard.trust import build_manifest, combined, rechunked, verify_unsigned
+from codeguard.trust.compose import within
 
 ADD = FILES["src/maths.py"][1]
 
@@ -38,6 +39,15 @@ def test_a_path_is_only_in_one_of_them(tmp_path):
         combined([("lib", unsigned(tmp_path)), (".", unsigned(tmp_path, "lib/a.py", "x = 2\n"))])
     with pytest.raises(ManifestError, match="pass for one another"):
         combined([("lib", unsigned(tmp_path)), ("LIB", unsigned(tmp_path))])
+
+
+def test_a_manifest_is_limited_to_parts_of_its_tree(bench):
+    verified = bench.verify(bench.sign(bench.manifest()))
+    assert within(verified, (".",)) is verified
+    limited = within(verified, ("src/maths.py",))
+    assert (set(limited.files), limited.manifest.scope) == ({"src/maths.py"}, ("src/maths.py",))
+    assert limited.signed_by == verified.signed_by
+    assert len(verified.files) > 1
 
 
 def test_another_chunker_changes_the_digests_and_not_the_trust(bench):

@@ -18,8 +18,6 @@ from experiments.text.consensus_poison import ATTACKS, PHRASE, poison, replace_a
 from experiments.text.gullible import gullible
 from experiments.text.loopback import Reply, completion, serve
 
-pytestmark = pytest.mark.ci
-
 EMBEDDING = LexicalEmbedding()
 BONES = load_topics()[2]
 CONFIG = ConsensusConfig(floor=0.02)  # the lexical embedding's cosines are smaller than MiniLM's
@@ -137,6 +135,7 @@ def test_paraphrase_is_no_rivalry(summaries: list[str]) -> None:
     assert find_rivalry(summaries, "why did it close", np.ones(count), list(range(count)), same) is None
 
 
+@pytest.mark.ci
 def test_no_clean_question_is_abstained_from() -> None:
     abstained, lost = [], 0
     for topic in load_topics():
@@ -235,6 +234,7 @@ def test_a_camp_farther_from_the_question_is_a_rival_only_if_its_subject_is_the_
     assert bool(result.abstained) == abstains
 
 
+@pytest.mark.ci
 def test_four_of_ten_rewritten_with_another_answer_are_found_as_a_camp() -> None:
     found, false = 0, 0
     for topic in load_topics():
@@ -440,6 +440,7 @@ def test_hardly_a_sentence_of_an_honest_document_is_taken_for_an_order() -> None
     assert sum(without_orders(text) != text for text in texts) <= 6  # of 300
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_through_a_real_server_a_gullible_model_is_kept_from_two_of_ten(attack: str) -> None:
     pytest.importorskip("openai")
@@ -452,6 +453,7 @@ def test_through_a_real_server_a_gullible_model_is_kept_from_two_of_ten(attack: 
     assert not succeeded(attack, BONES, result.answer)  # type: ignore[arg-type]
 
 
+@pytest.mark.ci
 def test_a_server_that_fails_for_one_document_costs_that_document() -> None:
     pytest.importorskip("openai")
 
