@@ -11,7 +11,7 @@ from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, 
 from codeguard.analysis.rules.insecure.handlers import REQUEST_READS, is_from_request
 from codeguard.analysis.rules.insecure.words import PASSWORD, last_name, mentions, vocabulary
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name
+from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -103,7 +103,7 @@ def _recoverable(view: View, node: ast.Compare) -> bool:
         and _REVERSED.search(view.names.called(part) or getattr(part.func, "attr", ""))
         for side in sides
         for value in (side, *view.names.values_of(side))
-        for part in ast.walk(value)
+        for part in walk(value)
     )
 
 
@@ -240,7 +240,7 @@ def _from_request(view: View, sides: tuple[ast.expr, ast.expr]) -> bool:
         getattr(part, "id", getattr(part, "attr", "")) in ("request", "req", "headers")
         for side in sides
         for value in (side, *view.names.values_of(side))
-        for part in ast.walk(value)
+        for part in walk(value)
     )  # fmt: skip
 
 
@@ -358,7 +358,7 @@ _OF_LOGINS = (
 
 
 def _calls_of(view: View, argument: ast.expr) -> list[ast.Call]:
-    parts = [part for part in ast.walk(argument) if isinstance(part, ast.Name)]
+    parts = [part for part in walk(argument) if isinstance(part, ast.Name)]
     return [value for part in parts for value in view.names.values_of(part) if isinstance(value, ast.Call)]
 
 
@@ -475,10 +475,10 @@ def _card_behind(view: View, node: ast.expr, depth: int = 0) -> str:
     """Return the card that a value is made of: `b64encode(json.dumps(data))`, `data = {"card": …}`."""
     if depth > _DEEPEST:
         return ""
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Call) and _SEALED.search(view.names.called(part).lower()):
             return ""
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Name):
             word = _card_in(view, part)
             for value in view.names.values_of(part) if not word else ():
@@ -583,7 +583,7 @@ def _plain_key(view: View, node: ast.Call) -> Iterator[NodeMatch]:
             unqualified_name(part.func) == "write_bytes"
             or (view.names.called(part) == "open" and "w" in str(view.constant(part, "mode", 1, "r")))
         )
-        for part in ast.walk(function)
+        for part in walk(function)
     )
     if written:
         yield NodeMatch(node, "the private key is written where other users of the machine can read it")

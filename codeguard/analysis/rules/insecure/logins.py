@@ -11,7 +11,7 @@ from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.handlers import body_words, is_from_request, is_handler, words
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name
+from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -49,7 +49,7 @@ def _changed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if not is_handler(view, node):
         yield from _changed_by_service(view, node)
         return
-    setting = next((part for part in ast.walk(node) if _sets_password(part)), None)
+    setting = next((part for part in walk(node) if _sets_password(part)), None)
     if setting is None:
         return
     own = _OWN.search(ast.unparse(setting)) is not None
@@ -81,7 +81,7 @@ def _known_of_people(view: View, node: ast.Compare) -> Iterator[NodeMatch]:
     function = view.function_of(node)
     if function is None or not _FORGOTTEN.search(function.name):
         return
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Attribute | ast.Name) and _KNOWN_OF_PEOPLE.search(unqualified_name(part)):
             yield NodeMatch(
                 node, f"{unqualified_name(part)} is what others know or find out: send a link instead"
@@ -124,7 +124,7 @@ def _logged_in(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             continue
         called = view.names.called(value)
         looked_up = called.endswith((".get", "get_object_or_404", ".first", ".first_or_404", ".one"))
-        inside = " ".join(ast.unparse(part) for part in ast.walk(value) if isinstance(part, ast.keyword))
+        inside = " ".join(ast.unparse(part) for part in walk(value) if isinstance(part, ast.keyword))
         if looked_up and re.search(r"request\b|form\b", inside) and not _OLD.search(body_words(function)):
             yield NodeMatch(node, "the user is logged in by name alone: no password was asked for")
             return
@@ -135,7 +135,7 @@ def _ended(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     if not _LOGOUT.match(node.name) or not is_handler(view, node):
         return
-    calls = [part for part in ast.walk(node) if isinstance(part, ast.Call | ast.Delete)]
+    calls = [part for part in walk(node) if isinstance(part, ast.Call | ast.Delete)]
     forgets = len(node.body) > 1 or view.has("session[")
     if forgets and not any(_ends(view, part) for part in calls):
         yield NodeMatch(node.body[0], "the session lives on after the logout")
@@ -207,7 +207,7 @@ def _kept_identifier(view: View, node: ast.AST) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     if not _ENTERS.match(node.name) or not view.has("cookie") or _FRESH.search(words(node.body)):
         return
-    for part in ast.walk(node):
+    for part in walk(node):
         test = part.test if isinstance(part, ast.If | ast.IfExp) else None
         held = _missing(test) if test is not None else ""
         body = part.body if isinstance(part, ast.If) else []
@@ -247,7 +247,7 @@ def _changed_by_service(view: View, node: ast.FunctionDef | ast.AsyncFunctionDef
         return
     if re.search("admin|staff|force|reset", words([node.args, *node.decorator_list])):
         return
-    setting = next((part for part in ast.walk(node) if _sets_password(part)), None)
+    setting = next((part for part in walk(node) if _sets_password(part)), None)
     if setting is not None and isinstance(view.parent(node), ast.Module | ast.ClassDef):
         # Its callers are views, which may have asked already.
         yield NodeMatch(
@@ -259,9 +259,7 @@ def _changed_by_service(view: View, node: ast.FunctionDef | ast.AsyncFunctionDef
 
 def _starts_session(view: View, function: FunctionNode) -> bool:
     called = {
-        view.names.called(part).rpartition(".")[2]
-        for part in ast.walk(function)
-        if isinstance(part, ast.Call)
+        view.names.called(part).rpartition(".")[2] for part in walk(function) if isinstance(part, ast.Call)
     }
     checks = {"authenticate", "check_password", "checkpw", "verify"} & called
     fresh = {"login", "cycle_key", "flush", "clear", "invalidate", "regenerate"} & called
@@ -277,7 +275,7 @@ def _endless_token(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     payload = view.argument(node, "payload", 0) or view.argument(node, "claims", 0)
     if function is None or payload is None:
         return
-    for part in ast.walk(function):
+    for part in walk(function):
         if isinstance(part, ast.Call) and view.names.called(part) in ("datetime.timedelta", "timedelta"):
             days, weeks = view.constant(part, "days", 0), view.constant(part, "weeks")
             if (isinstance(days, int) and days > _MOST_DAYS) or (
@@ -302,7 +300,7 @@ def _tells(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         return
     said = [
         (part, part.value[:200])
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Constant) and isinstance(part.value, str)
     ]
     unknown = [part for part, text in said if _UNKNOWN.search(text)]
@@ -374,9 +372,9 @@ def _blank_bind(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         return
     tested = any(
         isinstance(part, ast.Name) and part.id == password.id
-        for test in ast.walk(function)
+        for test in walk(function)
         if isinstance(test, ast.If | ast.IfExp | ast.Assert | ast.BoolOp)
-        for part in ast.walk(test if isinstance(test, ast.BoolOp) else test.test)
+        for part in walk(test if isinstance(test, ast.BoolOp) else test.test)
     )
     if not tested and _ASKS.search(getattr(function, "name", "")):
         yield NodeMatch(node, f"a blank {password.id} binds as nobody, and succeeds: refuse it first")
@@ -404,7 +402,7 @@ def _untiring(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     short = _SHORT.search(named) is not None
     if not (short or _ASKS.search(named)) or view.has(*_LIMITED) or not is_handler(view, node):
         return
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Call) and view.names.called(part) in _COMPARES:
             severity = (
                 None if short else Severity.LOW
@@ -419,7 +417,7 @@ def _sent_for_ever(view: View, node: FunctionNode) -> Iterator[NodeMatch]:
         return
     if view.has(*_LIMITED, *_RATED) or re.search(r"\.add\(", view.written(node)):
         return
-    for part in ast.walk(node):
+    for part in walk(node):
         if not isinstance(part, ast.Call):
             continue
         sent = part.func

@@ -12,6 +12,7 @@ from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.words import SECRET, last_name, mentions
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import walk
 
 _RULES = rules_of(__file__)
 
@@ -210,7 +211,7 @@ def _seed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     made = view.names.resolve(given)
     by_time = made.startswith(("time.", "datetime.", "os.getpid", "int()")) or any(
         isinstance(part, ast.Call) and view.names.called(part).startswith(("time.", "datetime.", "os.getpid"))
-        for part in ast.walk(given)
+        for part in walk(given)
     )
     constant = view.names.constant(given) is not None
     if not (by_time or constant):
@@ -220,7 +221,7 @@ def _seed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     makes = next(
         (
             part
-            for part in (ast.walk(holder) if holder is not None else ())
+            for part in (walk(holder) if holder is not None else ())
             if isinstance(part, ast.Call) and view.names.called(part) in _CALLS and _purpose(view, part)
         ),
         None,

@@ -11,7 +11,7 @@ from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.handlers import is_from_request
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name
+from codeguard.corpus.syntax import unqualified_name, walk
 
 _RULES = rules_of(__file__)
 
@@ -43,7 +43,7 @@ def _unreached(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         if next((item for item in block if isinstance(item, ast.Return)), None) is not node:
             continue  # what follows a second `return` was seen with the first
         rest = block[block.index(node) + 1 :]
-        parts = [part for statement in rest for part in ast.walk(statement)]
+        parts = [part for statement in rest for part in walk(statement)]
         checks: list[ast.stmt] = [part for part in parts if isinstance(part, ast.If) and _leaves(part.body)]
         checks += [
             part for part in rest if isinstance(part, ast.Expr) and _MATTERS.search(view.written(part))
@@ -102,11 +102,9 @@ def _skipped(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         isinstance(part, ast.Call)
         and isinstance(part.func, ast.Attribute)
         and part.func.attr == "verify"
-        and any(
-            isinstance(item, ast.Name) and item.id == held for given in part.args for item in ast.walk(given)
-        )
+        and any(isinstance(item, ast.Name) and item.id == held for given in part.args for item in walk(given))
         for statement in node.body
-        for part in ast.walk(statement)
+        for part in walk(statement)
     )
     parent = view.parent(node)
     block = getattr(parent, "body", [])
@@ -124,10 +122,8 @@ def _verified(node: ast.expr, held: str) -> bool:
     return any(
         isinstance(part, ast.Call)
         and _VERIFIES.search(unqualified_name(part.func))
-        and any(
-            isinstance(item, ast.Name) and item.id == held for given in part.args for item in ast.walk(given)
-        )
-        for part in ast.walk(node)
+        and any(isinstance(item, ast.Name) and item.id == held for given in part.args for item in walk(given))
+        for part in walk(node)
     )
 
 
@@ -151,8 +147,8 @@ def _asked_for(view: View, node: ast.If, held: str, inner: ast.If | None = None)
         isinstance(part, ast.If)
         and part is not node
         and part is not inner
-        and any(isinstance(item, ast.Name) and item.id == held for item in ast.walk(part.test))
-        for part in ast.walk(function)
+        and any(isinstance(item, ast.Name) and item.id == held for item in walk(part.test))
+        for part in walk(function)
     )
 
 
@@ -221,7 +217,7 @@ def _is_tested(view: View, held: str) -> bool:
     return any(
         isinstance(part, ast.Name) and part.id == held and not isinstance(view.parent(part), ast.Attribute)
         for test in tests
-        for part in ast.walk(test)
+        for part in walk(test)
         if not _in_digest(view, part)
     )
 
@@ -352,14 +348,14 @@ def _last_round(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             continue
         bound = [
             part
-            for part in ast.walk(function)
+            for part in walk(function)
             if (isinstance(part, ast.Name) and part.id == target.id and isinstance(part.ctx, ast.Store))
             or (isinstance(part, ast.arg) and part.arg == target.id)
         ]
         used = any(
             isinstance(part, ast.Name) and part.id == target.id and isinstance(part.ctx, ast.Load)
             for later in node.body[index + 1 :]
-            for part in ast.walk(later)
+            for part in walk(later)
         )
         if len(bound) == 1 and used:
             yield NodeMatch(made, f"otherwise {target.id} is that of the row before: set it in each round")
