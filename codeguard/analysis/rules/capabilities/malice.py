@@ -324,6 +324,11 @@ def _reduced(reading: Reading) -> Iterator[Match]:
 
 
 def _bombs(reading: Reading) -> Iterator[Match]:
+    waited_for = _CLOCKS | _HOST_READERS
+    if not any(
+        reading.names.called(call).removesuffix("()") in waited_for for call in reading.nodes_of(ast.Call)
+    ):
+        return
     for node in reading.nodes_of(ast.If):
         trigger = _trigger(reading, node.test)
         if not trigger:

@@ -232,10 +232,15 @@ _ONCE = lazy(
 )
 
 
+_WITH_THREADS = frozenset({"threading", "concurrent"})
+
+
 def _counted(view: View, node: ast.AugAssign) -> Iterator[NodeMatch]:
     """Find `global total; total += 1` in a function that threads run, in a file without a lock."""
+    if not isinstance(node.target, ast.Name) or not view.modules & _WITH_THREADS:
+        return
     function = view.function_of(node)
-    if not isinstance(node.target, ast.Name) or function is None or _TOGETHER.search(view.reading.text):
+    if function is None or _TOGETHER.search(view.reading.text):
         return
     shared = any(isinstance(part, ast.Global) and node.target.id in part.names for part in walk(function))
     if shared and f":{view.names.symbol(function)}" in _run_by_threads(view):
@@ -245,7 +250,7 @@ def _counted(view: View, node: ast.AugAssign) -> Iterator[NodeMatch]:
 def _run_by_threads(view: View) -> set[str]:
     """Return the functions of the file that are passed to threads."""
     found: set[str] = set()
-    for call in view.reading.nodes_of(ast.Call) if view.modules & {"threading", "concurrent"} else ():
+    for call in view.reading.nodes_of(ast.Call) if view.modules & _WITH_THREADS else ():
         if view.names.called(call) == "threading.Thread":
             given = view.argument(call, "target", 1)
         elif isinstance(call.func, ast.Attribute) and call.func.attr in ("submit", "map"):

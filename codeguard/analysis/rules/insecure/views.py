@@ -257,8 +257,10 @@ _HOSTS = lazy(
 def _by_host(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find links built from the Host header: `f"https://{request.host}/reset/{token}"` in a view that sends it."""
     assert isinstance(node, ast.JoinedStr | ast.BinOp)
+    if not view.has("request") or not view.has("host"):
+        return
     function = view.function_of(node)
-    if function is None or isinstance(view.parent(node), ast.BinOp) or not view.has("request"):
+    if function is None or isinstance(view.parent(node), ast.BinOp):
         return
     written = ast.unparse(node)[:500]
     if isinstance(node, ast.JoinedStr):  # `host = request.META["HTTP_HOST"]` as a separate statement
@@ -269,8 +271,9 @@ def _by_host(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             if isinstance(part, ast.Name)
             for value in view.names.values_of(part)
         )
-    sends = re.search(r"\b(?:send\w*|mail\w*|deliver|notify|enqueue|delay)\b", words(function.body))
-    if sends and _HOSTS.search(written) and _OF_LINKS.search(f"{function.name} {written}"):
+    if not _HOSTS.search(written) or not _OF_LINKS.search(f"{function.name} {written}"):
+        return
+    if re.search(r"\b(?:send\w*|mail\w*|deliver|notify|enqueue|delay)\b", words(function.body)):
         yield NodeMatch(node, "the host of the link is what the request says it is")
 
 
