@@ -66,7 +66,10 @@ def _asserted(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     spoken = set(_RIGHTS.findall(text))
     around = " ".join(parameters_of(function)) if function is not None else ""
     of_somebody = spoken - _AMBIGUOUS or (spoken and _SOMEBODY.search(f"{text} {around}"))
-    if of_somebody and not in_check:
+    owned = (
+        function is not None and _OF_OWNER.search(text) and _REFUSED.search(ast.unparse(node)[-120:].lower())
+    )
+    if (of_somebody or owned) and not in_check:
         yield NodeMatch(node, "python -O leaves asserts out, and with them the check")
     elif function is not None and _of_received(view, node):
         yield NodeMatch(
@@ -87,6 +90,15 @@ def _asserted(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         )
 
 
+_OF_OWNER = lazy(
+    r"(?:==|!=| in | is )[^=]{0,60}"
+    r"\b(?:actor|user|owner|readers?|members?|caller|player|sender|requester)(?:_id|\.id)?\b"
+    r"|\b(?:actor|user|owner|caller|player|sender|requester)(?:_id|\.id)?\b[^=]{0,60}(?:==|!=| in | is )"
+)
+_REFUSED = lazy(
+    r"['\"][^'\"]*(?:not (?:your|yours|permitted|allowed|the owner)|only the|permission|forbidden|denied|owner)"
+    r"[^'\"]*['\"]$"
+)
 _RECEIVES = lazy(r"(?:Protocol|RequestHandler|StreamHandler)$")
 _RECEIVED = lazy(r"^(?:data|datagram|packet|payload|message|msg|frame|line|body|header)$")
 

@@ -9,7 +9,13 @@ from collections.abc import Iterator
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
-from codeguard.analysis.rules.insecure.handlers import body_words, is_from_request, is_handler, words
+from codeguard.analysis.rules.insecure.handlers import (
+    body_words,
+    is_from_request,
+    is_handler,
+    parameters,
+    words,
+)
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.models import Severity
@@ -179,11 +185,13 @@ def _fixed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if not isinstance(target, ast.Subscript):
         return
     key, holder = view.names.text(target.slice) or "", ast.unparse(target.value)[:80]
-    if not holder.endswith("session"):
+    if not holder.endswith(("session", "session.data")):
         return
     if (_SID.match(key) or key == "id") and is_from_request(view, node.value):
         yield NodeMatch(node, "the visitor chooses the identifier of the session")
-    elif holder == "request.session" and re.match(r"_?(?:auth_)?user|account|uid|member", key):
+    elif re.match(r"_?(?:auth_)?user|account|uid|member", key) or _OF_ACCOUNT.search(
+        ast.unparse(node.value)[:80]
+    ):
         function = view.function_of(node)
         if function is not None and _starts_session(view, function):
             yield NodeMatch(
@@ -257,13 +265,32 @@ def _changed_by_service(view: View, node: ast.FunctionDef | ast.AsyncFunctionDef
         )
 
 
+_OF_ACCOUNT = lazy(r"^\w+\.(?:pk|id|uid)$")
+# Sessions of these are kept on the server, under an identifier that the login has to change.
+_KEPT_BY_SERVER = ("django", "flask_session", "beaker", "aiohttp_session", "pyramid")
+
+
 def _starts_session(view: View, function: FunctionNode) -> bool:
-    called = {
-        view.names.called(part).rpartition(".")[2] for part in walk(function) if isinstance(part, ast.Call)
-    }
-    checks = {"authenticate", "check_password", "checkpw", "verify"} & called
-    fresh = {"login", "cycle_key", "flush", "clear", "invalidate", "regenerate"} & called
-    return "django" in view.modules and bool(checks) and not fresh
+    called = {unqualified_name(part.func) for part in walk(function) if isinstance(part, ast.Call)}
+    checks = {
+        "authenticate",
+        "check_password",
+        "checkpw",
+        "verify",
+        "verify_password",
+        "check_password_hash",
+    } & called
+    fresh = {
+        "login",
+        "cycle_key",
+        "flush",
+        "clear",
+        "invalidate",
+        "regenerate",
+        "rotate",
+        "new_session",
+    } & called
+    return bool(view.modules & set(_KEPT_BY_SERVER)) and bool(checks) and not fresh
 
 
 _MOST_DAYS = 366
@@ -296,7 +323,7 @@ def _tells(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find logins that answer differently for an unknown name and a wrong password."""
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     named = f"{node.name} {_whole_path(node)}"
-    if not _ENTRANCE.search(named) or not is_handler(view, node):
+    if not _ENTRANCE.search(named) or not (is_handler(view, node) or _NAMED_LOGIN.match(node.name)):
         return
     said = [
         (part, part.value[:200])
@@ -315,6 +342,7 @@ def _tells(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield NodeMatch(unknown[0], "the answer tells which names have an account")
 
 
+_NAMED_LOGIN = lazy(r"^(?:log_?in|sign_?in|authenticate)(?:_user|_customer|_member)?$")
 _ENTRANCE = lazy(r"log_?in|sign_?in|auth|reset|forgot|recover|magic", re.IGNORECASE)
 _BY_MAIL = lazy(r"reset|forgot|recover|magic|log_?in/(?:start|link|mail|code|begin)", re.IGNORECASE)
 
@@ -338,6 +366,8 @@ def _is_refusal(view: View, part: ast.AST) -> bool:
 
 _UNKNOWN = lazy(
     r"(?:no|unknown|invalid|such) (?:such )?(?:user|account|e-?mail|username|member|customer)\b|"
+    r"\b(?:do(?:es)? ?n[o']t|cannot|can't) (?:know|find|recogni[sz]e) (?:this|that|the|an?|any) "
+    r"(?:user|account|e-?mail|name|address)|"
     r"(?:user|account|e-?mail|username) (?:is |was )?"
     r"(?:not found|unknown|does ?n.?o?t exist|not registered|not exist)",
     re.IGNORECASE,
@@ -398,7 +428,7 @@ def _untiring(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find handlers that compare a code or password without limiting attempts, in a file without limits."""
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     yield from _sent_for_ever(view, node)
-    named = f"{node.name}_{_path(node)}"
+    named = f"{node.name}_{_path(node)}_{'_'.join(parameters(node))}"
     short = _SHORT.search(named) is not None
     if not (short or _ASKS.search(named)) or view.has(*_LIMITED) or not is_handler(view, node):
         return

@@ -219,9 +219,9 @@ def _in_query(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     for value in (
         _before(view, given) if (given := view.argument(node, "params", position)) is not None else ()
     ):
-        keys = value.keys if isinstance(value, ast.Dict) else []
-        told = next((key for item in keys if item is not None and (key := view.names.text(item))
-                     and _PASSWORD_KEY.match(key)), None)  # fmt: skip
+        pairs = list(zip(value.keys, value.values, strict=True)) if isinstance(value, ast.Dict) else []
+        told = next((key for item, held in pairs if item is not None and (key := view.names.text(item))
+                     and (_PASSWORD_KEY.match(key) or _is_own_token(key, held))), None)  # fmt: skip
         if told is not None:
             yield NodeMatch(
                 node, f"{told} stands in the address, which logs and proxies keep: send it in the body"
@@ -242,8 +242,17 @@ def _in_query(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             return
 
 
+def _is_own_token(key: str, held: ast.expr) -> bool:
+    """Return whether an entry of a query is a token or key that the program keeps."""
+    return _TOKEN_KEY.match(key) is not None and _OWN_SECRET.search(ast.unparse(held)) is not None
+
+
 _ASKS = lazy(r"\?['\"]? ?[+{]|\.get\(|urlopen\(")
 _PASSWORD_KEY = lazy(r"^(?:user_?|account_?|client_?)?(?:password|passwd|pwd|passphrase|secret|pin)$", 2)
+_TOKEN_KEY = lazy(r"^(?:access|auth|api|client)_?(?:token|key|secret)$", 2)
+_OWN_SECRET = lazy(
+    r"environ|getenv|self\._?\w*(?:token|key|secret)|settings\.|config\b|secrets\.|^(?:token|api_?key)$", 2
+)
 _QUERY = lazy(r"[?&](?:api_?key|access_?token|auth_?token|token|password|passwd|secret|client_secret)=$", 2)
 
 

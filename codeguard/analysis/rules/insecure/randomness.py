@@ -38,7 +38,8 @@ _SECRET_PURPOSE = ("password", "passwd", "token", "secret", "otp", "pin_code", "
                    "access_code", "door_code", "gate_code", "pickup_code", "pairing", "locker_code", "unlock_code",
                    "room_code", "booking_code", "ticket_code", "credential", "private", "_iv",
                    "coupon", "voucher", "auth", "crypt", "recovery", "activation", "two_factor", "mfa", "passcode",
-                   "one_time", "signup_code", "login_code", "confirm")  # fmt: skip
+                   "one_time", "signup_code", "login_code", "confirm", "signing_key", "hmac_key", "mac_key",
+                   "master_key", "encryption_key", "onetime", "download_code", "claim_code")  # fmt: skip
 _CODES = frozenset({"code", "pin", "key"})
 
 
@@ -60,7 +61,16 @@ def _purpose(view: View, node: ast.AST) -> str:
     owner = view.names.class_of(node)
     if owner is not None and words and any(word.lower() in _CODES for word in words):
         words.append(owner.name)
-    return next((word for word in words if _is_secret(word)), "")
+    if function is not None and any(_OF_CODES.search(word) for word in words):
+        words += (word for word in _SENT_CODE.findall(view.written(function))[:1])
+    return next((word for word in words if _is_secret(word) or _SENT_CODE.search(word)), "")
+
+
+# What is done with a code that opens something.
+_SENT_CODE = lazy(
+    r"\bsms\b|one_?time|\botp\b|(?:valid|expire)\w*|\b(?:redeem|unlock|sold|known|used|pending|issued|active)_?(?:codes?)?\b",
+    re.IGNORECASE,
+)
 
 
 def _is_secret(word: str) -> bool:
@@ -184,8 +194,13 @@ def _weak_random(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 _KEYS = lazy(r"^(?:new|make|generate|gen|create|random)_(?:\w{1,30}_)?(?:key|iv|nonce|salt)$")
 
 
+_KEY = lazy(r"^(?:\w{1,30}_)?(?:key|iv|nonce|salt|secret)$")
+
+
 def _key_of_bytes(view: View, node: ast.AST, name: str) -> str:
     """Return the name of a function that makes a key of random bits."""
+    if name.endswith(("bytes", ".getrandbits")) and _KEY.match(_target(view, node)):
+        return _target(view, node)
     function = view.function_of(node)
     bits = name.endswith((".getrandbits", ".randbytes")) or view.has("bytes(", "bytearray(")
     return function.name if function is not None and bits and _KEYS.search(function.name) else ""

@@ -34,6 +34,9 @@ _MATTERS = lazy(
 
 def _unreached(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find a check that stands behind `return`."""
+    if isinstance(node, ast.If):
+        yield from _behind_branches(view, node)
+        return
     assert isinstance(node, ast.Return)
     parent = view.parent(node)
     for field in ("body", "orelse", "finalbody"):
@@ -51,6 +54,26 @@ def _unreached(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         # A `yield` makes a generator of a function that yields nothing.
         if checks and not any(isinstance(part, ast.Yield | ast.YieldFrom) for part in parts):
             yield NodeMatch(checks[0], "the function has returned before it: it is never done")
+
+
+def _behind_branches(view: View, node: ast.If) -> Iterator[NodeMatch]:
+    """Find a check that stands behind `if … return … else: return …`."""
+    branches: list[ast.stmt] = [node]
+    while isinstance(last := branches[-1], ast.If):
+        if not isinstance(last.body[-1], ast.Return | ast.Raise) or not last.orelse:
+            return
+        branches.append(last.orelse[-1])
+    if not isinstance(branches[-1], ast.Return | ast.Raise):
+        return
+    block = getattr(view.parent(node), "body", [])
+    rest = block[block.index(node) + 1 :] if isinstance(block, list) and node in block else []
+    check = next(
+        (item for item in rest if isinstance(item, ast.If) or _MATTERS.search(view.written(item))), None
+    )
+    if check is not None and not any(
+        isinstance(part, ast.Yield | ast.YieldFrom) for item in rest for part in walk(item)
+    ):
+        yield NodeMatch(check, "every branch before it has returned: it is never done")
 
 
 _PROOF = lazy(r"code|token|otp|sig(?:nature)?s?$|signature|password|csrf|h?mac$|^pin$", 2)
@@ -96,9 +119,13 @@ def _skipped(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         if asked and is_from_request(view, test) and not _asked_for(view, node, held, inner):
             yield NodeMatch(test, f"without {held} nothing is checked, and the request goes on")
         return
-    if not held or not _PROOF.search(held) or _leaves(node.body) or not view.has("verify"):
+    if not held or not _PROOF.search(held) or _leaves(node.body) or not view.has("verify", "compare_digest"):
         return
-    raises = any(
+    refuses = any(
+        isinstance(part, ast.If) and _leaves(part.body) and "compare_digest" in ast.unparse(part.test)
+        for part in node.body
+    )
+    raises = refuses or any(
         isinstance(part, ast.Call)
         and isinstance(part.func, ast.Attribute)
         and part.func.attr == "verify"
@@ -389,7 +416,7 @@ def _without_brackets(view: View, node: ast.AST, name: str) -> Iterator[NodeMatc
 CHECKS = (
     Check(_RULES["acts-before-check"]),  # by shapes
     Check(_RULES["or-without-brackets"], nodes=(ast.BoolOp,), look=_without_brackets),
-    Check(_RULES["check-unreached"], nodes=(ast.Return,), look=_unreached),
+    Check(_RULES["check-unreached"], nodes=(ast.Return, ast.If), look=_unreached),
     Check(_RULES["check-skipped"], nodes=(ast.If,), look=_skipped),
     Check(
         _RULES["nothing-passes"],

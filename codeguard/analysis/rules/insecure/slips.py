@@ -88,7 +88,9 @@ def _lost(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     function = view.function_of(node)
     for statement in node.finalbody:
         if isinstance(statement, ast.Return) and function is not None:
-            checks = _CHECKING.search(f"{function.name} {words(node.body)}")
+            checks = _CHECKING.search(f"{function.name} {words(node.body)}") or any(
+                isinstance(part, ast.Raise) for item in node.body for part in walk(item)
+            )
             yield NodeMatch(
                 statement, "whatever was raised before is taken back", None if checks else Severity.LOW
             )
