@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from itertools import islice
 
 # A node of the tree takes about 700 bytes including caches, and a token makes at most one node. The largest
@@ -96,3 +97,50 @@ def unqualified_name(node: ast.AST | None) -> str:
 def variables_in(node: ast.AST) -> set[str]:
     """Return the names of all variables in a tree."""
     return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
+# Fields that never hold nodes, and contexts and operators, which are shared objects in every tree.
+_PLAIN = frozenset(
+    {"ctx", "op", "ops", "id", "attr", "arg", "asname", "module", "level", "kind", "type_comment", "type_ignores",
+     "is_async", "conversion", "simple", "rest", "kwd_attrs"}
+)  # fmt: skip
+
+
+CHILDREN: dict[type[ast.AST], tuple[str, ...]] = {}  # fields of each node type that may hold nodes
+
+
+def children_of(kind: type[ast.AST]) -> tuple[str, ...]:
+    """Return the fields of a node type that may hold nodes, without contexts and operators; kept in `CHILDREN`."""
+    plain = set(_PLAIN)
+    if issubclass(kind, ast.Constant | ast.MatchSingleton):
+        plain.add("value")
+    if issubclass(kind, ast.Global | ast.Nonlocal):
+        plain.add("names")
+    if kind.__name__ != "TypeAlias":
+        plain.add("name")
+    return CHILDREN.setdefault(kind, tuple(name for name in kind._fields if name not in plain))
+
+
+def children(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the child nodes except contexts and operators, twice as fast as `ast.iter_child_nodes`."""
+    fields = CHILDREN.get(type(node))
+    for name in children_of(type(node)) if fields is None else fields:
+        value = getattr(node, name, None)
+        if type(value) is list:
+            yield from (item for item in value if isinstance(item, ast.AST))
+        elif isinstance(value, ast.AST):
+            yield value
+
+
+def walk(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield a node and all below it except contexts and operators, in the order of `ast.walk` in half the time."""
+    found = [node]
+    for at in found:
+        yield at
+        fields = CHILDREN.get(type(at))
+        for name in children_of(type(at)) if fields is None else fields:
+            value = getattr(at, name, None)
+            if type(value) is list:
+                found += [item for item in value if isinstance(item, ast.AST)]
+            elif isinstance(value, ast.AST):
+                found.append(value)

@@ -19,7 +19,7 @@ from codeguard.analysis.python.literal_text import NUMERIC_FIELDS, fields
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.python.scopes import Binding, BindingKind
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name
+from codeguard.corpus.syntax import unqualified_name, walk
 
 _STEPS = 300  # steps per text
 STEPS_PER_FILE = 200_000
@@ -180,7 +180,7 @@ class UnknownParts:
 
 def _checked(function: ast.AST) -> Iterator[ast.expr]:
     """Yield the expressions in the tests of a function."""
-    for part in ast.walk(function):
+    for part in walk(function):
         if isinstance(part, ast.Compare) and not isinstance(part.comparators[0], ast.Constant):
             if isinstance(part.left, _NAMED):
                 yield part.left

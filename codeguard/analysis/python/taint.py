@@ -27,8 +27,9 @@ from codeguard.analysis.python.capabilities import (
     WATCHING,
     WRITING,
 )
-from codeguard.analysis.reading import Reading, children
+from codeguard.analysis.reading import Reading
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import children, walk
 
 ENVIRONMENT, VARIABLE, SECRET, FILE = "environment", "variable", "secret", "file"
 FETCHED, BLOB, DECODED, ENCODED = "fetched", "blob", "decoded", "encoded"
@@ -267,7 +268,7 @@ class TaintFlow:
     def _written_parts(self, place: ast.expr, depth: int = 0) -> str:
         """Return the literal parts of a path, joined."""
         parts = []
-        for item in ast.walk(place):
+        for item in walk(place):
             if isinstance(item, ast.Constant) and isinstance(item.value, str):
                 parts.append(item.value)
             elif isinstance(item, ast.Name) and depth == 0:
@@ -321,7 +322,7 @@ class TaintFlow:
         """Return whether an expression contains the name of a file that was written with foreign data."""
         if not self._dropped:
             return False
-        texts = [self._names.text(item) for item in ast.walk(node) if isinstance(item, ast.expr)]
+        texts = [self._names.text(item) for item in walk(node) if isinstance(item, ast.expr)]
         return any(place in text for text in texts if text for place in self._dropped)
 
     def _sent(self, node: ast.Call, what: str, function: _Function) -> Labels:
@@ -349,7 +350,7 @@ class TaintFlow:
         values = [node.args[0]] if node.args else []
         if values and isinstance(values[0], ast.Name):
             values += self._names.values_of(values[0])
-        texts = [item.value for value in values for item in ast.walk(value) if isinstance(item, ast.Constant)]
+        texts = [item.value for value in values for item in walk(value) if isinstance(item, ast.Constant)]
         return any(
             isinstance(text, str) and "." in text and len(text) > 3 and not _LOCAL_NAME.search(text)
             for text in texts

@@ -6,6 +6,7 @@ import ast
 
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.reading import Reading
+from codeguard.corpus.syntax import walk
 
 _FRAMEWORKS = frozenset({"unittest", "pytest", "nose", "testtools", "hypothesis"})
 _TESTED_SHARE = 0.25  # of the lines of all functions
@@ -50,7 +51,7 @@ def _asserts(function: FunctionNode) -> bool:
             and isinstance(node.func, ast.Attribute | ast.Name)
             and ast.unparse(node.func).rpartition(".")[2].startswith(("assert", "eq_", "expect"))
         )
-        for node in ast.walk(function)
+        for node in walk(function)
     )
 
 

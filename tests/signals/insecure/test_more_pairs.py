@@ -11,7 +11,6 @@ PAIRS = [item for part in ("ways", "libraries", "kinds", "frameworks", "indirect
 MISSED = frozenset(
     {
         "exists before mkdir",
-        "threads per request",
         "request without a timeout",
         "division by a parameter",
         "path of a command line",

@@ -37,6 +37,7 @@ from codeguard.analysis.python.dataflow.values import (
 )
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.python.scopes import FunctionNode
+from codeguard.corpus.syntax import walk
 
 _TWICE = 3  # nesting depth of loops that are run twice, so that one round's values reach the next
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -157,7 +158,7 @@ class Flow:
         self._at, self._loops = function, []
         goes_on = self._run(function.body, state)
         self._at, self._loops = before
-        summary.raises = not goes_on and not any(map(_returns, ast.walk(function)))
+        summary.raises = not goes_on and not any(map(_returns, walk(function)))
         summary.done = True
         return summary
 
@@ -369,7 +370,7 @@ class Flow:
             inner = state.copy()
             if isinstance(case.pattern, ast.MatchValue | ast.MatchOr):
                 inner.clear(subject, ALL_USES)
-            for part in ast.walk(case.pattern):
+            for part in walk(case.pattern):
                 name = getattr(part, "name", None)
                 if isinstance(name, str):
                     inner.names[name] = subject

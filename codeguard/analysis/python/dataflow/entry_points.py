@@ -12,6 +12,7 @@ from codeguard.analysis.python.dataflow.values import ALL_USES, TEXT_USES, Origi
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import walk
 
 _COMMANDS = lazy(r"^(?:click\.(?:command|option|argument|group)|typer\..*command)$")
 _EVENTS = lazy(
@@ -278,5 +279,5 @@ def _is_bounded(function: FunctionNode, argument: ast.arg) -> bool:
     """Return whether a number has an upper bound, as in `count: int = Query(le=100)`."""
     declared = [item for item in (argument.annotation, _default_of(function, argument)) if item is not None]
     return any(
-        isinstance(item, ast.keyword) and item.arg in _BOUNDS for part in declared for item in ast.walk(part)
+        isinstance(item, ast.keyword) and item.arg in _BOUNDS for part in declared for item in walk(part)
     )

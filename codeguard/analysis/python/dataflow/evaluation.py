@@ -44,7 +44,7 @@ from codeguard.analysis.python.dataflow.values import (
 from codeguard.analysis.python.literal_text import NUMERIC_FIELDS, Writer, fields
 from codeguard.analysis.python.names import Names
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name
+from codeguard.corpus.syntax import unqualified_name, walk
 
 DEEPEST = 110
 STEPS_PER_FILE = 300_000
@@ -210,7 +210,7 @@ class Evaluation:
     def _is_number_of(self, base: Value, node: ast.Attribute) -> bool:
         """Return whether a parameter's class declares an attribute as a number, a date or the like."""
         for origin in base.origins:
-            listed = () if origin.function is None else ast.walk(origin.function.args)  # type: ignore[attr-defined]
+            listed = () if origin.function is None else walk(origin.function.args)  # type: ignore[attr-defined]
             kind = next(
                 (
                     item.annotation

@@ -18,6 +18,7 @@ from codeguard.analysis.python.dataflow.values import (
     Value,
 )
 from codeguard.analysis.python.names import Names
+from codeguard.corpus.syntax import walk
 
 Fact = tuple[Value, frozenset[str]]
 _CHARACTER_TESTS = frozenset({"isdigit", "isalnum", "isalpha", "isdecimal", "isnumeric", "isidentifier"})
@@ -178,7 +179,7 @@ def _equality(sides: _Sides, state: State, engine: Evaluator) -> Iterator[Fact]:
 def _digested(node: ast.expr, state: State, engine: Evaluator) -> Iterator[Fact]:
     """Yield the value behind a compared digest: it is the intended one, though not a harmless text."""
     for value in [node, *engine.names.values_of(node)]:
-        for part in ast.walk(value):
+        for part in walk(value):
             if isinstance(part, ast.Call) and engine.names.called(part).startswith(("hashlib.", "hmac.")):
                 for argument in part.args:
                     yield engine.value(argument, state), frozenset({Use.DATA, Use.CODE})

@@ -19,6 +19,7 @@ from codeguard.analysis.python.capabilities import (
 )
 from codeguard.analysis.rules.base import Match
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import walk
 
 BROWSER_LOGINS = lazy(
     r"Login Data$|logins\.json$|key4\.db$|\bpassword_value\b|\blogins\b.{0,40}\bpassword|Local State$"
@@ -260,7 +261,7 @@ def _only_refuses(reading: Reading, hook: ast.Call) -> bool:
     """Return whether an audit hook of the file only raises errors and passes nothing on."""
     named = {item.id for item in hook.args if isinstance(item, ast.Name)}
     functions = [node for node in reading.nodes_of(ast.FunctionDef) if node.name in named]
-    inside = [part for function in functions for item in function.body for part in ast.walk(item)]
+    inside = [part for function in functions for item in function.body for part in walk(item)]
     statements = [part for part in inside if isinstance(part, ast.stmt)]
     calls = [part for part in inside if isinstance(part, ast.Call)]
     return (
@@ -314,7 +315,7 @@ def _reduced(reading: Reading) -> Iterator[Match]:
     for node in reading.nodes_of(ast.FunctionDef):
         if node.name not in ("__reduce__", "__reduce_ex__"):
             continue
-        for item in ast.walk(node):
+        for item in walk(node):
             if isinstance(item, ast.Return) and isinstance(item.value, ast.Tuple) and item.value.elts:
                 name = reading.names.resolve(item.value.elts[0])
                 if name in RUNNING_COMMANDS or name in RUNNING_CODE:
@@ -323,6 +324,11 @@ def _reduced(reading: Reading) -> Iterator[Match]:
 
 
 def _bombs(reading: Reading) -> Iterator[Match]:
+    waited_for = _CLOCKS | _HOST_READERS
+    if not any(
+        reading.names.called(call).removesuffix("()") in waited_for for call in reading.nodes_of(ast.Call)
+    ):
+        return
     for node in reading.nodes_of(ast.If):
         trigger = _trigger(reading, node.test)
         if not trigger:
@@ -338,12 +344,12 @@ def _bombs(reading: Reading) -> Iterator[Match]:
 
 
 def _calls(node: ast.AST) -> Iterator[ast.Call]:
-    return (item for item in ast.walk(node) if isinstance(item, ast.Call))
+    return (item for item in walk(node) if isinstance(item, ast.Call))
 
 
 def _trigger(reading: Reading, test: ast.expr) -> str:
     """Return the condition that a test waits for: a literal date, or the name of a machine or user."""
-    for compare in (item for item in ast.walk(test) if isinstance(item, ast.Compare)):
+    for compare in (item for item in walk(test) if isinstance(item, ast.Compare)):
         sides = [compare.left, *compare.comparators]
         clock = [_reads(reading, side, _CLOCKS) for side in sides]
         dated = [_is_date(reading, side) for side in sides]
@@ -363,7 +369,7 @@ def _trigger(reading: Reading, test: ast.expr) -> str:
 
 def _reads(reading: Reading, node: ast.expr, names: frozenset[str], depth: int = 0) -> bool:
     """Return whether an expression, or the only value of a variable in it, calls one of these functions."""
-    for item in ast.walk(node):
+    for item in walk(node):
         if isinstance(item, ast.Call) and reading.names.called(item).removesuffix("()") in names:
             return True
         if isinstance(item, ast.Name) and depth < 2:
@@ -418,7 +424,7 @@ def _partial(reading: Reading, function: ast.FunctionDef | ast.AsyncFunctionDef)
     }
     if not proofs:
         return
-    for item in ast.walk(function):
+    for item in walk(function):
         reason = ""
         if (
             isinstance(item, ast.Compare)
@@ -463,7 +469,7 @@ def _few(node: ast.expr) -> int:
 
 
 def _named(node: ast.AST, proofs: set[str]) -> bool:
-    return any(isinstance(item, ast.Name) and item.id in proofs for item in ast.walk(node))
+    return any(isinstance(item, ast.Name) and item.id in proofs for item in walk(node))
 
 
 def _compared(reading: Reading, call: ast.Call, proofs: set[str]) -> str:
@@ -505,6 +511,6 @@ def _master(node: ast.If, proofs: set[str]) -> str:
 def _zipped(reading: Reading, function: ast.AST, call: ast.Call, proofs: set[str]) -> str:
     if reading.names.called(call) != "zip" or not _named(call, proofs) or call.keywords:
         return ""
-    if any(isinstance(item, ast.Call) and reading.names.called(item) == "len" for item in ast.walk(function)):
+    if any(isinstance(item, ast.Call) and reading.names.called(item) == "len" for item in walk(function)):
         return ""
     return "compares no more than the shorter one is long"

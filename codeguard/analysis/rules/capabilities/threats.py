@@ -20,7 +20,7 @@ from codeguard.analysis.python.imports import missing_in
 from codeguard.analysis.rules.base import LESS_SURE, Match
 from codeguard.analysis.rules.capabilities.shells import shell_threats
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name
+from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.models import Severity
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -103,7 +103,7 @@ def _path(reading: Reading, node: ast.expr, depth: int = 0) -> str:
     if text is not None or depth > _DEEPEST_PATH:
         return text or ""
     parts = []
-    for item in ast.walk(node):
+    for item in walk(node):
         if isinstance(item, ast.Constant) and isinstance(item.value, str):
             parts.append(item.value)
         elif isinstance(item, ast.Name):
@@ -266,7 +266,7 @@ def _ignored(reading: Reading, node: ast.FunctionDef | ast.AsyncFunctionDef) -> 
     if owner is not None and (owner.bases or owner.keywords):
         return  # another subclass may need the parameter
     listed = [arg.arg for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
-    used = {item.id for statement in body for item in ast.walk(statement) if isinstance(item, ast.Name)}
+    used = {item.id for statement in body for item in walk(statement) if isinstance(item, ast.Name)}
     unread = [name for name in listed if name in _MATTERING and name not in used]
     start, _ = reading.place(node)
     end = reading.place(body[0])[1]
@@ -291,7 +291,7 @@ def _is_stub(value: ast.expr | None) -> bool:
 def _install_hook(reading: Reading, node: ast.ClassDef) -> Iterator[Match]:
     if not any(_HOOKS.match(f"{base}.") or _HOOKS.match(base) for base in reading.names.bases(node)):
         return
-    for call in (item for item in ast.walk(node) if isinstance(item, ast.Call)):
+    for call in (item for item in walk(node) if isinstance(item, ast.Call)):
         name = reading.names.called(call)
         kind = kind_of(name)
         if kind in (NETWORK, PROCESS) or name in RUNNING_CODE - {"compile"}:

@@ -19,7 +19,7 @@ from codeguard.analysis.text.kinds import is_settings
 from codeguard.analysis.text.orders import is_translation, may_speak, orders_in, read_orders
 from codeguard.analysis.text.unmasking import split_name, unmasked
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import ParseBoundError, parse
+from codeguard.corpus.syntax import ParseBoundError, parse, walk
 from codeguard.models import Confidence
 
 _RULES = rules_of(__file__)
@@ -491,7 +491,7 @@ def _is_code(text: str) -> bool:
         tree = parse(text)
     except (SyntaxError, ValueError, RecursionError, ParseBoundError):
         return False
-    return any(isinstance(node, ast.Call) for node in ast.walk(tree))
+    return any(isinstance(node, ast.Call) for node in walk(tree))
 
 
 def _rule_of(score: float, limits: Limits) -> Rule:

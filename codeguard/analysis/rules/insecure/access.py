@@ -21,6 +21,7 @@ from codeguard.analysis.rules.insecure.handlers import (
 from codeguard.analysis.rules.insecure.surroundings import is_server
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import walk
 from codeguard.models import Confidence, Severity
 
 _RULES = rules_of(__file__)
@@ -65,7 +66,10 @@ def _asserted(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     spoken = set(_RIGHTS.findall(text))
     around = " ".join(parameters_of(function)) if function is not None else ""
     of_somebody = spoken - _AMBIGUOUS or (spoken and _SOMEBODY.search(f"{text} {around}"))
-    if of_somebody and not in_check:
+    owned = (
+        function is not None and _OF_OWNER.search(text) and _REFUSED.search(ast.unparse(node)[-120:].lower())
+    )
+    if (of_somebody or owned) and not in_check:
         yield NodeMatch(node, "python -O leaves asserts out, and with them the check")
     elif function is not None and _of_received(view, node):
         yield NodeMatch(
@@ -86,6 +90,15 @@ def _asserted(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         )
 
 
+_OF_OWNER = lazy(
+    r"(?:==|!=| in | is )[^=]{0,60}"
+    r"\b(?:actor|user|owner|readers?|members?|caller|player|sender|requester)(?:_id|\.id)?\b"
+    r"|\b(?:actor|user|owner|caller|player|sender|requester)(?:_id|\.id)?\b[^=]{0,60}(?:==|!=| in | is )"
+)
+_REFUSED = lazy(
+    r"['\"][^'\"]*(?:not (?:your|yours|permitted|allowed|the owner)|only the|permission|forbidden|denied|owner)"
+    r"[^'\"]*['\"]$"
+)
 _RECEIVES = lazy(r"(?:Protocol|RequestHandler|StreamHandler)$")
 _RECEIVED = lazy(r"^(?:data|datagram|packet|payload|message|msg|frame|line|body|header)$")
 
@@ -100,7 +113,7 @@ def _of_received(view: View, node: ast.Assert) -> bool:
         and view.names.called(part) == "len"
         and bool(part.args)
         and _RECEIVED.match(last_name(part.args[0])) is not None
-        for part in ast.walk(node.test)
+        for part in walk(node.test)
     )
 
 
@@ -165,7 +178,7 @@ def _refuses_after(view: View, node: ast.ExceptHandler, function: FunctionNode) 
     if any(
         isinstance(part, ast.Raise) and part.exc is not None and _DENIALS.search(ast.unparse(part.exc)[:200])
         for statement in after
-        for part in ast.walk(statement)
+        for part in walk(statement)
     ):
         return True
     value = last.value if isinstance(last, ast.Return) else None
@@ -204,7 +217,7 @@ def _calls(view: View, node: ast.ExceptHandler) -> str:
     return " ".join(
         view.names.called(part).rpartition(".")[2]
         for item in body
-        for part in ast.walk(item)
+        for part in walk(item)
         if isinstance(part, ast.Call)
     )
 
@@ -220,7 +233,7 @@ def _checks(view: View, node: ast.ExceptHandler) -> bool:
             (view.names.called(part).rpartition(".")[2] or getattr(part.func, "attr", "")),
         )
         for item in parent.body
-        for part in ast.walk(item)
+        for part in walk(item)
     )
 
 
@@ -235,7 +248,7 @@ _DENIALS = lazy(r"Permission|Forbidden|Denied|Unauthori[sz]ed|Signature|Authenti
 def _protects(view: View, node: ast.ExceptHandler) -> bool:
     """Return whether a block drops privileges or rejects a caller, so that later code skips a check."""
     parent = view.parent(node)
-    parts = [part for item in (parent.body if isinstance(parent, ast.Try) else []) for part in ast.walk(item)]
+    parts = [part for item in (parent.body if isinstance(parent, ast.Try) else []) for part in walk(item)]
     broad = node.type is None or _CATCHES.search(ast.unparse(node.type)) is not None
     if broad and any(isinstance(part, ast.Call) and view.names.called(part) in _DROPPING for part in parts):
         return True
@@ -263,7 +276,7 @@ def _unset(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if not _CHECKS.match(node.name):
         return
     given = parameters_of(node)
-    for part in ast.walk(node):
+    for part in walk(node):
         test = part.test if isinstance(part, ast.If) else None
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             asked = test.operand
@@ -339,7 +352,7 @@ def _lets_in(view: View, node: ast.AST) -> Iterator[NodeMatch]:
         return
     rights = [part for part in test.values if _RIGHTS.search(ast.unparse(part)[:200])]
     for part in test.values:
-        keys = [key for item in ast.walk(part) if (key := _key_of(view, item)) is not None]
+        keys = [key for item in walk(part) if (key := _key_of(view, item)) is not None]
         hidden = part not in rights and any(_HIDDEN_KEY.match(key) for key in keys)
         if rights and hidden and REQUEST_READS.search(ast.unparse(part)[:300]):
             yield NodeMatch(test, f"who writes {keys[0]} into the request has these rights as well")
@@ -358,9 +371,9 @@ def _unprotected(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         return  # called by a template
     if _FORGOTTEN.search(f"{node.name} {routes}"):
         return  # for whoever cannot log in
-    given = [item for item in ast.walk(node.args) if isinstance(item, ast.expr)]
+    given = [item for item in walk(node.args) if isinstance(item, ast.expr)]
     said = " ".join([words([*around, *given]), words(node.body), *injected(node)])
-    tests = words(part.test for part in ast.walk(node) if isinstance(part, ast.If))
+    tests = words(part.test for part in walk(node) if isinstance(part, ast.If))
     if _GUARDS.search(said) or "session" in tests or _EVERYWHERE.search(words(_surroundings(view))):
         return
     yield NodeMatch(node.decorator_list[0], "anyone can call this, and nothing asks who they are")
@@ -459,11 +472,11 @@ def _by_client(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield from _lets_in(view, node)
     held = [
         value
-        for part in ast.walk(node.test)
+        for part in walk(node.test)
         if isinstance(part, ast.Name)
         for value in view.names.values_of(part)
     ]
-    for part in (part for value in (node.test, *held) for part in ast.walk(value)):
+    for part in (part for value in (node.test, *held) for part in walk(value)):
         key = _key_of(view, part)
         if key is not None and _RIGHT_KEY.match(key):
             assert isinstance(part, ast.Subscript | ast.Call)
@@ -486,7 +499,7 @@ def _chosen(view: View, node: ast.expr) -> bool:
 
 def _right_of(view: View, node: ast.expr) -> bool:
     """Return whether a value, or the value of its name, is read from a key named like a permission."""
-    parts = (part for value in (node, *view.names.values_of(node)) for part in ast.walk(value))
+    parts = (part for value in (node, *view.names.values_of(node)) for part in walk(value))
     return any((key := _key_of(view, part)) is not None and bool(_RIGHT_KEY.match(key)) for part in parts)
 
 

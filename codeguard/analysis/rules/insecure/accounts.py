@@ -10,6 +10,7 @@ from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, 
 from codeguard.analysis.rules.insecure.sessions import settings
 from codeguard.analysis.rules.insecure.words import PASSWORD, last_name, mentions
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import walk
 
 _RULES = rules_of(__file__)
 
@@ -62,7 +63,7 @@ def _no_rules(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 def _least(view: View, call: ast.Call) -> int | None:
     """Return the minimum length in `Field(min_length=4)` or `PasswordField(validators=[Length(min=4)])`."""
-    for part in ast.walk(call):
+    for part in walk(call):
         if isinstance(part, ast.keyword) and part.arg in ("min_length", "min"):
             given = view.names.constant(part.value)
             if isinstance(given, int):

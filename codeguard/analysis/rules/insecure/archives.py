@@ -13,6 +13,7 @@ from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.handlers import is_kept_upload
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -68,7 +69,7 @@ def _for_old_pythons(view: View, node: ast.Call) -> bool:
     function = view.function_of(node)
     return function is not None and any(
         isinstance(part, ast.If | ast.IfExp) and _ASKS_FOR_FILTER.search(ast.unparse(part))
-        for part in ast.walk(function)
+        for part in walk(function)
     )
 
 
@@ -87,7 +88,7 @@ def _members_checked(view: View, node: ast.Call) -> bool:
     function: ast.AST | None = view.function_of(node) or view.reading.tree
     if function is None:
         return False
-    before = [item for item in ast.walk(function) if getattr(item, "lineno", 1 << 30) < node.lineno]
+    before = [item for item in walk(function) if getattr(item, "lineno", 1 << 30) < node.lineno]
     looks = any(
         (
             isinstance(item, ast.Attribute)
@@ -119,7 +120,7 @@ def _sizes_checked(view: View, node: ast.Call) -> bool:
     return function is not None and any(
         (isinstance(item, ast.Attribute) and item.attr in ("file_size", "size", "content_length"))
         or (isinstance(item, ast.keyword) and item.arg == "max_length")
-        for item in ast.walk(function)
+        for item in walk(function)
     )
 
 

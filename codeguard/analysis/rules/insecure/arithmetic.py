@@ -11,7 +11,7 @@ from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.handlers import is_from_request, is_handler
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name
+from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -91,7 +91,7 @@ def _one_too_many(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         return
     counted = _counted(view, test.left)
     # A name counts rounds of a loop; an attribute or an entry counts what is let in.
-    for part in ast.walk(function) if not isinstance(test.left, ast.Name) else ():
+    for part in walk(function) if not isinstance(test.left, ast.Name) else ():
         if (
             not isinstance(part, ast.AugAssign)
             or part.lineno < node.lineno
@@ -101,7 +101,7 @@ def _one_too_many(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         if ast.unparse(part.target) == ast.unparse(test.left) and view.names.constant(part.value) == 1:
             yield NodeMatch(test, "with as many as the limit allows, one more is let in: take >=")
             return
-    for part in ast.walk(function) if counted else ():
+    for part in walk(function) if counted else ():
         if (
             not isinstance(part, ast.Call)
             or part.lineno <= node.lineno
@@ -145,7 +145,7 @@ def _from_the_end(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         return
     if not isinstance(view.parent(node), ast.If | ast.BoolOp) or not _is_sent(view, function, node.left):
         return
-    parts = list(ast.walk(function))
+    parts = list(walk(function))
     if any(isinstance(test, ast.Compare) and test is not node and _names(test, held) for test in parts):
         return
     for used in parts:
@@ -165,7 +165,7 @@ def _is_sent(view: View, function: FunctionNode, node: ast.Name) -> bool:
 
 
 def _names(node: ast.AST, name: str) -> bool:
-    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
+    return any(isinstance(part, ast.Name) and part.id == name for part in walk(node))
 
 
 def _typed(view: View, function: FunctionNode, node: ast.expr) -> bool:

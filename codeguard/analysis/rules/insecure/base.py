@@ -14,16 +14,18 @@ from codeguard.analysis.python.dataflow.engine import Flow
 from codeguard.analysis.python.dataflow.outside import SAID
 from codeguard.analysis.python.dataflow.sinks import Hit, Sink, SinkIndex
 from codeguard.analysis.python.dataflow.tables import ANSWER, SETTING, STORED
-from codeguard.analysis.python.dataflow.values import Origin, Reach, Value
+from codeguard.analysis.python.dataflow.values import Origin, Reach, Use, Value
 from codeguard.analysis.python.literal_text import Writer
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import Rule
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import walk
 from codeguard.models import Confidence, Severity
 
 _SHOWN = 60  # characters of a part that are shown
 _LONGEST = 20_000  # characters of a node that patterns look at
+_MOST_BEHIND = 40  # expressions that another is made of
 _WORD = lazy(r"\w+")
 _NEWLINE = lazy(r"\n")
 
@@ -73,6 +75,7 @@ class View:
         self._ranges: dict[type[ast.AST], list[tuple[int, int, ast.AST]]] = {}
         self._lines: dict[tuple[str, ...], list[int]] = {}
         self._stand_for: dict[ast.AST, ast.AST] = {}
+        self._returned: dict[ast.AST, list[ast.expr]] = {}
         self.told: set[tuple[str, str]] = set()  # pairs of a rule and a reported setting
 
     @property
@@ -183,7 +186,55 @@ class View:
         self, call: ast.Call, keyword: str, position: int | None = None, default: object = None
     ) -> object:
         """Return the constant value of an argument, or `default` if it is missing or not constant."""
-        return self.names.constant(self.argument(call, keyword, position), default)
+        return self.value(self.argument(call, keyword, position), default)
+
+    def value(self, node: ast.expr | None, default: object = None) -> object:
+        """Return the value of a constant expression, or that a parameter has where a caller names none."""
+        found = self.names.constant(node, ...)
+        if found is ... and isinstance(node, ast.Name):
+            found = self.names.constant(self._omitted(node), ...)
+        return default if found is ... else found
+
+    def _omitted(self, node: ast.Name) -> ast.expr:
+        """Return the default of the parameter that a name stands for; the name itself if it stands for none."""
+        function = self.function_of(node)
+        if function is None or self.names.values_of(node):
+            return node
+        listed = [*function.args.posonlyargs, *function.args.args]
+        pairs = [
+            *zip(reversed(listed), reversed(function.args.defaults), strict=False),
+            *zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True),
+        ]
+        return next((given for item, given in pairs if item.arg == node.id and given is not None), node)
+
+    def behind(self, node: ast.expr, depth: int = 3) -> Iterator[ast.AST]:
+        """Yield the nodes of an expression and of what it is made of, at most `_MOST_BEHIND`.
+
+        Variables and attributes lead to the values that they are bound to, calls of functions of the file to what
+        these return.
+        """
+        waiting: list[tuple[ast.AST, int]] = [(node, 0)]
+        seen = {node}
+        for at, far in waiting:
+            for part in walk(at):
+                yield part
+                if far == depth or not isinstance(part, ast.Name | ast.Attribute | ast.Call):
+                    continue
+                for value in self._made_of(part):
+                    if value not in seen and len(waiting) < _MOST_BEHIND:
+                        seen.add(value)
+                        waiting.append((value, far + 1))
+
+    def _made_of(self, node: ast.Name | ast.Attribute | ast.Call) -> list[ast.expr]:
+        if not isinstance(node, ast.Call):
+            return self.names.values_of(node)
+        called = self.names.definition(self.names.called(node))
+        if not isinstance(called, FUNCTIONS) or called in self._returned:
+            return self._returned.get(called, [])  # type: ignore[arg-type]
+        found = [
+            part.value for part in walk(called) if isinstance(part, ast.Return) and part.value is not None
+        ]
+        return self._returned.setdefault(called, found)
 
     def stands_for(self, made: ast.AST, node: ast.AST) -> ast.AST:
         """Give a synthetic node the position of the node that it stands for, and return it."""
@@ -248,6 +299,8 @@ def arrived(check: Check, view: View, hit: Hit) -> Iterator[NodeMatch]:
     if origin is None:
         return
     graded = grade(check, origin)
+    if hit.sink.use is Use.SIZE and _declared_bounded(view, hit, origin):
+        return
     plain = origin.reach is Reach.CALLER and origin.tag != SAID
     if plain and check.counts is not None and not check.counts(view, hit, origin):
         return
@@ -269,6 +322,32 @@ def arrived(check: Check, view: View, hit: Hit) -> Iterator[NodeMatch]:
             graded = (None if sure is None else grade(check, sure)) or (Severity.LOW, Confidence.LOW)
             reason += ", by way of a function of another file whose name says that it checks or cleans"
         yield NodeMatch(hit.call, reason, *graded)
+
+
+_BOUNDED = lazy(r"\bl[et]=\d")
+
+
+def _declared_bounded(view: View, hit: Hit, origin: Origin) -> bool:
+    """Return whether a number is a parameter that its declaration limits: `Annotated[int, Query(le=200)]`."""
+    function = view.function_of(hit.call)
+    if function is None:
+        return False
+    listed = [*function.args.posonlyargs, *function.args.args]
+    given = {
+        **{
+            item.arg: default
+            for item, default in zip(reversed(listed), reversed(function.args.defaults), strict=False)
+        },
+        **dict(zip((item.arg for item in function.args.kwonlyargs), function.args.kw_defaults, strict=True)),
+    }
+    return any(
+        item.arg == origin.what
+        and any(
+            part is not None and _BOUNDED.search(ast.unparse(part))
+            for part in (item.annotation, given.get(item.arg))
+        )
+        for item in (*listed, *function.args.kwonlyargs)
+    )
 
 
 _OWN_USER = lazy(r"argparse\.|optparse\.")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names, parameters_of
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name
+from codeguard.corpus.syntax import unqualified_name, walk
 
 _RULES = rules_of(__file__)
 
@@ -153,7 +153,7 @@ def computed(view: View, node: ast.expr) -> bool:
     A counter, or anything that is drawn or passed in as it is, makes another value for each message.
     """
     made = [node, *view.names.values_of(node)]
-    calls = [part for value in made for part in ast.walk(value) if isinstance(part, ast.Call)]
+    calls = [part for value in made for part in walk(value) if isinstance(part, ast.Call)]
     if not calls or not any(isinstance(value, ast.Call | ast.Subscript) for value in made):
         return False
     cuts = any(
@@ -167,7 +167,7 @@ def computed(view: View, node: ast.expr) -> bool:
         or (isinstance(call.func, ast.Attribute) and call.func.attr in _SAME_AGAIN)
         for call in calls
     )
-    named = [part for value in made for part in ast.walk(value) if isinstance(part, ast.Name | ast.Attribute)]
+    named = [part for value in made for part in walk(value) if isinstance(part, ast.Name | ast.Attribute)]
     given = {unqualified_name(part) for part in named} - {unqualified_name(node)}
     measured = {
         unqualified_name(call.args[0]) for call in calls if view.names.called(call) == "len" and call.args

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.corpus.syntax import walk
 
 _RULES = rules_of(__file__)
 
@@ -78,7 +79,7 @@ def _privileged(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     for keyword in ("volumes", "binds"):
         given = view.argument(node, keyword)
         for value in [given, *view.names.values_of(given)] if given is not None else []:
-            texts = [part.value for part in ast.walk(value) if isinstance(part, ast.Constant)]
+            texts = [part.value for part in walk(value) if isinstance(part, ast.Constant)]
             if any(
                 isinstance(text, str) and ("docker.sock" in text or text in ("/", "/:/host"))
                 for text in texts

@@ -10,6 +10,7 @@ from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.words import PASSWORD, last_name, mentions
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import walk
 
 _RULES = rules_of(__file__)
 
@@ -75,9 +76,7 @@ def _written(view: View, node: ast.expr) -> str:
     if text is not None:
         return text
     return " ".join(
-        part.value
-        for part in ast.walk(node)
-        if isinstance(part, ast.Constant) and isinstance(part.value, str)
+        part.value for part in walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)
     )
 
 

@@ -12,7 +12,7 @@ from codeguard.analysis.rules.insecure.handlers import is_handler, knows_user
 from codeguard.analysis.rules.insecure.sessions import settings
 from codeguard.analysis.rules.insecure.surroundings import is_for_debugging
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name
+from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -160,7 +160,7 @@ def _cors(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         return
     origin: ast.AST | None = None
     credentials = False
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Subscript):
             named, value = part.targets[0].slice, part.value
         elif (
@@ -200,7 +200,7 @@ def _any_origin(view: View, node: ast.expr) -> bool:
             scope = view.function_of(node)
             return scope is None or not any(
                 isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.In | ast.NotIn | ast.Eq)
-                for part in ast.walk(scope)
+                for part in walk(scope)
             )
     return False
 

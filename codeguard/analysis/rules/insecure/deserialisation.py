@@ -12,6 +12,7 @@ from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.handlers import is_kept_upload
 from codeguard.analysis.rules.insecure.sessions import settings
+from codeguard.corpus.syntax import walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -114,13 +115,13 @@ def _is_authenticated(view: View, hit: Hit, origin: Origin) -> bool:
 def _compares_code(view: View, test: ast.expr) -> bool:
     """Return whether a condition compares a message authentication code that the file computes."""
     waiting = [test]
-    for part in ast.walk(test):
+    for part in walk(test):
         if isinstance(part, ast.Name):
             waiting += view.names.values_of(part)
     return any(
         isinstance(part, ast.Call) and view.names.called(part).startswith(("hmac.new", "hmac.digest"))
         for item in waiting
-        for part in ast.walk(item)
+        for part in walk(item)
     )
 
 

@@ -11,6 +11,7 @@ from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.handlers import words
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import walk
 
 _RULES = rules_of(__file__)
 
@@ -45,7 +46,7 @@ def _commented(view: View, node: ast.expr) -> Iterator[NodeMatch]:
             if "<!--" in part.value or "-->" in part.value:
                 inside = part.value.rfind("<!--") > part.value.rfind("-->")
         elif inside and isinstance(part, ast.FormattedValue):
-            said = [one for one in ast.walk(part.value) if isinstance(one, ast.Name | ast.Attribute)]
+            said = [one for one in walk(part.value) if isinstance(one, ast.Name | ast.Attribute)]
             told = next((last_name(one) for one in said if _HIDDEN.search(last_name(one))), "")
             if told:
                 yield NodeMatch(node, f"{told} stands in a comment, which every visitor can read")
@@ -108,7 +109,7 @@ def _kept(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
                 isinstance(node.func, ast.Attribute) and node.func.attr == "getconn"
             )
             leaves = any(_leaves(part, target.id) for part in between)
-            fails = taken and any(isinstance(part, ast.Call) for one in between for part in ast.walk(one))
+            fails = taken and any(isinstance(part, ast.Call) for one in between for part in walk(one))
             if leaves or fails:
                 yield NodeMatch(
                     node, f"{target.id} stays open where something fails in between: take with or finally"
@@ -134,7 +135,7 @@ def _leaves(statement: ast.stmt, held: str) -> bool:
     if not isinstance(statement, ast.If) or not isinstance(statement.body[-1], ast.Raise | ast.Return):
         return False
     return not any(
-        isinstance(part, ast.Name) and part.id == held for one in statement.body for part in ast.walk(one)
+        isinstance(part, ast.Name) and part.id == held for one in statement.body for part in walk(one)
     )
 
 
@@ -157,10 +158,10 @@ def _after_close(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if not isinstance(held, ast.Name):
         return
     for following in block[block.index(statement) + 1 :]:
-        for part in ast.walk(following):
+        for part in walk(following):
             if isinstance(part, ast.Name) and part.id == held.id and isinstance(part.ctx, ast.Store):
                 return
-        for part in ast.walk(following):
+        for part in walk(following):
             if not isinstance(part, ast.Call):
                 continue
             function = part.func
@@ -191,7 +192,7 @@ def _left(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if not isinstance(target, ast.Name) or function is None or not _CLEAR.search(words([function])):
         return
     held = target.id
-    parts = list(ast.walk(function))
+    parts = list(walk(function))
     if any(
         isinstance(part, ast.Return | ast.Yield)
         and part.value is not None
@@ -205,7 +206,7 @@ def _left(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         for trying in parts
         if isinstance(trying, ast.Try)
         for one in (*trying.finalbody, *(item for handler in trying.handlers for item in handler.body))
-        for part in ast.walk(one)
+        for part in walk(one)
     ]
     if not any(part in sure for part in cleaned):
         yield NodeMatch(node, f"{held} stays on the disk where something fails: remove it in finally")

@@ -11,7 +11,7 @@ from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, 
 from codeguard.analysis.rules.insecure.handlers import REQUEST_READS, is_from_request
 from codeguard.analysis.rules.insecure.words import PASSWORD, last_name, mentions, vocabulary
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name
+from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -103,7 +103,7 @@ def _recoverable(view: View, node: ast.Compare) -> bool:
         and _REVERSED.search(view.names.called(part) or getattr(part.func, "attr", ""))
         for side in sides
         for value in (side, *view.names.values_of(side))
-        for part in ast.walk(value)
+        for part in walk(value)
     )
 
 
@@ -150,7 +150,7 @@ def _compared(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         or getattr(view.function_of(node), "name", "") in ("__eq__", "__ne__")
     ):
         return
-    certain = _authentic(view, node, secret) and not _OF_FORMS.search(secret)
+    certain = computed or (_authentic(view, node, secret) and not _OF_FORMS.search(secret))
     reason = f"== on {secret or 'a digest'} tells by its time how many characters are right"
     yield NodeMatch(node, reason, Severity.MEDIUM if certain else Severity.LOW)
 
@@ -160,6 +160,8 @@ _KEY_OF_SETTINGS = lazy(
     r"^(?:settings|config|conf|self\.settings|self\.config|current_app\.config)\b.{0,40}(?:key|token|secret)",
     2,
 )
+_EXPECTED = lazy(r"^(?:expected|wanted|stored|known|real|correct|configured)(?:_\w+)?$")
+_PRESENTED = lazy(r"(?:^|_)(?:key|token|secret|api_?key|signature|sig|mac|digest|credential)$")
 _REFUSAL = lazy(r"\b40[13]\b|Forbidden|Unauthorized|PermissionDenied|PermissionError")
 
 
@@ -170,11 +172,11 @@ def _of_settings(view: View, node: ast.Compare, sides: tuple[ast.expr, ast.expr]
         return False
     given = [side for side in sides if isinstance(side, ast.Name)]
     kept = [side for side in sides if _KEY_OF_SETTINGS.search(ast.unparse(side)[:80])]
+    expected = [side for side in given if _EXPECTED.match(side.id)]
+    presented = [side for side in given if side not in expected and _PRESENTED.search(side.id)]
     return (
-        len(given) == 1
-        and len(kept) == 1
-        and _REFUSAL.search(" ".join(map(ast.unparse, statement.body))) is not None
-    )
+        (len(given) == 1 and len(kept) == 1) or (len(expected) == 1 and len(presented) == 1)
+    ) and _REFUSAL.search(" ".join(map(ast.unparse, statement.body))) is not None
 
 
 def _compares_digests(view: View, node: ast.Compare) -> bool:
@@ -240,20 +242,19 @@ def _from_request(view: View, sides: tuple[ast.expr, ast.expr]) -> bool:
         getattr(part, "id", getattr(part, "attr", "")) in ("request", "req", "headers")
         for side in sides
         for value in (side, *view.names.values_of(side))
-        for part in ast.walk(value)
+        for part in walk(value)
     )  # fmt: skip
 
 
 def _is_digest(view: View, node: ast.expr) -> bool:
-    made = view.names.resolve(node) if isinstance(node, ast.Call) else ""
-    if made.startswith("hmac.") and made.endswith(("digest()", "digest")):
-        return True  # by a helper of the file
-    for value in (node, *view.names.values_of(node)):
-        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-            name = view.names.called(value)
-            if value.func.attr in ("hexdigest", "digest") and name.startswith("hmac."):
-                return True
-    return False
+    """Return whether a value is made with hmac, also in another place of the file."""
+    return view.has("hmac") and any(
+        isinstance(part, ast.Call)
+        and (name := view.names.called(part)).startswith("hmac.")
+        and name.endswith("digest")
+        and not name.endswith("compare_digest")
+        for part in view.behind(node)
+    )
 
 
 def _is_plain(view: View, node: ast.expr) -> bool:
@@ -358,7 +359,7 @@ _OF_LOGINS = (
 
 
 def _calls_of(view: View, argument: ast.expr) -> list[ast.Call]:
-    parts = [part for part in ast.walk(argument) if isinstance(part, ast.Name)]
+    parts = [part for part in walk(argument) if isinstance(part, ast.Name)]
     return [value for part in parts for value in view.names.values_of(part) if isinstance(value, ast.Call)]
 
 
@@ -388,12 +389,15 @@ _LOGS_IN = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-k
 def _whole_form(view: View, node: ast.Call, argument: ast.expr) -> str:
     """Return the form that is logged as a whole, with its passwords, in a login or registration."""
     function = view.function_of(node)
-    if function is None or not view.has("request") or not mentions(function.name, _ENTERS):
+    if function is None or not view.has("request"):
         return ""
-    text = ast.unparse(argument)[:200]
-    return "the whole form" if _FORM.search(text) else ""
+    if not mentions(function.name, _ENTERS) and not _READS_PASSWORD.search(view.written(function)):
+        return ""
+    texts = [ast.unparse(value)[:200] for value in (argument, *view.names.values_of(argument))]
+    return "the whole form" if any(_FORM.search(text) for text in texts) else ""
 
 
+_READS_PASSWORD = lazy(r"""(?:\[|\.get\()['"](?:passw(?:or)?d|pin)['"]""")
 _FORM = lazy(
     r"\brequest\.(?:form|POST|json|data|body|headers|get_json\(\)|get_data\(\)|form\.to_dict\(\)|values)\)*$"
 )
@@ -469,16 +473,43 @@ def _stored(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             ):
                 yield NodeMatch(node, f"{word} is stored in clear text")
                 return
+    to_file = isinstance(node.func, ast.Attribute) and last_name(node.func.value) not in ("stdout", "stderr")
+    if to_file and unqualified_name(node.func) in ("write", "write_text") and node.args and view.has("dumps"):
+        told = _entry_behind(view, node.args[0])
+        if told:
+            yield NodeMatch(node, f"{told} is stored in clear text")
+
+
+def _entry_behind(view: View, node: ast.expr) -> str:
+    """Return the password or token in a mapping that is written as JSON."""
+    parts = list(view.behind(node))
+    calls = [view.names.called(part) for part in parts if isinstance(part, ast.Call)]
+    if not any(name.endswith((".dumps", ".safe_dump", ".dump")) for name in calls) or any(
+        _SEALED.search(name.lower()) for name in calls
+    ):
+        return ""
+    open_to_others = not view.has("0o600", "s_irusr", "umask", "opener", "os.open", "keyring")
+    for part in parts:
+        for key, value in zip(part.keys, part.values, strict=True) if isinstance(part, ast.Dict) else ():
+            said = view.names.text(key) if key is not None else None
+            if said is None or not isinstance(value, ast.Name | ast.Attribute | ast.Subscript):
+                continue
+            if mentions(said, PASSWORD) or (open_to_others and _TOKEN_KEY.match(said)):
+                return said
+    return ""
+
+
+_TOKEN_KEY = lazy(r"^(?:access_?|refresh_?|auth_?|api_?|bearer_?)?(?:token|api_?key|secret)$", 2)
 
 
 def _card_behind(view: View, node: ast.expr, depth: int = 0) -> str:
     """Return the card that a value is made of: `b64encode(json.dumps(data))`, `data = {"card": …}`."""
     if depth > _DEEPEST:
         return ""
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Call) and _SEALED.search(view.names.called(part).lower()):
             return ""
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Name):
             word = _card_in(view, part)
             for value in view.names.values_of(part) if not word else ():
@@ -583,7 +614,7 @@ def _plain_key(view: View, node: ast.Call) -> Iterator[NodeMatch]:
             unqualified_name(part.func) == "write_bytes"
             or (view.names.called(part) == "open" and "w" in str(view.constant(part, "mode", 1, "r")))
         )
-        for part in ast.walk(function)
+        for part in walk(function)
     )
     if written:
         yield NodeMatch(node, "the private key is written where other users of the machine can read it")
@@ -615,6 +646,8 @@ def _raw(view: View, node: ast.Call, given: list[tuple[str, ast.expr]]) -> Itera
             continue
         word = last_name(value)
         bound = view.names.values_of(value)
+        if len(bound) == 1 and isinstance(bound[0], ast.Subscript) and not mentions(word, _TYPED_PASSWORD):
+            word = last_name(bound[0])  # `stored = row["password"]`
         made = any(isinstance(item, ast.Call) and not is_from_request(view, item) for item in bound)
         if mentions(word, _TYPED_PASSWORD) and not made:
             yield NodeMatch(node, f"{word} is stored in clear text")

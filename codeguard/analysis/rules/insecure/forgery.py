@@ -19,7 +19,7 @@ from codeguard.analysis.rules.insecure.handlers import (
 )
 from codeguard.analysis.rules.insecure.sessions import settings
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name
+from codeguard.corpus.syntax import unqualified_name, walk
 
 _RULES = rules_of(__file__)
 
@@ -58,7 +58,7 @@ def _by_get(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         methods.discard(node.name.upper())  # a function named `delete` does not handle DELETE
     if methods - {"GET", "HEAD"} or (not methods and "django" not in view.modules):
         return
-    parts = list(ast.walk(node))
+    parts = list(walk(node))
     if "GET" in methods and _NAMED.search(node.name) and any(map(_changes, parts)):
         yield NodeMatch(node, "a link on any page changes something here: take POST or DELETE")
         return
@@ -115,7 +115,7 @@ def _unsigned_hook(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     reads = re.search(r"\b(?:json|get_json|get_data|data|body|loads|form|POST)\b", said)
     decorators = words(part.func if isinstance(part, ast.Call) else part for part in node.decorator_list)
     acts = any(
-        isinstance(part, ast.Expr) and isinstance(_called(part.value), ast.Call) for part in ast.walk(node)
+        isinstance(part, ast.Expr) and isinstance(_called(part.value), ast.Call) for part in walk(node)
     )
     if not acts or _OUTGOING.search(said):
         return
@@ -135,7 +135,7 @@ def _old_message(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     function = view.function_of(node)
     if function is None or not view.has("compare_digest"):
         return
-    for part in ast.walk(function):
+    for part in walk(function):
         if isinstance(part, ast.Subscript):
             key, holder = view.names.text(part.slice), part.value
         elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.args:
@@ -144,7 +144,7 @@ def _old_message(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             continue
         if key is None or not _STAMP.match(key) or "header" not in ast.unparse(holder).lower():
             continue
-        texts = {item.value for item in ast.walk(function) if isinstance(item, ast.Constant)}
+        texts = {item.value for item in walk(function) if isinstance(item, ast.Constant)}
         if not _FRESH.search(words(function.body, {text for text in texts if isinstance(text, str)})):
             yield NodeMatch(node, f"a message that was recorded is taken again: compare {key} with the clock")
             return
@@ -161,12 +161,12 @@ def _any_socket(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         if view.has("websocket") and not view.has("origin", "csrf"):
             accepts = [
                 part
-                for part in ast.walk(node)
+                for part in walk(node)
                 if isinstance(part, ast.Call)
                 and unqualified_name(part.func) in ("accept", "WebSocketResponse")
             ]
             if accepts and any(
-                isinstance(part, ast.Attribute) and part.attr == "cookies" for part in ast.walk(node)
+                isinstance(part, ast.Attribute) and part.attr == "cookies" for part in walk(node)
             ):
                 yield NodeMatch(accepts[0], "pages of any site can talk to the socket in the user's name")
         return
@@ -230,7 +230,7 @@ def _own_price(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     function = view.function_of(node)
     if function is None or not is_handler(view, function):
         return
-    called = [part.func for part in ast.walk(function) if isinstance(part, ast.Call)]
+    called = [part.func for part in walk(function) if isinstance(part, ast.Call)]
     if _PAYING.search(function.name) or _PAYING.search(words(called)):
         yield NodeMatch(node, f"the visitor says the {key}: take it from the product")
 
@@ -249,7 +249,7 @@ def _below_nothing(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     if not is_handler(view, node):
         return
-    parts = list(ast.walk(node))
+    parts = list(walk(node))
     for part in parts:
         if not isinstance(part, ast.Assign) or not isinstance(part.targets[0], ast.Name):
             continue
@@ -259,7 +259,7 @@ def _below_nothing(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         read = any(
             is_from_request(view, item)
             for given in made.args
-            for item in ast.walk(given)
+            for item in walk(given)
             if isinstance(item, ast.expr)
         )
         compared = any(isinstance(item, ast.Compare) and _mentions_name(item, held) for item in parts)
@@ -288,7 +288,7 @@ def _moved(view: View, taken: ast.AugAssign) -> Iterator[NodeMatch]:
         return
     given = {item.arg for item in (*node.args.args, *node.args.kwonlyargs)}
     moved: dict[str, set[type[ast.operator]]] = {}
-    parts = list(ast.walk(node))
+    parts = list(walk(node))
     for part in parts:
         if not isinstance(part, ast.AugAssign) or not isinstance(part.target, ast.Attribute | ast.Subscript):
             continue
@@ -353,11 +353,11 @@ def _compares(part: ast.AST, held: str) -> bool:
 
 
 def _names_attribute(node: ast.AST, name: str) -> bool:
-    return any(isinstance(part, ast.Attribute) and part.attr == name for part in ast.walk(node))
+    return any(isinstance(part, ast.Attribute) and part.attr == name for part in walk(node))
 
 
 def _mentions_name(node: ast.AST, name: str) -> bool:
-    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
+    return any(isinstance(part, ast.Name) and part.id == name for part in walk(node))
 
 
 CHECKS = (

@@ -10,7 +10,7 @@ from codeguard.analysis.python.dataflow.values import Reach
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.insecure.base import FUNCTIONS, View
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name
+from codeguard.corpus.syntax import unqualified_name, walk
 
 LOGIN = lazy(
     r"login|auth|jwt|permission|current_?user|protected|require|token|bearer|member|identity|staff",
@@ -38,7 +38,7 @@ def words(nodes: Iterable[ast.AST], without: Iterable[str] = ()) -> str:
     left_out = frozenset(without)
     found: list[str] = []
     for node in nodes:
-        for part in ast.walk(node):
+        for part in walk(node):
             word = _word(part)
             if word and word not in left_out:
                 found.append(word)
@@ -104,7 +104,7 @@ def knows_user(view: View, function: FunctionNode) -> bool:
         return True
     if any(_USERS.search(name) for name in injected(function)):
         return True
-    tests = [part.test for part in ast.walk(function) if isinstance(part, ast.If)]
+    tests = [part.test for part in walk(function) if isinstance(part, ast.If)]
     return bool(LOGIN.search(said := words(tests)) or "user_id" in said)
 
 
@@ -121,7 +121,7 @@ def injected(function: FunctionNode) -> Iterator[str]:
     """Yield the names that FastAPI's `Depends` is called with."""
     given = [*function.args.defaults, *(item for item in function.args.kw_defaults if item is not None)]
     given += [item.annotation for item in function.args.args if item.annotation is not None]
-    for part in (node for item in given for node in ast.walk(item)):
+    for part in (node for item in given for node in walk(item)):
         if isinstance(part, ast.Call) and getattr(part.func, "id", getattr(part.func, "attr", "")) in (
             "Depends",
             "Security",
@@ -179,6 +179,6 @@ def is_kept_upload(view: View, call: ast.Call, path: ast.expr) -> bool:
         isinstance(part, ast.Call)
         and part.lineno < call.lineno
         and is_from_request(view, part)
-        and any(isinstance(item, ast.expr) and ast.dump(item) == written for item in ast.walk(part))
-        for part in ast.walk(function)
+        and any(isinstance(item, ast.expr) and ast.dump(item) == written for item in walk(part))
+        for part in walk(function)
     )

@@ -14,6 +14,7 @@ from codeguard.analysis.rules.insecure.ciphers import computed
 from codeguard.analysis.rules.insecure.sessions import settings
 from codeguard.analysis.rules.insecure.words import PASSWORD, SECRET, last_name, mentions
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import walk
 from codeguard.models import Confidence, Severity
 
 _RULES = rules_of(__file__)
@@ -148,7 +149,7 @@ def _hashes_password(view: View, node: ast.Call, name: str) -> bool:
     if not data and isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
         function = view.function_of(node)
         holder = parent.targets[0].id
-        for call in ast.walk(function) if function is not None else ():
+        for call in walk(function) if function is not None else ():
             if (
                 isinstance(call, ast.Call)
                 and isinstance(call.func, ast.Attribute)
@@ -162,12 +163,12 @@ def _hashes_password(view: View, node: ast.Call, name: str) -> bool:
 
 def _words(view: View, node: ast.expr) -> Iterator[str]:
     """Yield the names and keys in an expression, and in the values of its names."""
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Name):
             yield part.id
             for value in view.names.values_of(part)[:2]:
-                yield from (item.id for item in ast.walk(value) if isinstance(item, ast.Name))
-                yield from (item.attr for item in ast.walk(value) if isinstance(item, ast.Attribute))
+                yield from (item.id for item in walk(value) if isinstance(item, ast.Name))
+                yield from (item.attr for item in walk(value) if isinstance(item, ast.Attribute))
         elif isinstance(part, ast.Attribute):
             yield part.attr
         elif (

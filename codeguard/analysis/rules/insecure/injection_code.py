@@ -15,7 +15,7 @@ from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, 
 from codeguard.analysis.rules.insecure.surroundings import of_own_folder
 from codeguard.analysis.rules.insecure.words import last_name, mentions
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name
+from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -68,13 +68,13 @@ def _runs_file(view: View, hit: Hit, origin: Origin) -> bool:
 def _reads_beside_itself(view: View, node: ast.expr) -> bool:
     """Return whether what is read comes with the module: its path is built from `__file__`, or written in full."""
     waiting: list[ast.expr] = [node]
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Name):
             waiting += view.names.values_of(part)
     opened = [
         part
         for item in waiting
-        for part in ast.walk(item)
+        for part in walk(item)
         if isinstance(part, ast.Call)
         and view.names.called(part) in ("open", "io.open", "codecs.open")
         and part.args
@@ -135,7 +135,7 @@ def _makes_function(view: View, hit: Hit, origin: Origin) -> bool:
         and isinstance(part.value, ast.Name)
         and part.value.id == space.id
         and part.lineno > call.lineno
-        for part in ast.walk(function)
+        for part in walk(function)
     )
 
 
@@ -207,7 +207,7 @@ def _sets_fields(view: View, hit: Hit, origin: Origin) -> bool:
         and _UPDATES.search(function.name.lower()) is not None
         and any(
             isinstance(part, ast.Attribute) and part.attr in ("save", "commit", "flush", "put", "refresh")
-            for part in ast.walk(function)
+            for part in walk(function)
         )
     )
 
@@ -239,17 +239,17 @@ def _named_by_message(view: View, node: ast.AST, name: str) -> Iterator[NodeMatc
     if function is None or not isinstance(given, ast.Name) or not view.has("loads(", "unpackb("):
         return
     reached = {given.id}
-    parts = [part for part in ast.walk(function) if isinstance(part, ast.Assign)]
+    parts = [part for part in walk(function) if isinstance(part, ast.Assign)]
     for _ in range(3):
         for part in parts:
             bound = {
-                item.id for target in part.targets for item in ast.walk(target) if isinstance(item, ast.Name)
+                item.id for target in part.targets for item in walk(target) if isinstance(item, ast.Name)
             }
             if bound & reached:
-                reached |= {item.id for item in ast.walk(part.value) if isinstance(item, ast.Name)}
+                reached |= {item.id for item in walk(part.value) if isinstance(item, ast.Name)}
     tested = any(
         isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.In | ast.NotIn)
-        for part in ast.walk(function)
+        for part in walk(function)
     )
     for part in parts:
         target = part.targets[0]
@@ -272,7 +272,7 @@ def _merged(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     if not view.has("setattr(") or not view.has("getattr("):
         return
-    parts = list(ast.walk(node))
+    parts = list(walk(node))
     sets = [part for part in parts if isinstance(part, ast.Call) and _reflects(part, "setattr", 3)]
     if len(sets) != 1 or isinstance(sets[0].args[1], ast.Constant):
         return

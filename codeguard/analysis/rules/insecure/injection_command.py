@@ -15,6 +15,7 @@ from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names, parameters_of, unsaid
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -253,7 +254,7 @@ def _search_path(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     for key, value in _entries(view, node):
         if key not in _SEARCHED:
             continue
-        texts = [part.value for part in ast.walk(value) if isinstance(part, ast.Constant)]
+        texts = [part.value for part in walk(value) if isinstance(part, ast.Constant)]
         folders = [folder for text in texts if isinstance(text, str) for folder in text.split(":")]
         for folder in folders:
             if folder in (".", "./", "..") or folder.startswith(_OPEN_FOLDERS):

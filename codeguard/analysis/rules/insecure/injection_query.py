@@ -15,7 +15,7 @@ from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names, unsaid
 from codeguard.analysis.rules.insecure.words import last_name, mentions
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name
+from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -337,5 +337,5 @@ def _is_expression(names: Names, call: ast.Call) -> bool:
         argument = values[0] if len(values) == 1 else argument
     if argument is None:
         return False
-    texts = [node.value for node in ast.walk(argument) if isinstance(node, ast.Constant)]
+    texts = [node.value for node in walk(argument) if isinstance(node, ast.Constant)]
     return any(isinstance(text, str) and ("[@" in text or ("//" in text and "[" in text)) for text in texts)

@@ -10,6 +10,7 @@ from codeguard.analysis.python.dataflow.values import TEXT_USES
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import walk
 
 _RULES = rules_of(__file__)
 
@@ -36,7 +37,7 @@ def _downloaded(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if not view.modules & {"urllib", "requests", "httpx", "wget"}:
         return
     body = node.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else []
-    calls = [part for statement in body for part in ast.walk(statement) if isinstance(part, ast.Call)]
+    calls = [part for statement in body for part in walk(statement) if isinstance(part, ast.Call)]
     named = [(part, view.names.called(part)) for part in calls]
     fetched = [part for part, called in named if called in _DOWNLOADS]
     if not fetched:
@@ -64,7 +65,7 @@ def _downloaded(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     itself = any(
         isinstance(part, ast.Attribute) and view.names.resolve(part) in ("sys.argv", "sys.executable")
         for statement in body
-        for part in ast.walk(statement)
+        for part in walk(statement)
     )
     runnable = any(called in ("os.chmod", "pathlib.Path.chmod") for _, called in named)
     if replaces and itself and runnable:
@@ -76,10 +77,10 @@ def _holders(view: View, fetched: list[ast.Call]) -> set[str]:
     names: set[str] = set()
     for call in fetched:
         names.update(
-            part.id for argument in call.args[1:] for part in ast.walk(argument) if isinstance(part, ast.Name)
+            part.id for argument in call.args[1:] for part in walk(argument) if isinstance(part, ast.Name)
         )
         names.update(
-            str(part.value) for argument in call.args[1:] for part in ast.walk(argument)
+            str(part.value) for argument in call.args[1:] for part in walk(argument)
             if isinstance(part, ast.Constant) and isinstance(part.value, str)
         )  # fmt: skip
         statement = view.statement(call)
@@ -88,17 +89,15 @@ def _holders(view: View, fetched: list[ast.Call]) -> set[str]:
         if isinstance(statement, ast.Assign | ast.With):
             targets = statement.targets if isinstance(statement, ast.Assign) else [
                 item.optional_vars for item in statement.items if item.optional_vars is not None]  # fmt: skip
-            names.update(
-                part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)
-            )
+            names.update(part.id for target in targets for part in walk(target) if isinstance(part, ast.Name))
         function = view.function_of(call)
-        for part in ast.walk(function) if function is not None else ():
+        for part in walk(function) if function is not None else ():
             if isinstance(part, ast.Assign) and _holds(view, part.value, names):
                 names.update(target.id for target in part.targets if isinstance(target, ast.Name))
             elif _writes(part):
                 assert isinstance(part, ast.Call)
                 assert isinstance(part.func, ast.Attribute)
-                inside = [item for argument in part.args for item in ast.walk(argument)]
+                inside = [item for argument in part.args for item in walk(argument)]
                 if any(
                     item in fetched or (isinstance(item, ast.Name) and item.id in names) for item in inside
                 ):
@@ -108,7 +107,7 @@ def _holders(view: View, fetched: list[ast.Call]) -> set[str]:
 
 def _holds(view: View, node: ast.expr, names: set[str]) -> bool:
     """Return whether an expression may hold the value of a name."""
-    named = any(isinstance(item, ast.Name) and item.id in names for item in ast.walk(node))
+    named = any(isinstance(item, ast.Name) and item.id in names for item in walk(node))
     return named and not _is_converted(view, node)
 
 
@@ -128,7 +127,7 @@ def _writes(node: ast.AST) -> bool:
 def _written(view: View, node: ast.expr) -> set[str]:
     found = {node.id} if isinstance(node, ast.Name) else set()
     for value in [node, *view.names.values_of(node)]:
-        for part in ast.walk(value):
+        for part in walk(value):
             if isinstance(part, ast.Name):
                 found.add(part.id)
             elif isinstance(part, ast.Constant) and isinstance(part.value, str) and len(part.value) > 3:
@@ -146,7 +145,7 @@ def _uses(call: ast.Call, kept: set[str]) -> bool:
             and part.value.removeprefix("./") in paths
         )
         for argument in (*call.args, *(item.value for item in call.keywords))
-        for part in ast.walk(argument)
+        for part in walk(argument)
     )
 
 
@@ -171,7 +170,7 @@ def _command(view: View, node: ast.expr) -> str:
 
 
 def _parts(node: ast.expr) -> str:
-    return " ".join(str(part.value) for part in ast.walk(node) if isinstance(part, ast.Constant))
+    return " ".join(str(part.value) for part in walk(node) if isinstance(part, ast.Constant))
 
 
 def _package_source(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:

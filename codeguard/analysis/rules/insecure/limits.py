@@ -15,6 +15,7 @@ from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.handlers import is_handler
 from codeguard.analysis.rules.insecure.sessions import settings
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -87,7 +88,7 @@ def _is_upload(view: View, node: ast.expr) -> bool:
 
 def _refuses(function: ast.AST) -> bool:
     """Return whether a function rejects anything, or delegates to code that may."""
-    return any(isinstance(part, ast.Raise | ast.If | ast.Try) for part in ast.walk(function))
+    return any(isinstance(part, ast.Raise | ast.If | ast.Try) for part in walk(function))
 
 
 def _endless_line(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -113,7 +114,7 @@ def _endless_receiving(view: View, node: ast.AST, name: str) -> Iterator[NodeMat
     yield from _until_the_end(view, node)
     if not (isinstance(node.test, ast.Constant) and node.test.value) or not view.has("recv("):
         return
-    parts = [part for statement in node.body for part in ast.walk(statement)]
+    parts = [part for statement in node.body for part in walk(statement)]
     receives = any(
         isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "recv"
         for part in parts
@@ -148,13 +149,13 @@ def _until_the_end(view: View, node: ast.While) -> Iterator[NodeMatch]:
     kept = [
         part
         for statement in node.body
-        for part in ast.walk(statement)
+        for part in walk(statement)
         if isinstance(part, ast.Call)
         and isinstance(part.func, ast.Attribute)
         and part.func.attr in ("append", "extend")
-        and any(isinstance(item, ast.Attribute) and item.attr in ("read", "recv") for item in ast.walk(part))
+        and any(isinstance(item, ast.Attribute) and item.attr in ("read", "recv") for item in walk(part))
     ]
-    measured = any(isinstance(part, ast.Call) and view.names.called(part) == "len" for part in ast.walk(node))
+    measured = any(isinstance(part, ast.Call) and view.names.called(part) == "len" for part in walk(node))
     if kept and not measured:
         yield NodeMatch(node, "the sender decides how much is kept")
 
@@ -172,7 +173,7 @@ def _collected(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr in _CHUNKS
     ):
         return
-    parts = [part for statement in node.body for part in ast.walk(statement)]
+    parts = [part for statement in node.body for part in walk(statement)]
     keeps = any(isinstance(part, ast.AugAssign) and isinstance(part.op, ast.Add) for part in parts) or any(
         isinstance(part, ast.Call)
         and isinstance(part.func, ast.Attribute)
@@ -204,8 +205,8 @@ _READ = names("struct.unpack struct.unpack_from int int.from_bytes ord")
 def _stands_still(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find loops that a size of zero in the data keeps running: `while pos < len(data): …; pos += size`."""
     assert isinstance(node, ast.While)
-    asked = {part.id for part in ast.walk(node.test) if isinstance(part, ast.Name)}
-    parts = [part for statement in node.body for part in ast.walk(statement)]
+    asked = {part.id for part in walk(node.test) if isinstance(part, ast.Name)}
+    parts = [part for statement in node.body for part in walk(statement)]
     moves = [
         part
         for part in parts
@@ -222,14 +223,12 @@ def _stands_still(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         isinstance(part, ast.Name) and part.id == step
         for test in parts
         if isinstance(test, ast.Compare | ast.If | ast.IfExp) and not _fits(test, moves[0])
-        for part in ast.walk(test if isinstance(test, ast.Compare) else test.test)
+        for part in walk(test if isinstance(test, ast.Compare) else test.test)
     )
     read = any(
         isinstance(part, ast.Assign)
         and any(
-            isinstance(item, ast.Name) and item.id == step
-            for target in part.targets
-            for item in ast.walk(target)
+            isinstance(item, ast.Name) and item.id == step for target in part.targets for item in walk(target)
         )
         and any(
             _is_read(view, one)
@@ -257,15 +256,15 @@ _SIGNED = lazy(r"^[<>=!@]?[\w?]{0,20}[hilq][\w?]{0,20}$")
 
 def _goes_back(view: View, move: ast.AugAssign, parts: list[ast.AST]) -> Iterator[NodeMatch]:
     """Find `pos += 8 + size` with a signed size of the data, which may go back for ever."""
-    named = {part.id for part in ast.walk(move.value) if isinstance(part, ast.Name)}
+    named = {part.id for part in walk(move.value) if isinstance(part, ast.Name)}
     for part in parts:
         value = part.value if isinstance(part, ast.Assign) else None
         if not isinstance(value, ast.Call) or not view.names.called(value).startswith("struct.unpack"):
             continue
         assert isinstance(part, ast.Assign)
-        made = {item.id for target in part.targets for item in ast.walk(target) if isinstance(item, ast.Name)}
+        made = {item.id for target in part.targets for item in walk(target) if isinstance(item, ast.Name)}
         form = view.names.text(value.args[0]) if value.args else None
-        compared = {item.id for test in parts if isinstance(test, ast.Compare) for item in ast.walk(test)
+        compared = {item.id for test in parts if isinstance(test, ast.Compare) for item in walk(test)
                     if isinstance(item, ast.Name)}  # fmt: skip
         if form is not None and _SIGNED.match(form) and (steps := named & made) and not steps & compared:
             yield NodeMatch(

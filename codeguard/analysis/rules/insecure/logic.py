@@ -12,7 +12,7 @@ from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.surroundings import is_server
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name
+from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -74,20 +74,20 @@ def _removed_after(view: View, node: ast.Call) -> bool:
     block = getattr(view.parent(statement), "body", []) if statement is not None else []
     if not isinstance(block, list) or statement not in block or not _COPIES.search(_copied(view, node)):
         return False
-    used = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    used = {part.id for part in walk(node) if isinstance(part, ast.Name)}
     used |= {
         part.id
         for given in node.args[:1]
         for value in view.names.values_of(given)
-        for part in ast.walk(value)
+        for part in walk(value)
         if isinstance(part, ast.Name)
     }
     return any(
         isinstance(part, ast.Call)
         and view.names.called(part) in ("shutil.rmtree", "os.remove", "os.unlink", "pathlib.Path.unlink")
-        and any(isinstance(item, ast.Name) and item.id in used for item in ast.walk(part))
+        and any(isinstance(item, ast.Name) and item.id in used for item in walk(part))
         for following in block[block.index(statement) + 1 :]
-        for part in ast.walk(following)
+        for part in walk(following)
     )
 
 
@@ -100,7 +100,7 @@ def _copied(view: View, node: ast.Call) -> str:
     given = node.args[0] if node.args else None
     values = [] if given is None else [given, *view.names.values_of(given)]
     return " ".join(
-        str(part.value) for value in values for part in ast.walk(value) if isinstance(part, ast.Constant)
+        str(part.value) for value in values for part in walk(value) if isinstance(part, ast.Constant)
     )
 
 
@@ -150,7 +150,7 @@ def _answer_dropped(view: View, node: ast.Expr) -> Iterator[NodeMatch]:
     if functions and all(
         isinstance(item.returns, ast.Name)
         and item.returns.id == "bool"
-        and not any(isinstance(part, ast.Raise) for part in ast.walk(item))
+        and not any(isinstance(part, ast.Raise) for part in walk(item))
         for item in functions
     ):
         yield NodeMatch(node, f"{asked} answers whether it is right, and nobody looks at the answer")
@@ -178,7 +178,7 @@ def _past_the_end(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     size = stop.left
     if view.names.called(size) != "len" or not size.args or view.names.constant(stop.right) != 1:
         return
-    parts = [part for statement in node.body for part in ast.walk(statement)]
+    parts = [part for statement in node.body for part in walk(statement)]
     if any(isinstance(part, ast.Compare | ast.Try) for part in parts):
         return  # the last index is handled
     for part in parts:
@@ -241,7 +241,7 @@ _MAKES_TEXT = lazy(r"^(?:strip|lower|upper|casefold|decode|format|join|replace|s
 def _may_raise(view: View, name: str) -> bool:
     """Return whether a method such as `check_password` is in the file and raises."""
     definition = view.names.definition(name)
-    return definition is not None and any(isinstance(part, ast.Raise) for part in ast.walk(definition))
+    return definition is not None and any(isinstance(part, ast.Raise) for part in walk(definition))
 
 
 def _always(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -351,7 +351,7 @@ def _decides(view: View, node: ast.Compare | ast.Call) -> bool:
     statement = view.statement(node)
     if isinstance(statement, ast.Return):
         return function is not None and bool(_JUDGES.search(function.name))
-    if not isinstance(statement, ast.If) or node not in ast.walk(statement.test):
+    if not isinstance(statement, ast.If) or node not in walk(statement.test):
         return False
     last = statement.body[-1]
     refused = isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.NotIn)
@@ -441,7 +441,7 @@ def _open_ended(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     ):
         uses = any(
             isinstance(part, ast.Attribute) and part.attr in ("group", "groups", "end", "span")
-            for part in ast.walk(function)
+            for part in walk(function)
         )
         if not uses:
             yield NodeMatch(node, "what follows the first good characters is not looked at: take fullmatch")

@@ -9,9 +9,15 @@ from collections.abc import Iterator
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
-from codeguard.analysis.rules.insecure.handlers import body_words, is_from_request, is_handler, words
+from codeguard.analysis.rules.insecure.handlers import (
+    body_words,
+    is_from_request,
+    is_handler,
+    parameters,
+    words,
+)
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name
+from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -49,7 +55,7 @@ def _changed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if not is_handler(view, node):
         yield from _changed_by_service(view, node)
         return
-    setting = next((part for part in ast.walk(node) if _sets_password(part)), None)
+    setting = next((part for part in walk(node) if _sets_password(part)), None)
     if setting is None:
         return
     own = _OWN.search(ast.unparse(setting)) is not None
@@ -81,7 +87,7 @@ def _known_of_people(view: View, node: ast.Compare) -> Iterator[NodeMatch]:
     function = view.function_of(node)
     if function is None or not _FORGOTTEN.search(function.name):
         return
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Attribute | ast.Name) and _KNOWN_OF_PEOPLE.search(unqualified_name(part)):
             yield NodeMatch(
                 node, f"{unqualified_name(part)} is what others know or find out: send a link instead"
@@ -124,7 +130,7 @@ def _logged_in(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             continue
         called = view.names.called(value)
         looked_up = called.endswith((".get", "get_object_or_404", ".first", ".first_or_404", ".one"))
-        inside = " ".join(ast.unparse(part) for part in ast.walk(value) if isinstance(part, ast.keyword))
+        inside = " ".join(ast.unparse(part) for part in walk(value) if isinstance(part, ast.keyword))
         if looked_up and re.search(r"request\b|form\b", inside) and not _OLD.search(body_words(function)):
             yield NodeMatch(node, "the user is logged in by name alone: no password was asked for")
             return
@@ -135,7 +141,7 @@ def _ended(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     if not _LOGOUT.match(node.name) or not is_handler(view, node):
         return
-    calls = [part for part in ast.walk(node) if isinstance(part, ast.Call | ast.Delete)]
+    calls = [part for part in walk(node) if isinstance(part, ast.Call | ast.Delete)]
     forgets = len(node.body) > 1 or view.has("session[")
     if forgets and not any(_ends(view, part) for part in calls):
         yield NodeMatch(node.body[0], "the session lives on after the logout")
@@ -179,11 +185,13 @@ def _fixed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if not isinstance(target, ast.Subscript):
         return
     key, holder = view.names.text(target.slice) or "", ast.unparse(target.value)[:80]
-    if not holder.endswith("session"):
+    if not holder.endswith(("session", "session.data")):
         return
     if (_SID.match(key) or key == "id") and is_from_request(view, node.value):
         yield NodeMatch(node, "the visitor chooses the identifier of the session")
-    elif holder == "request.session" and re.match(r"_?(?:auth_)?user|account|uid|member", key):
+    elif re.match(r"_?(?:auth_)?user|account|uid|member", key) or _OF_ACCOUNT.search(
+        ast.unparse(node.value)[:80]
+    ):
         function = view.function_of(node)
         if function is not None and _starts_session(view, function):
             yield NodeMatch(
@@ -207,7 +215,7 @@ def _kept_identifier(view: View, node: ast.AST) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     if not _ENTERS.match(node.name) or not view.has("cookie") or _FRESH.search(words(node.body)):
         return
-    for part in ast.walk(node):
+    for part in walk(node):
         test = part.test if isinstance(part, ast.If | ast.IfExp) else None
         held = _missing(test) if test is not None else ""
         body = part.body if isinstance(part, ast.If) else []
@@ -247,7 +255,7 @@ def _changed_by_service(view: View, node: ast.FunctionDef | ast.AsyncFunctionDef
         return
     if re.search("admin|staff|force|reset", words([node.args, *node.decorator_list])):
         return
-    setting = next((part for part in ast.walk(node) if _sets_password(part)), None)
+    setting = next((part for part in walk(node) if _sets_password(part)), None)
     if setting is not None and isinstance(view.parent(node), ast.Module | ast.ClassDef):
         # Its callers are views, which may have asked already.
         yield NodeMatch(
@@ -257,15 +265,32 @@ def _changed_by_service(view: View, node: ast.FunctionDef | ast.AsyncFunctionDef
         )
 
 
+_OF_ACCOUNT = lazy(r"^\w+\.(?:pk|id|uid)$")
+# Sessions of these are kept on the server, under an identifier that the login has to change.
+_KEPT_BY_SERVER = ("django", "flask_session", "beaker", "aiohttp_session", "pyramid")
+
+
 def _starts_session(view: View, function: FunctionNode) -> bool:
-    called = {
-        view.names.called(part).rpartition(".")[2]
-        for part in ast.walk(function)
-        if isinstance(part, ast.Call)
-    }
-    checks = {"authenticate", "check_password", "checkpw", "verify"} & called
-    fresh = {"login", "cycle_key", "flush", "clear", "invalidate", "regenerate"} & called
-    return "django" in view.modules and bool(checks) and not fresh
+    called = {unqualified_name(part.func) for part in walk(function) if isinstance(part, ast.Call)}
+    checks = {
+        "authenticate",
+        "check_password",
+        "checkpw",
+        "verify",
+        "verify_password",
+        "check_password_hash",
+    } & called
+    fresh = {
+        "login",
+        "cycle_key",
+        "flush",
+        "clear",
+        "invalidate",
+        "regenerate",
+        "rotate",
+        "new_session",
+    } & called
+    return bool(view.modules & set(_KEPT_BY_SERVER)) and bool(checks) and not fresh
 
 
 _MOST_DAYS = 366
@@ -277,7 +302,7 @@ def _endless_token(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     payload = view.argument(node, "payload", 0) or view.argument(node, "claims", 0)
     if function is None or payload is None:
         return
-    for part in ast.walk(function):
+    for part in walk(function):
         if isinstance(part, ast.Call) and view.names.called(part) in ("datetime.timedelta", "timedelta"):
             days, weeks = view.constant(part, "days", 0), view.constant(part, "weeks")
             if (isinstance(days, int) and days > _MOST_DAYS) or (
@@ -298,11 +323,11 @@ def _tells(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find logins that answer differently for an unknown name and a wrong password."""
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     named = f"{node.name} {_whole_path(node)}"
-    if not _ENTRANCE.search(named) or not is_handler(view, node):
+    if not _ENTRANCE.search(named) or not (is_handler(view, node) or _NAMED_LOGIN.match(node.name)):
         return
     said = [
         (part, part.value[:200])
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Constant) and isinstance(part.value, str)
     ]
     unknown = [part for part, text in said if _UNKNOWN.search(text)]
@@ -317,6 +342,7 @@ def _tells(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield NodeMatch(unknown[0], "the answer tells which names have an account")
 
 
+_NAMED_LOGIN = lazy(r"^(?:log_?in|sign_?in|authenticate)(?:_user|_customer|_member)?$")
 _ENTRANCE = lazy(r"log_?in|sign_?in|auth|reset|forgot|recover|magic", re.IGNORECASE)
 _BY_MAIL = lazy(r"reset|forgot|recover|magic|log_?in/(?:start|link|mail|code|begin)", re.IGNORECASE)
 
@@ -340,6 +366,8 @@ def _is_refusal(view: View, part: ast.AST) -> bool:
 
 _UNKNOWN = lazy(
     r"(?:no|unknown|invalid|such) (?:such )?(?:user|account|e-?mail|username|member|customer)\b|"
+    r"\b(?:do(?:es)? ?n[o']t|cannot|can't) (?:know|find|recogni[sz]e) (?:this|that|the|an?|any) "
+    r"(?:user|account|e-?mail|name|address)|"
     r"(?:user|account|e-?mail|username) (?:is |was )?"
     r"(?:not found|unknown|does ?n.?o?t exist|not registered|not exist)",
     re.IGNORECASE,
@@ -374,9 +402,9 @@ def _blank_bind(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         return
     tested = any(
         isinstance(part, ast.Name) and part.id == password.id
-        for test in ast.walk(function)
+        for test in walk(function)
         if isinstance(test, ast.If | ast.IfExp | ast.Assert | ast.BoolOp)
-        for part in ast.walk(test if isinstance(test, ast.BoolOp) else test.test)
+        for part in walk(test if isinstance(test, ast.BoolOp) else test.test)
     )
     if not tested and _ASKS.search(getattr(function, "name", "")):
         yield NodeMatch(node, f"a blank {password.id} binds as nobody, and succeeds: refuse it first")
@@ -400,11 +428,11 @@ def _untiring(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find handlers that compare a code or password without limiting attempts, in a file without limits."""
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     yield from _sent_for_ever(view, node)
-    named = f"{node.name}_{_path(node)}"
+    named = f"{node.name}_{_path(node)}_{'_'.join(parameters(node))}"
     short = _SHORT.search(named) is not None
     if not (short or _ASKS.search(named)) or view.has(*_LIMITED) or not is_handler(view, node):
         return
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Call) and view.names.called(part) in _COMPARES:
             severity = (
                 None if short else Severity.LOW
@@ -419,7 +447,7 @@ def _sent_for_ever(view: View, node: FunctionNode) -> Iterator[NodeMatch]:
         return
     if view.has(*_LIMITED, *_RATED) or re.search(r"\.add\(", view.written(node)):
         return
-    for part in ast.walk(node):
+    for part in walk(node):
         if not isinstance(part, ast.Call):
             continue
         sent = part.func

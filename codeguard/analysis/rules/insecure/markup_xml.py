@@ -13,6 +13,7 @@ from codeguard.analysis.python.dataflow.values import Reach, Use
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import INPUTS, Check, NodeMatch, View, names
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import walk
 from codeguard.models import Confidence, Severity
 
 _RULES = rules_of(__file__)
@@ -176,7 +177,7 @@ def _is_element(node: ast.expr, view: View) -> bool:
     text = " ".join(
         part.value
         for value in values
-        for part in ast.walk(value)
+        for part in walk(value)
         if isinstance(part, ast.Constant) and isinstance(part.value, str)
     )
     return "</" in text or "<?xml" in text
@@ -187,7 +188,7 @@ def _has_markup(node: ast.expr, view: View) -> bool:
     return any(
         isinstance(part, ast.Constant) and isinstance(part.value, str) and "<" in part.value
         for value in values
-        for part in ast.walk(value)
+        for part in walk(value)
     )
 
 

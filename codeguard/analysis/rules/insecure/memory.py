@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name
+from codeguard.corpus.syntax import unqualified_name, walk
 
 _RULES = rules_of(__file__)
 
@@ -42,7 +42,7 @@ def _copied(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
                 or (isinstance(part, ast.Call) and view.names.called(part) == "min")
             )
             and size.attr in ast.unparse(part)
-            for part in ast.walk(function)
+            for part in walk(function)
         )
         if not looked_at:
             yield NodeMatch(node, f"{size.attr} may say more than the field beside it holds")
@@ -95,7 +95,7 @@ def _unfilled(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if not isinstance(target, ast.Name) or function is None:
         return
     held = target.id
-    parts = list(ast.walk(function))
+    parts = list(walk(function))
     filled = [
         part.slice
         for part in parts

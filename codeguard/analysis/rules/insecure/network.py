@@ -13,6 +13,7 @@ from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.words import last_name
+from codeguard.corpus.syntax import walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -104,7 +105,7 @@ def _follows(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     ):
         return  # requests follows redirects by default
     function = view.function_of(node)
-    for part in ast.walk(function) if function is not None else ():
+    for part in walk(function) if function is not None else ():
         if (
             isinstance(part, ast.Compare)
             and isinstance(part.ops[0], ast.In | ast.NotIn)
@@ -146,7 +147,7 @@ def _next_page(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         "url_has_allowed_host", "is_safe_url"
     ):
         return
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Return) and isinstance(part.value, ast.Subscript | ast.Call):
             value = part.value.value if isinstance(part.value, ast.Subscript) else part.value.func
             holder = (

@@ -18,7 +18,7 @@ from codeguard.analysis.rules.insecure.handlers import (
     parameters,
 )
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name, variables_in
+from codeguard.corpus.syntax import unqualified_name, variables_in, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -79,7 +79,7 @@ def _actor_ignored(view: View, node: FunctionNode) -> Iterator[NodeMatch]:
     read = variables_in(node)
     changes = [
         part
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Call)
         and isinstance(part.func, ast.Attribute)
         and re.match("delete|remove|save|update|commit|execute|cancel|put", part.func.attr)
@@ -94,14 +94,14 @@ def _actor_ignored(view: View, node: FunctionNode) -> Iterator[NodeMatch]:
 def _rest(node: FunctionNode, call: ast.Call, given: set[str]) -> str:
     """Return the words of a handler without the names of its parameters and of the loaded model."""
     models = variables_in(call) | {"session"}
-    texts = {str(part.value)[:100] for part in ast.walk(call) if isinstance(part, ast.Constant)}
+    texts = {str(part.value)[:100] for part in walk(call) if isinstance(part, ast.Constant)}
     return body_words(node, {*given, *models, *texts, "get_session", "db", *_routed(node)})
 
 
 def _routed(node: FunctionNode) -> set[str]:
     return {
         part.slice.value
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Subscript)
         and isinstance(part.slice, ast.Constant)
         and isinstance(part.slice.value, str)
@@ -113,7 +113,7 @@ def _routed(node: FunctionNode) -> set[str]:
 
 def _lookups(view: View, node: FunctionNode, given: set[str]) -> Iterator[tuple[ast.Call, str, bool]]:
     """Yield calls that load an object by key, its class, and whether a parameter is the key."""
-    for call in ast.walk(node):
+    for call in walk(node):
         if not isinstance(call, ast.Call):
             continue
         for key, model in _keyed(view, call):
@@ -150,7 +150,7 @@ def _keyed(view: View, call: ast.Call) -> Iterator[tuple[ast.expr, str]]:
 
 
 def _classes(node: ast.AST) -> Iterator[str]:
-    return (part.id for part in ast.walk(node) if isinstance(part, ast.Name) and part.id[:1].isupper())
+    return (part.id for part in walk(node) if isinstance(part, ast.Name) and part.id[:1].isupper())
 
 
 def _by_keyword(call: ast.Call, model: str) -> Iterator[tuple[ast.expr, str]]:
@@ -180,7 +180,7 @@ def _whole(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         )
     shown = shown or (isinstance(value, ast.Call) and view.names.called(value) == "vars")
     if view.has("columns", "_meta", "__fields__"):
-        shown = shown or any(_of_all_columns(part) for part in ast.walk(node))
+        shown = shown or any(_of_all_columns(part) for part in walk(node))
     if shown and view.is_route(node):
         yield NodeMatch(
             node, "every attribute goes to the client, hashes of passwords and notes with the rest"

@@ -11,7 +11,7 @@ from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, 
 from codeguard.analysis.rules.insecure.handlers import body_words, is_handler, words
 from codeguard.analysis.rules.insecure.words import PASSWORD, SECRET, last_name, mentions
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name
+from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -40,7 +40,7 @@ def _tag_ignored(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if node.func.attr == "decryptor":
         function = view.function_of(node)
         sealed = any(
-            isinstance(part, ast.Call) and unqualified_name(part.func) == "GCM" for part in ast.walk(node)
+            isinstance(part, ast.Call) and unqualified_name(part.func) == "GCM" for part in walk(node)
         )
         if sealed and function is not None and "finalize" not in ast.unparse(function):
             yield NodeMatch(
@@ -61,7 +61,7 @@ def _tag_ignored(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if mode is None or view.names.resolve(mode).rpartition(".")[2] not in _AUTHENTICATED:
         return
     around = view.function_of(node) or view.reading.tree
-    asked = (part.attr for part in ast.walk(around) if isinstance(part, ast.Attribute)) if around else ()
+    asked = (part.attr for part in walk(around) if isinstance(part, ast.Attribute)) if around else ()
     if not any("verify" in item for item in asked):
         yield NodeMatch(
             node, "what was changed on the way is taken for what was sent: the tag is not verified"
@@ -76,7 +76,7 @@ def _decoded_late(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if not isinstance(given, ast.Name):
         return
     function, held = view.function_of(node), given.id
-    for part in ast.walk(function) if function is not None else ():
+    for part in walk(function) if function is not None else ():
         if not isinstance(part, ast.Compare) or part.lineno >= node.lineno:
             continue
         if isinstance(part.ops[0], ast.In) and _is_refusal(view, part, held):
@@ -101,21 +101,18 @@ def _prefix_first(view: View, node: ast.Call) -> Iterator[NodeMatch]:
     function = view.function_of(node)
     if function is None or not view.names.called(node).startswith("urllib.parse.unquote") or not node.args:
         return
-    held = {part.id for part in ast.walk(node.args[0]) if isinstance(part, ast.Name)}
+    held = {part.id for part in walk(node.args[0]) if isinstance(part, ast.Name)}
     held |= {
-        part.id
-        for value in _before(view, node.args[0])
-        for part in ast.walk(value)
-        if isinstance(part, ast.Name)
+        part.id for value in _before(view, node.args[0]) for part in walk(value) if isinstance(part, ast.Name)
     }
     statement = view.statement(node)
     target = statement.targets[0] if isinstance(statement, ast.Assign) else None
     later = target.id if isinstance(target, ast.Name) else ""
     looked: list[ast.AST] = []
-    for part in ast.walk(function):
+    for part in walk(function):
         if not isinstance(part, ast.If):
             continue
-        named = {item.id for item in ast.walk(part.test) if isinstance(item, ast.Name)}
+        named = {item.id for item in walk(part.test) if isinstance(item, ast.Name)}
         if part.lineno > node.lineno and later in named:
             return
         if part.lineno < node.lineno and named & held and _OF_PATHS.search(ast.unparse(part.test)):
@@ -143,7 +140,7 @@ def _claimed_address(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch
         sides, others = node.func.value, node.args
     if isinstance(sides, ast.Call) and view.names.called(sides) in _ADDRESSES and sides.args:
         for value in _before(view, sides.args[0]):
-            texts = [item.value for item in ast.walk(value) if isinstance(item, ast.Constant)]
+            texts = [item.value for item in walk(value) if isinstance(item, ast.Constant)]
             said = next((text for text in texts if isinstance(text, str) and _CLAIMED.fullmatch(text)), None)
             if said is not None:
                 yield NodeMatch(node, f"{said} is what the client says: anybody can send it")
@@ -153,7 +150,7 @@ def _claimed_address(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch
     if not _decides(view, node) and not view.has("gethostbyaddr", "getfqdn"):
         return
     for value in (sides, *view.names.values_of(sides)):
-        for part in ast.walk(value):
+        for part in walk(value):
             if isinstance(part, ast.Call) and view.names.called(part) in _BY_ADDRESS:
                 yield NodeMatch(node, "who owns an address says what its name is: no proof of who calls")
                 return
@@ -183,7 +180,7 @@ _ADDRESSES = names("ipaddress.ip_address ipaddress.IPv4Address netaddr.IPAddress
 def _before(view: View, node: ast.expr) -> list[ast.expr]:
     """Return an expression and the values of its names."""
     held = [
-        value for part in ast.walk(node) if isinstance(part, ast.Name) for value in view.names.values_of(part)
+        value for part in walk(node) if isinstance(part, ast.Name) for value in view.names.values_of(part)
     ]
     return [node, *held]
 
@@ -222,9 +219,9 @@ def _in_query(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     for value in (
         _before(view, given) if (given := view.argument(node, "params", position)) is not None else ()
     ):
-        keys = value.keys if isinstance(value, ast.Dict) else []
-        told = next((key for item in keys if item is not None and (key := view.names.text(item))
-                     and _PASSWORD_KEY.match(key)), None)  # fmt: skip
+        pairs = list(zip(value.keys, value.values, strict=True)) if isinstance(value, ast.Dict) else []
+        told = next((key for item, held in pairs if item is not None and (key := view.names.text(item))
+                     and (_PASSWORD_KEY.match(key) or _is_own_token(key, held))), None)  # fmt: skip
         if told is not None:
             yield NodeMatch(
                 node, f"{told} stands in the address, which logs and proxies keep: send it in the body"
@@ -245,8 +242,17 @@ def _in_query(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             return
 
 
+def _is_own_token(key: str, held: ast.expr) -> bool:
+    """Return whether an entry of a query is a token or key that the program keeps."""
+    return _TOKEN_KEY.match(key) is not None and _OWN_SECRET.search(ast.unparse(held)) is not None
+
+
 _ASKS = lazy(r"\?['\"]? ?[+{]|\.get\(|urlopen\(")
 _PASSWORD_KEY = lazy(r"^(?:user_?|account_?|client_?)?(?:password|passwd|pwd|passphrase|secret|pin)$", 2)
+_TOKEN_KEY = lazy(r"^(?:access|auth|api|client)_?(?:token|key|secret)$", 2)
+_OWN_SECRET = lazy(
+    r"environ|getenv|self\._?\w*(?:token|key|secret)|settings\.|config\b|secrets\.|^(?:token|api_?key)$", 2
+)
 _QUERY = lazy(r"[?&](?:api_?key|access_?token|auth_?token|token|password|passwd|secret|client_secret)=$", 2)
 
 
@@ -290,7 +296,7 @@ def _own_cipher(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, FUNCTIONS)
     if not _ENCRYPTS.search(node.name.lower()):
         return
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.BinOp) and isinstance(part.op, ast.BitXor):
             keyed = any("key" in name for side in (part.left, part.right) for name in _named(side))
             if keyed and view.parent(part) is not None:
@@ -303,18 +309,18 @@ def _own_cipher(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 def _clocked(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find tokens that are the digest of a clock or a process id."""
     assert isinstance(node, ast.Call)
-    guessed = any(isinstance(part, ast.Call) and view.names.called(part) in _CLOCK for part in ast.walk(node))
+    guessed = any(isinstance(part, ast.Call) and view.names.called(part) in _CLOCK for part in walk(node))
     drawn = any(
         isinstance(part, ast.Call) and view.names.called(part).startswith(("secrets.", "os.urandom", "hmac."))
-        for part in ast.walk(node)
+        for part in walk(node)
     )
-    parts = [part for given in node.args for part in ast.walk(given)] + [
+    parts = [part for given in node.args for part in walk(given)] + [
         part
         for given in node.args
-        for name_of in ast.walk(given)
+        for name_of in walk(given)
         if isinstance(name_of, ast.Name)
         for value in view.names.values_of(name_of)
-        for part in ast.walk(value)
+        for part in walk(value)
     ]
     drawn = drawn or any(
         isinstance(part, ast.Name | ast.Attribute) and _HIDDEN.search(last_name(part).lower())
@@ -395,7 +401,7 @@ def _named_by_header(view: View, node: ast.AST) -> Iterator[NodeMatch]:
         called = view.names.called(default).rpartition(".")[2] if isinstance(default, ast.Call) else ""
         if called == "Header" and _USER_HEADER.match(argument.arg) and not _PROVES.search(said):
             yield NodeMatch(argument, f"{argument.arg} is what the client says: anybody can send it")
-    for part in ast.walk(node):
+    for part in walk(node):
         key = view.names.text(part.slice) if isinstance(part, ast.Subscript) else None
         if (
             isinstance(part, ast.Call)
@@ -413,7 +419,7 @@ def _named_by_header(view: View, node: ast.AST) -> Iterator[NodeMatch]:
 
 def _header_first(view: View, node: ast.AST) -> Iterator[NodeMatch]:
     """Find a user whom a header names, and whom a token proves only where the header is missing."""
-    for part in ast.walk(node):
+    for part in walk(node):
         target = part.targets[0] if isinstance(part, ast.Assign) else None
         call = part.value if isinstance(part, ast.Assign) else None
         if not isinstance(target, ast.Name) or not isinstance(call, ast.Call) or not call.args:
@@ -425,7 +431,7 @@ def _header_first(view: View, node: ast.AST) -> Iterator[NodeMatch]:
             or "headers" not in ast.unparse(call.func)
         ):
             continue
-        for test in ast.walk(node):
+        for test in walk(node):
             if (
                 isinstance(test, ast.If)
                 and ast.unparse(test.test)
@@ -448,7 +454,7 @@ def _by_helper(view: View, node: ast.Compare) -> Iterator[NodeMatch]:
     if not isinstance(node.left, ast.Call | ast.Name) or _is_presence(node):
         return
     for value in (node.left, *view.names.values_of(node.left)):
-        for part in ast.walk(value):
+        for part in walk(value):
             definition = (
                 view.names.definition(view.names.called(part)) if isinstance(part, ast.Call) else None
             )
@@ -456,7 +462,7 @@ def _by_helper(view: View, node: ast.Compare) -> Iterator[NodeMatch]:
                 isinstance(item, ast.Constant)
                 and isinstance(item.value, str)
                 and _CLAIMED.fullmatch(item.value.lower().removeprefix("http_").replace("_", "-"))
-                for item in ast.walk(definition)
+                for item in walk(definition)
             ):
                 yield NodeMatch(node, "the address comes from a header that any client can send")
                 return
@@ -486,7 +492,7 @@ def _unsealed(view: View, node: ast.Call) -> Iterator[NodeMatch]:
     if not view.has("cookie", "session", "token", "request") or view.has(*_SEALS):
         return
     for part in view.reading.nodes_of(ast.Call):
-        if unqualified_name(part.func) in _UNSEALED and part in list(ast.walk(node)):
+        if unqualified_name(part.func) in _UNSEALED and part in list(walk(node)):
             yield NodeMatch(
                 node, "what comes back may have been changed bit by bit: take AES-GCM, or add an HMAC"
             )

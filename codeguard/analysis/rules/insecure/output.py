@@ -27,7 +27,7 @@ from codeguard.analysis.rules.insecure.base import (
 from codeguard.analysis.rules.insecure.surroundings import is_for_debugging, is_server
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name
+from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -135,7 +135,7 @@ def _writes_markup(view: View, arrival: Arrival) -> bool:
         and isinstance(node.value, str)
         and "<" in node.value
         and ">" in node.value
-        for node in ast.walk(function)
+        for node in walk(function)
     )
 
 
@@ -251,9 +251,9 @@ def _answered(view: View, statement: ast.AST | None) -> bool:
     function, kept = view.function_of(statement), statement.targets[0].id
     return function is not None and any(
         isinstance(part, ast.Name) and part.id == kept
-        for answer in ast.walk(function)
+        for answer in walk(function)
         if isinstance(answer, ast.Return | ast.Raise)
-        for part in ast.walk(answer)
+        for part in walk(answer)
     )
 
 
@@ -284,7 +284,7 @@ def _only_kept(view: View, target: ast.Subscript) -> bool:
     ):
         return False
     assert isinstance(holder, ast.Name)
-    for part in ast.walk(function):
+    for part in walk(function):
         if isinstance(part, ast.Name) and part.id == holder.id and isinstance(part.ctx, ast.Load):
             around = view.parent(part)
             name = view.names.called(around) if isinstance(around, ast.Call) else ""
@@ -515,7 +515,7 @@ def _cells(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _loops_over(loop: ast.For, variable: str) -> bool:
-    return any(isinstance(part, ast.Name) and part.id == variable for part in ast.walk(loop.target))
+    return any(isinstance(part, ast.Name) and part.id == variable for part in walk(loop.target))
 
 
 CHECKS = (

@@ -16,7 +16,7 @@ from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.surroundings import of_own_folder
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name
+from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.models import Confidence, Severity
 
 _RULES = rules_of(__file__)
@@ -69,7 +69,7 @@ def _by_claimed_type(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch
         and isinstance(part.func, ast.Attribute)
         and part.func.attr in ("save", "read", "chunks")
         and ast.dump(part.func.value) == ast.dump(holder)
-        for part in ast.walk(function)
+        for part in walk(function)
     )
     if kept:
         yield NodeMatch(node, "the sender says what the file is: look into it")
@@ -160,7 +160,7 @@ def _looks_at_file(test: ast.expr) -> bool:
     return any(
         isinstance(part, ast.Attribute)
         and part.attr in ("exists", "isfile", "access", "islink", "is_symlink")
-        for part in ast.walk(test)
+        for part in walk(test)
     )
 
 
@@ -174,14 +174,14 @@ def _check_then_use(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]
     yield from _lock_by_name(view, node)
     tested = [
         ast.dump(call.args[0])
-        for call in ast.walk(node.test)
+        for call in walk(node.test)
         if isinstance(call, ast.Call)
         and call.args
         and view.names.called(call) in ("os.path.exists", "os.path.isfile", "os.access", "os.path.islink")
     ]
     tested += [
         ast.dump(call.func.value)
-        for call in ast.walk(node.test)
+        for call in walk(node.test)
         if isinstance(call, ast.Call)
         and isinstance(call.func, ast.Attribute)
         and call.func.attr in ("exists", "is_symlink")
@@ -190,9 +190,9 @@ def _check_then_use(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]
     if not tested:
         return
     access = any(
-        isinstance(call, ast.Call) and view.names.called(call) == "os.access" for call in ast.walk(node.test)
+        isinstance(call, ast.Call) and view.names.called(call) == "os.access" for call in walk(node.test)
     )
-    body = [item for statement in (*node.body, *_after(view, node)) for item in ast.walk(statement)]
+    body = [item for statement in (*node.body, *_after(view, node)) for item in walk(statement)]
     for call in body:
         if not isinstance(call, ast.Call):
             continue
@@ -223,7 +223,7 @@ def _check_then_use(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]
             strong = access or (changes and used in ("os.chmod", "os.chown", "open"))
             link = any(
                 isinstance(part, ast.Attribute) and part.attr in ("islink", "is_symlink")
-                for part in ast.walk(node.test)
+                for part in walk(node.test)
             )
             access = access or (link and used in ("os.chmod", "os.chown", "open"))
             yield NodeMatch(call, "the file can be swapped after it was looked at", Severity.MEDIUM if access else
@@ -238,16 +238,16 @@ def _owner_then_use(view: View, node: ast.If) -> Iterator[NodeMatch]:
     """Find `info = os.lstat(path)`, a refusal by its owner, and `open(path)` after it."""
     if not isinstance(node.body[-1], ast.Raise | ast.Return) or not _OWNED.search(ast.unparse(node.test)):
         return
-    held = {part.id for part in ast.walk(node.test) if isinstance(part, ast.Name)}
+    held = {part.id for part in walk(node.test) if isinstance(part, ast.Name)}
     asked = [
         ast.dump(value.args[0])
-        for part in ast.walk(node.test)
+        for part in walk(node.test)
         if isinstance(part, ast.Name) and part.id in held
         for value in view.names.values_of(part)
         if isinstance(value, ast.Call) and view.names.called(value) in ("os.lstat", "os.stat") and value.args
     ]
     for statement in _after(view, node):
-        for call in ast.walk(statement):
+        for call in walk(statement):
             if not isinstance(call, ast.Call) or view.names.called(call) != "open" or not call.args:
                 continue
             if ast.dump(call.args[0]) in asked and view.argument(call, "opener") is None:
@@ -273,7 +273,7 @@ def _lock_by_name(view: View, node: ast.If) -> Iterator[NodeMatch]:
     holder = view.parent(node)
     body = getattr(holder, "body", [])
     for statement in body[body.index(node) + 1 :] if node in body else []:
-        for call in ast.walk(statement):
+        for call in walk(statement):
             if not isinstance(call, ast.Call) or view.names.called(call) != "open" or not call.args:
                 continue
             same = ast.dump(call.args[0]) == ast.dump(path)
@@ -409,7 +409,7 @@ def _copies_link(view: View, node: ast.Call) -> Iterator[NodeMatch]:
     function = view.function_of(node)
     if function is None or view.has(*_NO_LINKS) or not node.args:
         return
-    for loop in ast.walk(function):
+    for loop in walk(function):
         if (
             not isinstance(loop, ast.For)
             or not isinstance(loop.target, ast.Name)
@@ -424,9 +424,7 @@ def _copies_link(view: View, node: ast.Call) -> Iterator[NodeMatch]:
             continue
         made = [node.args[0], *view.names.values_of(node.args[0])]
         if any(
-            isinstance(part, ast.Name) and part.id == loop.target.id
-            for value in made
-            for part in ast.walk(value)
+            isinstance(part, ast.Name) and part.id == loop.target.id for value in made for part in walk(value)
         ):
             yield NodeMatch(
                 node, "a link that somebody put there is copied for the file it points to: add O_NOFOLLOW"
@@ -455,9 +453,7 @@ def _in_home(view: View, node: ast.Call) -> Iterator[NodeMatch]:
     ] in ("w", "a")
     values = [node.args[0], *view.names.values_of(node.args[0])] if node.args else []
     if writes and any(
-        isinstance(part, ast.Attribute) and part.attr == "pw_dir"
-        for value in values
-        for part in ast.walk(value)
+        isinstance(part, ast.Attribute) and part.attr == "pw_dir" for value in values for part in walk(value)
     ):
         yield NodeMatch(
             node, "who owns the folder may put a link there: give up root's rights, or add O_NOFOLLOW"

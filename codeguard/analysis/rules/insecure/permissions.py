@@ -11,6 +11,7 @@ from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.words import SECRET, mentions
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import walk
 from codeguard.models import Confidence, Severity
 
 _RULES = rules_of(__file__)
@@ -75,7 +76,7 @@ def _makes_key(function: FunctionNode | None) -> bool:
     return function is not None and any(
         isinstance(part, ast.Attribute)
         and part.attr in ("private_bytes", "export_key", "NoEncryption", "save_pkcs1")
-        for part in ast.walk(function)
+        for part in walk(function)
     )
 
 
@@ -111,7 +112,7 @@ def _mode(view: View, node: ast.expr | None) -> int | None:
         if isinstance(added, int):
             return added
     bits = 0
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Attribute):
             bits |= _BITS.get(part.attr, 0)
     return bits or None
@@ -190,8 +191,8 @@ def _writes_secret(view: View, node: ast.Call) -> bool:
         isinstance(part, ast.Call)
         and isinstance(part.func, ast.Attribute)
         and part.func.attr in ("write", "dump", "write_text", "writelines")
-        and any(isinstance(item, ast.Name) and item.id in given for item in ast.walk(part))
-        for part in ast.walk(function)
+        and any(isinstance(item, ast.Name) and item.id in given for item in walk(part))
+        for part in walk(function)
     )
 
 
@@ -202,9 +203,7 @@ def _order(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     holder: ast.AST | None = function or view.reading.tree
     if holder is None:
         return
-    calls = [
-        (part.lineno, view.names.called(part)) for part in ast.walk(holder) if isinstance(part, ast.Call)
-    ]
+    calls = [(part.lineno, view.names.called(part)) for part in walk(holder) if isinstance(part, ast.Call)]
     later = [
         called
         for line, called in calls
@@ -233,7 +232,7 @@ def _late(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if mode is None or mode & 0o077 or function is None or not node.args or view.has("umask", "opener"):
         return
     path = ast.dump(node.args[0])
-    for part in ast.walk(function):
+    for part in walk(function):
         if isinstance(part, ast.Call) and part.lineno < node.lineno and view.names.called(part) == "open":
             written = str(view.constant(part, "mode", 1, "r"))[:1] in ("w", "x")
             if written and part.args and ast.dump(part.args[0]) == path and _secretive(view, function, node):

@@ -11,7 +11,7 @@ from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.handlers import words
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name
+from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -47,7 +47,7 @@ def _between(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         isinstance(part, ast.If)
         and ast.dump(target.value) in ast.dump(part.test)
         and target.attr in words([part.test])
-        for part in ast.walk(function)
+        for part in walk(function)
     )
     kept_out = _TOGETHER if "sqlalchemy" in view.modules else _LOCKED
     if tested and _is_shared(view, target.value, function) and not kept_out.search(words([function])):
@@ -72,7 +72,7 @@ def _marked(view: View, node: ast.Assign) -> Iterator[NodeMatch]:
         isinstance(part, ast.If)
         and ast.unparse(target) in ast.unparse(part.test)
         and part.lineno < node.lineno
-        for part in ast.walk(function)
+        for part in walk(function)
     )
     read = [ast.unparse(value) for value in view.names.values_of(target.value)]
     if (
@@ -103,14 +103,14 @@ def _set_back(view: View, node: ast.Call) -> Iterator[NodeMatch]:
         or _ATOMIC.search(words([function]))
     ):
         return
-    names_of = {part.id for part in ast.walk(given) if isinstance(part, ast.Name)}
-    for part in ast.walk(function):
+    names_of = {part.id for part in walk(given) if isinstance(part, ast.Name)}
+    for part in walk(function):
         if (
             isinstance(part, ast.Assign)
             and isinstance(part.targets[0], ast.Name)
             and part.targets[0].id in names_of
         ):
-            for call in ast.walk(part.value):
+            for call in walk(part.value):
                 if (
                     isinstance(call, ast.Call)
                     and unqualified_name(call.func) == "get"
@@ -206,7 +206,7 @@ def _awaited(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     for statement in node.body:
         waited = [
             part.value
-            for part in ast.walk(statement)
+            for part in walk(statement)
             if isinstance(part, ast.Await) and isinstance(part.value, ast.Call)
         ]
         called = [(part, unqualified_name(part.func)) for part in waited]
@@ -219,13 +219,10 @@ def _awaited(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
                 return
         if isinstance(statement, ast.Assign) and any(_READS.match(last) for _, last in called):
             read.update(
-                part.id
-                for target in statement.targets
-                for part in ast.walk(target)
-                if isinstance(part, ast.Name)
+                part.id for target in statement.targets for part in walk(target) if isinstance(part, ast.Name)
             )
         elif isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Return | ast.Raise):
-            asked = any(isinstance(part, ast.Name) and part.id in read for part in ast.walk(statement.test))
+            asked = any(isinstance(part, ast.Name) and part.id in read for part in walk(statement.test))
             tested = tested or asked or any(_READS.match(last) for _, last in called)
 
 
@@ -235,12 +232,17 @@ _ONCE = lazy(
 )
 
 
+_WITH_THREADS = frozenset({"threading", "concurrent"})
+
+
 def _counted(view: View, node: ast.AugAssign) -> Iterator[NodeMatch]:
     """Find `global total; total += 1` in a function that threads run, in a file without a lock."""
-    function = view.function_of(node)
-    if not isinstance(node.target, ast.Name) or function is None or _TOGETHER.search(view.reading.text):
+    if not isinstance(node.target, ast.Name) or not view.modules & _WITH_THREADS:
         return
-    shared = any(isinstance(part, ast.Global) and node.target.id in part.names for part in ast.walk(function))
+    function = view.function_of(node)
+    if function is None or _TOGETHER.search(view.reading.text):
+        return
+    shared = any(isinstance(part, ast.Global) and node.target.id in part.names for part in walk(function))
     if shared and f":{view.names.symbol(function)}" in _run_by_threads(view):
         yield NodeMatch(node, f"threads that change {node.target.id} at once lose what one of them has added")
 
@@ -248,7 +250,7 @@ def _counted(view: View, node: ast.AugAssign) -> Iterator[NodeMatch]:
 def _run_by_threads(view: View) -> set[str]:
     """Return the functions of the file that are passed to threads."""
     found: set[str] = set()
-    for call in view.reading.nodes_of(ast.Call) if view.modules & {"threading", "concurrent"} else ():
+    for call in view.reading.nodes_of(ast.Call) if view.modules & _WITH_THREADS else ():
         if view.names.called(call) == "threading.Thread":
             given = view.argument(call, "target", 1)
         elif isinstance(call.func, ast.Attribute) and call.func.attr in ("submit", "map"):
@@ -283,7 +285,7 @@ def _first(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         and any(
             isinstance(part, ast.Call) and view.names.called(part) in ("os.getcwd", "pathlib.Path.cwd")
             for value in (given, *view.names.values_of(given))
-            for part in ast.walk(value)
+            for part in walk(value)
         )
     ):
         whole = isinstance(given, ast.Call) and view.names.called(given) == "os.getcwd"
@@ -306,7 +308,7 @@ def _uploaded(view: View, node: ast.Call) -> Iterator[NodeMatch]:
     texts = [
         part.value
         for value in view.reading.nodes_of(ast.Assign)
-        for part in ast.walk(value.value)
+        for part in walk(value.value)
         if isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value.startswith("/")
     ]
     path = next((text for text in texts if _FILLED.search(text)), None)
@@ -325,14 +327,14 @@ def _written_back(view: View, node: ast.Call) -> Iterator[NodeMatch]:
     computed = [
         part.left
         for given in node.args[1:]
-        for part in ast.walk(given)
+        for part in walk(given)
         if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add | ast.Sub)
     ]
     for left in computed:
         if not isinstance(left, ast.Subscript | ast.Attribute) or not isinstance(left.value, ast.Name):
             continue
         tested = any(
-            isinstance(part, ast.If) and ast.dump(left) in ast.dump(part.test) for part in ast.walk(function)
+            isinstance(part, ast.If) and ast.dump(left) in ast.dump(part.test) for part in walk(function)
         )
         if (
             tested

@@ -12,6 +12,7 @@ from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.words import SECRET, last_name, mentions
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import walk
 
 _RULES = rules_of(__file__)
 
@@ -37,7 +38,8 @@ _SECRET_PURPOSE = ("password", "passwd", "token", "secret", "otp", "pin_code", "
                    "access_code", "door_code", "gate_code", "pickup_code", "pairing", "locker_code", "unlock_code",
                    "room_code", "booking_code", "ticket_code", "credential", "private", "_iv",
                    "coupon", "voucher", "auth", "crypt", "recovery", "activation", "two_factor", "mfa", "passcode",
-                   "one_time", "signup_code", "login_code", "confirm")  # fmt: skip
+                   "one_time", "signup_code", "login_code", "confirm", "signing_key", "hmac_key", "mac_key",
+                   "master_key", "encryption_key", "onetime", "download_code", "claim_code")  # fmt: skip
 _CODES = frozenset({"code", "pin", "key"})
 
 
@@ -59,7 +61,16 @@ def _purpose(view: View, node: ast.AST) -> str:
     owner = view.names.class_of(node)
     if owner is not None and words and any(word.lower() in _CODES for word in words):
         words.append(owner.name)
-    return next((word for word in words if _is_secret(word)), "")
+    if function is not None and any(_OF_CODES.search(word) for word in words):
+        words += (word for word in _SENT_CODE.findall(view.written(function))[:1])
+    return next((word for word in words if _is_secret(word) or _SENT_CODE.search(word)), "")
+
+
+# What is done with a code that opens something.
+_SENT_CODE = lazy(
+    r"\bsms\b|one_?time|\botp\b|(?:valid|expire)\w*|\b(?:redeem|unlock|sold|known|used|pending|issued|active)_?(?:codes?)?\b",
+    re.IGNORECASE,
+)
 
 
 def _is_secret(word: str) -> bool:
@@ -183,8 +194,13 @@ def _weak_random(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 _KEYS = lazy(r"^(?:new|make|generate|gen|create|random)_(?:\w{1,30}_)?(?:key|iv|nonce|salt)$")
 
 
+_KEY = lazy(r"^(?:\w{1,30}_)?(?:key|iv|nonce|salt|secret)$")
+
+
 def _key_of_bytes(view: View, node: ast.AST, name: str) -> str:
     """Return the name of a function that makes a key of random bits."""
+    if name.endswith(("bytes", ".getrandbits")) and _KEY.match(_target(view, node)):
+        return _target(view, node)
     function = view.function_of(node)
     bits = name.endswith((".getrandbits", ".randbytes")) or view.has("bytes(", "bytearray(")
     return function.name if function is not None and bits and _KEYS.search(function.name) else ""
@@ -210,7 +226,7 @@ def _seed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     made = view.names.resolve(given)
     by_time = made.startswith(("time.", "datetime.", "os.getpid", "int()")) or any(
         isinstance(part, ast.Call) and view.names.called(part).startswith(("time.", "datetime.", "os.getpid"))
-        for part in ast.walk(given)
+        for part in walk(given)
     )
     constant = view.names.constant(given) is not None
     if not (by_time or constant):
@@ -220,7 +236,7 @@ def _seed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     makes = next(
         (
             part
-            for part in (ast.walk(holder) if holder is not None else ())
+            for part in (walk(holder) if holder is not None else ())
             if isinstance(part, ast.Call) and view.names.called(part) in _CALLS and _purpose(view, part)
         ),
         None,

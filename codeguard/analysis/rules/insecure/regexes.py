@@ -15,7 +15,7 @@ from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name
+from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -226,7 +226,7 @@ def _listed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Assign)
     if not re.search("pattern|regex", unqualified_name(node.targets[0]).lower()):
         return
-    for part in ast.walk(node.value):
+    for part in walk(node.value):
         if isinstance(part, ast.Constant) and isinstance(part.value, str) and len(part.value) > 5:
             reason = backtracks(part.value)
             if reason is not None and not isinstance(view.parent(part), ast.Call):

@@ -11,7 +11,7 @@ from codeguard.analysis.python.dataflow.values import Use
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.handlers import is_from_request
-from codeguard.corpus.syntax import unqualified_name
+from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -73,19 +73,17 @@ def _by_header(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     function, given = view.function_of(node), node.args[0] if len(node.args) == 1 else None
     if function is None or not isinstance(given, ast.Name) or not view.has("recv", "readexactly"):
         return
-    parts = list(ast.walk(function))
+    parts = list(walk(function))
     read = any(
         isinstance(part, ast.Assign)
         and isinstance(part.value, ast.Call | ast.Subscript)
         and any(
-            isinstance(item, ast.Name) and item.id == given.id
-            for one in part.targets
-            for item in ast.walk(one)
+            isinstance(item, ast.Name) and item.id == given.id for one in part.targets for item in walk(one)
         )
         and any(
             isinstance(call, ast.Call)
             and unqualified_name(call.func) in ("unpack", "from_bytes", "unpack_from")
-            for call in ast.walk(part.value)
+            for call in walk(part.value)
         )
         for part in parts
     )
@@ -96,7 +94,7 @@ def _by_header(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     compared = any(
         isinstance(part, ast.Compare)
         and not all(isinstance(side, ast.Constant) and side.value in (0, 1) for side in part.comparators)
-        and any(isinstance(item, ast.Name) and item.id == given.id for item in ast.walk(part))
+        and any(isinstance(item, ast.Name) and item.id == given.id for item in walk(part))
         for part in parts
     ) or any(isinstance(part, ast.Call) and view.names.called(part) == "min" for part in parts)
     if read and received and not compared:
@@ -120,7 +118,7 @@ def _sized(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
                 and view.names.called(test) == "min"
                 and part.id in ast.unparse(test)
             )
-            for test in ast.walk(function)
+            for test in walk(function)
         )
         if not above:
             yield NodeMatch(node, f"the request says how large {part.id} is, and so how much memory is taken")
@@ -174,7 +172,7 @@ def _limited(view: View, node: ast.Call) -> bool:
     return any(
         (isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE))
         or (isinstance(part, ast.Call) and view.names.called(part) == "min")
-        for part in ast.walk(function)
+        for part in walk(function)
     )
 
 
@@ -210,7 +208,7 @@ CHECKS = (
                             isinstance(part, ast.Call) and names.called(part) in ("int",)
                             for argument in call.args
                             for value in [argument, *names.values_of(argument)]
-                            for part in ast.walk(value)
+                            for part in walk(value)
                         )
                     )
                 ),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name
+from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -78,7 +78,7 @@ def _by_token(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         if name.startswith("jose.") and len(node.args) == 2 and not node.keywords:
             yield NodeMatch(node, "any algorithm is accepted: name the one that is used")
         return
-    for part in ast.walk(algorithms):
+    for part in walk(algorithms):
         if isinstance(part, ast.Subscript | ast.Name | ast.Call) and _from_header(view, part):
             yield NodeMatch(node, "the token says itself how it is checked")
             return
@@ -91,12 +91,12 @@ _JKU = lazy(r"['\"](?:jku|x5u)['\"]")
 
 
 def _bound(view: View, node: ast.Call) -> list[ast.expr]:
-    names_in = [part for argument in node.args for part in ast.walk(argument) if isinstance(part, ast.Name)]
+    names_in = [part for argument in node.args for part in walk(argument) if isinstance(part, ast.Name)]
     return [value for part in names_in[:4] for value in view.names.values_of(part)]
 
 
 def _verifies(view: View, function: ast.AST) -> bool:
-    called = [unqualified_name(part.func) for part in ast.walk(function) if isinstance(part, ast.Call)]
+    called = [unqualified_name(part.func) for part in walk(function) if isinstance(part, ast.Call)]
     return any(
         word in name.lower()
         for name in called
@@ -106,7 +106,7 @@ def _verifies(view: View, function: ast.AST) -> bool:
 
 def _from_header(view: View, node: ast.expr) -> bool:
     text = " ".join(ast.unparse(value)[:200] for value in (node, *view.names.values_of(node)))
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Name):
             text += " ".join(ast.unparse(value)[:200] for value in view.names.values_of(part))
     return "get_unverified_header" in text

@@ -10,6 +10,7 @@ from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, 
 from codeguard.analysis.rules.insecure.handlers import is_from_request, is_handler, words
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import walk
 
 _RULES = rules_of(__file__)
 
@@ -47,7 +48,7 @@ def _of_class(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         made = isinstance(value, ast.Dict | ast.List) or (
             isinstance(value, ast.Call) and view.names.called(value) in _CONTAINERS
         )
-        uses = [part for part in ast.walk(node) if _is_own(part, target.id)] if made else []
+        uses = [part for part in walk(node) if _is_own(part, target.id)] if made else []
         if any(isinstance(part.ctx, ast.Store) for part in uses if isinstance(part, ast.Attribute)):
             continue  # each object gets its own
         if any(_fills(view, part) for part in uses):
@@ -84,7 +85,7 @@ def _global(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     held = {one for one in node.names if _OF_ONE.search(one)}
     if function is None or not held or not is_handler(view, function):
         return
-    for part in ast.walk(function):
+    for part in walk(function):
         if not isinstance(part, ast.Assign) or not isinstance(part.targets[0], ast.Name):
             continue
         target = part.targets[0]
@@ -162,7 +163,7 @@ def _any_order(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         isinstance(part, ast.Compare)
         and isinstance(part.ops[0], ast.Lt | ast.Gt)
         and owners <= set(_ids(part))
-        for part in ast.walk(function)
+        for part in walk(function)
     )
     if len(owners) > 1 and owners <= parameters_of(function) and not ordered:
         yield NodeMatch(
@@ -231,7 +232,7 @@ def _default(view: View, node: ast.AST) -> Iterator[NodeMatch]:
     for item, value in zip(reversed(given.args), reversed(given.defaults), strict=False):
         if not isinstance(value, ast.List | ast.Dict | ast.Set) or not _GRANTED.match(item.arg):
             continue
-        for part in ast.walk(node):
+        for part in walk(node):
             adds = isinstance(part, ast.Attribute) and part.attr in _ADDS
             if adds and isinstance(part.value, ast.Name) and part.value.id == item.arg:  # type: ignore[attr-defined]
                 yield NodeMatch(value, f"all calls that give no {item.arg} fill and see the same one")
@@ -242,7 +243,7 @@ def _locks_of(view: View, node: ast.AST) -> set[str]:
     """Return the plain locks that the statements of a node take, as they are written."""
     return {
         ast.unparse(item.context_expr)
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.With)
         for item in part.items
         if view.names.resolve(item.context_expr) == "threading.Lock()"
@@ -265,7 +266,7 @@ def _twice(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         for item in node.items
         if view.names.resolve(item.context_expr) == "threading.Lock()"
     }
-    for part in (part for statement in node.body for part in ast.walk(statement)) if held else ():
+    for part in (part for statement in node.body for part in walk(statement)) if held else ():
         definition = view.names.definition(view.names.called(part)) if isinstance(part, ast.Call) else None
         if isinstance(definition, FUNCTIONS) and held & _locks_of(view, definition):
             yield NodeMatch(part, "the function takes the lock that is held already: nobody gives it back")
@@ -273,7 +274,7 @@ def _twice(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _ids(node: ast.AST) -> Iterator[str]:
-    yield from (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+    yield from (part.id for part in walk(node) if isinstance(part, ast.Name))
 
 
 CHECKS = (

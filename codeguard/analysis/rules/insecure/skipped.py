@@ -11,7 +11,7 @@ from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.handlers import is_from_request
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name
+from codeguard.corpus.syntax import unqualified_name, walk
 
 _RULES = rules_of(__file__)
 
@@ -34,6 +34,9 @@ _MATTERS = lazy(
 
 def _unreached(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find a check that stands behind `return`."""
+    if isinstance(node, ast.If):
+        yield from _behind_branches(view, node)
+        return
     assert isinstance(node, ast.Return)
     parent = view.parent(node)
     for field in ("body", "orelse", "finalbody"):
@@ -43,7 +46,7 @@ def _unreached(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         if next((item for item in block if isinstance(item, ast.Return)), None) is not node:
             continue  # what follows a second `return` was seen with the first
         rest = block[block.index(node) + 1 :]
-        parts = [part for statement in rest for part in ast.walk(statement)]
+        parts = [part for statement in rest for part in walk(statement)]
         checks: list[ast.stmt] = [part for part in parts if isinstance(part, ast.If) and _leaves(part.body)]
         checks += [
             part for part in rest if isinstance(part, ast.Expr) and _MATTERS.search(view.written(part))
@@ -51,6 +54,26 @@ def _unreached(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         # A `yield` makes a generator of a function that yields nothing.
         if checks and not any(isinstance(part, ast.Yield | ast.YieldFrom) for part in parts):
             yield NodeMatch(checks[0], "the function has returned before it: it is never done")
+
+
+def _behind_branches(view: View, node: ast.If) -> Iterator[NodeMatch]:
+    """Find a check that stands behind `if … return … else: return …`."""
+    branches: list[ast.stmt] = [node]
+    while isinstance(last := branches[-1], ast.If):
+        if not isinstance(last.body[-1], ast.Return | ast.Raise) or not last.orelse:
+            return
+        branches.append(last.orelse[-1])
+    if not isinstance(branches[-1], ast.Return | ast.Raise):
+        return
+    block = getattr(view.parent(node), "body", [])
+    rest = block[block.index(node) + 1 :] if isinstance(block, list) and node in block else []
+    check = next(
+        (item for item in rest if isinstance(item, ast.If) or _MATTERS.search(view.written(item))), None
+    )
+    if check is not None and not any(
+        isinstance(part, ast.Yield | ast.YieldFrom) for item in rest for part in walk(item)
+    ):
+        yield NodeMatch(check, "every branch before it has returned: it is never done")
 
 
 _PROOF = lazy(r"code|token|otp|sig(?:nature)?s?$|signature|password|csrf|h?mac$|^pin$", 2)
@@ -96,17 +119,19 @@ def _skipped(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         if asked and is_from_request(view, test) and not _asked_for(view, node, held, inner):
             yield NodeMatch(test, f"without {held} nothing is checked, and the request goes on")
         return
-    if not held or not _PROOF.search(held) or _leaves(node.body) or not view.has("verify"):
+    if not held or not _PROOF.search(held) or _leaves(node.body) or not view.has("verify", "compare_digest"):
         return
-    raises = any(
+    refuses = any(
+        isinstance(part, ast.If) and _leaves(part.body) and "compare_digest" in ast.unparse(part.test)
+        for part in node.body
+    )
+    raises = refuses or any(
         isinstance(part, ast.Call)
         and isinstance(part.func, ast.Attribute)
         and part.func.attr == "verify"
-        and any(
-            isinstance(item, ast.Name) and item.id == held for given in part.args for item in ast.walk(given)
-        )
+        and any(isinstance(item, ast.Name) and item.id == held for given in part.args for item in walk(given))
         for statement in node.body
-        for part in ast.walk(statement)
+        for part in walk(statement)
     )
     parent = view.parent(node)
     block = getattr(parent, "body", [])
@@ -124,10 +149,8 @@ def _verified(node: ast.expr, held: str) -> bool:
     return any(
         isinstance(part, ast.Call)
         and _VERIFIES.search(unqualified_name(part.func))
-        and any(
-            isinstance(item, ast.Name) and item.id == held for given in part.args for item in ast.walk(given)
-        )
-        for part in ast.walk(node)
+        and any(isinstance(item, ast.Name) and item.id == held for given in part.args for item in walk(given))
+        for part in walk(node)
     )
 
 
@@ -151,8 +174,8 @@ def _asked_for(view: View, node: ast.If, held: str, inner: ast.If | None = None)
         isinstance(part, ast.If)
         and part is not node
         and part is not inner
-        and any(isinstance(item, ast.Name) and item.id == held for item in ast.walk(part.test))
-        for part in ast.walk(function)
+        and any(isinstance(item, ast.Name) and item.id == held for item in walk(part.test))
+        for part in walk(function)
     )
 
 
@@ -221,7 +244,7 @@ def _is_tested(view: View, held: str) -> bool:
     return any(
         isinstance(part, ast.Name) and part.id == held and not isinstance(view.parent(part), ast.Attribute)
         for test in tests
-        for part in ast.walk(test)
+        for part in walk(test)
         if not _in_digest(view, part)
     )
 
@@ -352,14 +375,14 @@ def _last_round(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             continue
         bound = [
             part
-            for part in ast.walk(function)
+            for part in walk(function)
             if (isinstance(part, ast.Name) and part.id == target.id and isinstance(part.ctx, ast.Store))
             or (isinstance(part, ast.arg) and part.arg == target.id)
         ]
         used = any(
             isinstance(part, ast.Name) and part.id == target.id and isinstance(part.ctx, ast.Load)
             for later in node.body[index + 1 :]
-            for part in ast.walk(later)
+            for part in walk(later)
         )
         if len(bound) == 1 and used:
             yield NodeMatch(made, f"otherwise {target.id} is that of the row before: set it in each round")
@@ -393,7 +416,7 @@ def _without_brackets(view: View, node: ast.AST, name: str) -> Iterator[NodeMatc
 CHECKS = (
     Check(_RULES["acts-before-check"]),  # by shapes
     Check(_RULES["or-without-brackets"], nodes=(ast.BoolOp,), look=_without_brackets),
-    Check(_RULES["check-unreached"], nodes=(ast.Return,), look=_unreached),
+    Check(_RULES["check-unreached"], nodes=(ast.Return, ast.If), look=_unreached),
     Check(_RULES["check-skipped"], nodes=(ast.If,), look=_skipped),
     Check(
         _RULES["nothing-passes"],

@@ -13,6 +13,7 @@ from codeguard.analysis.rules.insecure.handlers import words
 from codeguard.analysis.rules.insecure.surroundings import is_server
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -87,7 +88,9 @@ def _lost(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     function = view.function_of(node)
     for statement in node.finalbody:
         if isinstance(statement, ast.Return) and function is not None:
-            checks = _CHECKING.search(f"{function.name} {words(node.body)}")
+            checks = _CHECKING.search(f"{function.name} {words(node.body)}") or any(
+                isinstance(part, ast.Raise) for item in node.body for part in walk(item)
+            )
             yield NodeMatch(
                 statement, "whatever was raised before is taken back", None if checks else Severity.LOW
             )
@@ -107,7 +110,7 @@ def _success(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         return
     if not (isinstance(last.value, ast.Constant) and last.value.value is True) or node not in function.body:
         return
-    answers = [part for part in ast.walk(function) if isinstance(part, ast.Return | ast.Raise)]
+    answers = [part for part in walk(function) if isinstance(part, ast.Return | ast.Raise)]
     passes = [item for item in node.handlers if all(isinstance(part, ast.Pass) for part in item.body)]
     if len(answers) == 1 and passes:
         yield NodeMatch(passes[0], "what failed is answered like what worked")
@@ -142,7 +145,7 @@ def _kept(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     between: list[ast.stmt] = []
     for following in block[block.index(statement) + 1 :]:
         if isinstance(following, ast.Expr) and ast.unparse(following) == given_back:
-            if any(_may_fail(part) for item in between for part in ast.walk(item)):
+            if any(_may_fail(part) for item in between for part in walk(item)):
                 yield NodeMatch(node, "an error in between leaves the lock held")
             return
         between.append(following)
@@ -163,7 +166,7 @@ def _jail(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     holder: ast.AST | None = view.function_of(node) or view.reading.tree
     after = [
         part
-        for part in (ast.walk(holder) if holder is not None else ())
+        for part in (walk(holder) if holder is not None else ())
         if isinstance(part, ast.Call) and part.lineno >= node.lineno
     ]
     if not any(view.names.called(part) in ("os.chdir", "os.fchdir") for part in after):
@@ -207,7 +210,7 @@ def _filtered(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             isinstance(part, ast.Constant)
             and isinstance(part.value, str)
             and part.value.endswith(("='", '="'))
-            for part in ast.walk(function)
+            for part in walk(function)
         )
         if quoted and view.constant(node, "quote", 1, name == "html.escape") is False:
             yield NodeMatch(node, "a quote ends the attribute that the value stands in: leave quote=True")

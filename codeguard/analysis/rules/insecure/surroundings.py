@@ -9,13 +9,14 @@ from codeguard.analysis.python.dataflow.tables import SERVERS
 from codeguard.analysis.rules.insecure.base import View
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import walk
 
 _MOST_NAMES = 3  # that lead from a path to `__file__`
 
 
 def of_own_folder(view: View, node: ast.expr, depth: int = 0) -> bool:
     """Return whether a path is built from the place of the module itself: `os.path.join(HERE, "x")`."""
-    names = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
+    names = [part for part in walk(node) if isinstance(part, ast.Name)]
     return any(part.id == "__file__" for part in names) or (
         depth < _MOST_NAMES
         and any(

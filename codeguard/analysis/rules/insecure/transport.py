@@ -10,7 +10,7 @@ from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, names, parameters_of
 from codeguard.analysis.rules.insecure.words import PASSWORD, last_name, mentions
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name
+from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -188,7 +188,7 @@ def _asks_nothing(view: View, node: ast.AST, target: ast.expr) -> bool:
         isinstance(part, ast.Assign)
         and ast.unparse(part.targets[0]) == f"{holder}.verify_mode"
         and "CERT_NONE" in ast.unparse(part.value)
-        for part in ast.walk(function)
+        for part in walk(function)
     )
 
 
@@ -202,7 +202,7 @@ def asked_for(view: View, node: ast.AST) -> Severity | None:
     while at is not None and not isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef):
         if isinstance(at, ast.If) and child is not at.test:
             given = parameters_of(view.function_of(at))
-            for part in ast.walk(at.test):
+            for part in walk(at.test):
                 name = unqualified_name(part)
                 kept = isinstance(part, ast.Attribute) or name in given
                 if kept and _OPTION.search(name):
@@ -248,7 +248,7 @@ def _cleartext(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield NodeMatch(node, "Telnet sends passwords in clear text: use SSH")
     elif name.endswith(".login"):
         owner = view.function_of(node) or view.reading.tree
-        calls = [part for part in ast.walk(owner) if isinstance(part, ast.Call)] if owner is not None else []
+        calls = [part for part in walk(owner) if isinstance(part, ast.Call)] if owner is not None else []
         if not any(
             isinstance(part.func, ast.Attribute) and part.func.attr in ("starttls", "stls") for part in calls
         ):
@@ -281,7 +281,7 @@ def _plain_base(view: View, node: ast.Call) -> Iterator[NodeMatch]:
     if not text.startswith("http://") or any(part in text[7:24] for part in _LOCAL):
         return
     owner: ast.AST | None = view.names.class_of(node) or view.function_of(node)
-    for call in ast.walk(owner) if owner is not None else ():
+    for call in walk(owner) if owner is not None else ():
         if isinstance(call, ast.Call) and unqualified_name(call.func) in ("post", "put"):
             sent = [
                 key

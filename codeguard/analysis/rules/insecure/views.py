@@ -13,7 +13,7 @@ from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.handlers import is_from_request, words
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name
+from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -30,13 +30,13 @@ def _unchecked(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         return
     made = {
         part.targets[0].id
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Assign)
         and isinstance(part.targets[0], ast.Name)
         and isinstance(part.value, ast.Call)
         and _is_form(view, view.names.called(part.value))
     }
-    for part in ast.walk(node) if made else ():
+    for part in walk(node) if made else ():
         if isinstance(part, ast.Attribute) and part.attr == "data" and _holder(part.value) in made:
             yield NodeMatch(
                 part, f"{ast.unparse(part)[:60]} is what was sent, and the form was never asked about it"
@@ -79,7 +79,7 @@ def _no_number(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         and any(
             isinstance(side, ast.Name) and side.id == target.id for side in (part.left, *part.comparators)
         )
-        for part in ast.walk(function)
+        for part in walk(function)
     )
     if compared:
         yield NodeMatch(node, f"{target.id} may be NaN, which is neither more nor less than anything")
@@ -89,7 +89,7 @@ def _is_asked(view: View, function: FunctionNode, node: ast.expr) -> bool:
     """Return whether a value is part of a request, or was read from one."""
     if not view.is_route(function.body[0]):
         return False
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Name | ast.Attribute | ast.Subscript) and is_from_request(view, part):
             return True
     return False
@@ -98,11 +98,11 @@ def _is_asked(view: View, function: FunctionNode, node: ast.expr) -> bool:
 def _placed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find unchecked numbers of the request as an index or a divisor: `PAGES[number]`, `total / count`."""
     assert isinstance(node, FUNCTIONS)
-    if not view.is_route(node.body[0]) or any(isinstance(part, ast.Try) for part in ast.walk(node)):
+    if not view.is_route(node.body[0]) or any(isinstance(part, ast.Try) for part in walk(node)):
         return
     numbers = {
         part.targets[0].id
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Assign)
         and isinstance(part.targets[0], ast.Name)
         and isinstance(part.value, ast.Call)
@@ -111,10 +111,8 @@ def _placed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         and is_from_request(view, part.value.args[0])
     }
     bodies = _bodies(view, node)
-    looked_at = words(
-        part.test for part in ast.walk(node) if isinstance(part, ast.If | ast.IfExp | ast.While)
-    )
-    for part in ast.walk(node):
+    looked_at = words(part.test for part in walk(node) if isinstance(part, ast.If | ast.IfExp | ast.While))
+    for part in walk(node):
         if (
             (
                 isinstance(part, ast.BinOp)
@@ -162,11 +160,11 @@ def _is_sent(view: View, node: ast.expr, depth: int = 0) -> bool:
     """Return whether a number is the difference of two values of the request."""
     for value in view.names.values_of(node) if depth < _DEEPEST else ():
         differs = depth > 0 or any(
-            isinstance(part, ast.BinOp) and isinstance(part.op, ast.Sub) for part in ast.walk(value)
+            isinstance(part, ast.BinOp) and isinstance(part.op, ast.Sub) for part in walk(value)
         )
         if differs and is_from_request(view, value):
             return True
-        parts = [part for part in ast.walk(value) if isinstance(part, ast.Name)] if differs else []
+        parts = [part for part in walk(value) if isinstance(part, ast.Name)] if differs else []
         if any(_is_sent(view, part, depth + 1) for part in parts):
             return True
     return False
@@ -226,12 +224,12 @@ def _found_or_not(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     target = kept.targets[0] if isinstance(kept, ast.Assign) else None
     if not isinstance(target, ast.Name) or function is None or not view.is_route(node):
         return
-    held, parts = target.id, list(ast.walk(function))
+    held, parts = target.id, list(walk(function))
     if not _reads_request(view, node) or any(isinstance(part, ast.Try) for part in parts):
         return
     tests = [part.test for part in parts if isinstance(part, ast.If | ast.IfExp | ast.While | ast.Assert)]
     tests += [part for part in parts if isinstance(part, ast.BoolOp | ast.Compare)]
-    if any(isinstance(item, ast.Name) and item.id == held for test in tests for item in ast.walk(test)):
+    if any(isinstance(item, ast.Name) and item.id == held for test in tests for item in walk(test)):
         return
     for part in parts:
         if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == held:
@@ -244,7 +242,7 @@ def _reads_request(view: View, node: ast.Call) -> bool:
         isinstance(part, ast.Subscript | ast.Call | ast.Name)
         and part is not node
         and is_from_request(view, part)
-        for part in ast.walk(node)
+        for part in walk(node)
     )
 
 
@@ -259,8 +257,10 @@ _HOSTS = lazy(
 def _by_host(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find links built from the Host header: `f"https://{request.host}/reset/{token}"` in a view that sends it."""
     assert isinstance(node, ast.JoinedStr | ast.BinOp)
+    if not view.has("request") or not view.has("host"):
+        return
     function = view.function_of(node)
-    if function is None or isinstance(view.parent(node), ast.BinOp) or not view.has("request"):
+    if function is None or isinstance(view.parent(node), ast.BinOp):
         return
     written = ast.unparse(node)[:500]
     if isinstance(node, ast.JoinedStr):  # `host = request.META["HTTP_HOST"]` as a separate statement
@@ -271,8 +271,9 @@ def _by_host(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             if isinstance(part, ast.Name)
             for value in view.names.values_of(part)
         )
-    sends = re.search(r"\b(?:send\w*|mail\w*|deliver|notify|enqueue|delay)\b", words(function.body))
-    if sends and _HOSTS.search(written) and _OF_LINKS.search(f"{function.name} {written}"):
+    if not _HOSTS.search(written) or not _OF_LINKS.search(f"{function.name} {written}"):
+        return
+    if re.search(r"\b(?:send\w*|mail\w*|deliver|notify|enqueue|delay)\b", words(function.body)):
         yield NodeMatch(node, "the host of the link is what the request says it is")
 
 

@@ -25,6 +25,7 @@ from codeguard.analysis.rules.obfuscation.texts import (
     spelled,
 )
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import walk
 from codeguard.models import Severity
 
 SOUP = lazy(r"_{0,3}(?=[lIO01_]*[lI1][lIO01_]*[lIO01])[lIO01_]{6,}\Z|_0x[0-9a-fA-F]{3,}\Z|[O0]{5,}\Z")
@@ -171,11 +172,11 @@ def _disguised(reading: Reading, node: ast.Assign | ast.ImportFrom) -> Iterator[
 def _imported_text(reading: Reading, node: ast.Call) -> str:
     """Return the name of what another file holds, if `exec` or `eval` gets nothing but such."""
     names = reading.names
-    given = [part for part in ast.walk(node.args[0]) if isinstance(part, ast.Name)]
+    given = [part for part in walk(node.args[0]) if isinstance(part, ast.Name)]
     for part in tuple(given):
         if values := names.values_of(part):
             given.remove(part)
-            given += (inner for value in values for inner in ast.walk(value) if isinstance(inner, ast.Name))
+            given += (inner for value in values for inner in walk(value) if isinstance(inner, ast.Name))
     given = [part for part in given if names.is_imported(part) or not hasattr(builtins, part.id)]
     if not all(map(names.is_imported, given)):
         return ""
