@@ -237,8 +237,10 @@ def _tuples(columns: Sequence[tuple[object, ...]]) -> tuple[object, ...]:
     """
     if not all(columns):
         return ()
+    shifts = [sum(other is column for other in columns[:place]) for place, column in enumerate(columns)]
     return tuple(
-        tuple(column[(row - place) % len(column)] for place, column in enumerate(columns)) for row in range(3)
+        tuple(column[(row - shift) % len(column)] for column, shift in zip(columns, shifts, strict=True))
+        for row in range(3)
     )
 
 
