@@ -231,10 +231,17 @@ def _for_hint(node: ast.expr) -> tuple[object, ...]:
 
 
 def _tuples(columns: Sequence[tuple[object, ...]]) -> tuple[object, ...]:
-    """Return tuples of the values of each column; empty if a column has none."""
+    """Return tuples of the values of each column; empty if a column has none.
+
+    Of two columns of one kind the values differ: a share or a distance of equal ones is always the same.
+    """
     if not all(columns):
         return ()
-    return tuple(tuple(column[row % len(column)] for column in columns) for row in range(3))
+    shifts = [sum(other is column for other in columns[:place]) for place, column in enumerate(columns)]
+    return tuple(
+        tuple(column[(row - shift) % len(column)] for column, shift in zip(columns, shifts, strict=True))
+        for row in range(3)
+    )
 
 
 def _list_of(values: tuple[object, ...]) -> tuple[object, ...]:

@@ -54,6 +54,7 @@ EVERYWHERE = 0.5  # weight of a word that occurs in every description
 MAX_DESCRIPTION = 4_000  # characters
 LEAST_DOC_WORDS = 3
 LEAST_QUOTED = 0.75
+LEAST_NAMESAKE = 0.45
 DISTINCTIVE_DOC_WORDS = 6  # this many common words are no accident
 LEAST_BODY_TOKENS = 10
 MAX_SCORED = 40
@@ -288,6 +289,12 @@ class Similarity:
         return self.doc >= 0.6 and (self.name >= 0.5 or self.doc_words >= DISTINCTIVE_DOC_WORDS)
 
     @property
+    def is_namesake(self) -> bool:
+        """Whether at least half of the name's words, or the description, are the trusted function's."""
+        named = self.name >= LEAST_NAMESAKE or self.describes_reference
+        return named and self.comparable and not self.opposed
+
+    @property
     def is_other_function(self) -> bool:
         """Whether name and description are different, so that it is another function despite a similar body."""
         return self.opposed or (self.name < 0.5 and self.doc is not None and self.doc < 0.6)
@@ -487,6 +494,11 @@ class ReferenceIndex:
             if similarity.is_lookalike
         ]
         return [index for _, index in sorted(found)]
+
+    def namesakes(self, wanted: Features) -> list[tuple[int, Similarity]]:
+        """Return the references that a function shares most of its name with, or its description, best match first."""
+        found = [(index, similarity) for index, similarity in self._scored(wanted) if similarity.is_namesake]
+        return sorted(found, key=lambda pair: (-pair[1].name, -pair[1].score, pair[0]))
 
     def _scored(self, wanted: Features) -> list[tuple[int, Similarity]]:
         """Return the references that share most features with a function, with their similarity; cached."""

@@ -22,6 +22,8 @@ from codeguard.behavior.specs.references import Reference, references_of
 from codeguard.behavior.specs.toml import parse_specs
 from codeguard.models import SourceFile, SpecCoverage, parts_digest
 
+MOST_NAMESAKES = 3
+
 
 @dataclass(frozen=True)
 class SpecLibrary:
@@ -107,6 +109,17 @@ class SpecLibrary:
         found = [(self.references[index], similarity) for index, similarity in self._index.candidates(wanted)]
         own = [pair for pair in found if wanted.owner and _is_own_method(wanted, pair[0].features)]
         return own or found
+
+    def namesakes_of(self, wanted: Features) -> list[tuple[Reference, Similarity]]:
+        """Return the few trusted functions with most of a function's name, or its description, best match first."""
+        if wanted.owner or wanted.bound:
+            return []
+        found = [
+            (self.references[index], similarity)
+            for index, similarity in self._index.namesakes(wanted)
+            if self.references[index].usable is not None
+        ]
+        return found[:MOST_NAMESAKES]
 
     def similarity(self, wanted: Features, reference: Reference) -> Similarity:
         """Return the similarity of a function and a trusted one."""

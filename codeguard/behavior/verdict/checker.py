@@ -24,6 +24,7 @@ from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.effects import capabilities
 from codeguard.behavior.verdict.examination import Examination
+from codeguard.behavior.verdict.other_forms import in_other_form
 from codeguard.behavior.verdict.own_examples import against_own_examples, shown_examples
 from codeguard.behavior.verdict.probing import Answered, Fingerprint, Probes, fingerprint
 from codeguard.behavior.verdict.profiles import Profile, observe
@@ -125,6 +126,7 @@ class BehaviorChecker:
             candidate.definition.docstring,
             *(spec.digest for spec in self._library.specs_for(candidate.features)),
             *(reference.digest for reference, _ in references),
+            *(reference.digest for reference, _ in self._namesakes(candidate)),
             self._library.trusted_digest if self._wants_probes(plan) else "",
         ]
         return parts_digest(*parts)
@@ -211,7 +213,8 @@ class BehaviorChecker:
         references = self._references(candidate)
         probed = not references and self._can_be_probed(candidate)
         specs = self._library.specs_for(candidate.features)
-        if not references and not probed and not specs and not shown_examples(candidate):
+        named = bool(self._namesakes(candidate))
+        if not references and not probed and not named and not specs and not shown_examples(candidate):
             reason = "no spec and no similar trusted function accepts its arguments"
             report = CheckReport(Verdict.NO_SIGNAL, reason, level.name, effects=candidate.effects_of_file)
             return replace(report, claims=self._lookalike_name(candidate))
@@ -311,8 +314,9 @@ class BehaviorChecker:
         report, is_final = yield from self._against_references(references, examination, report)
         if is_final and report is not None:
             return report
-        open_still = report is None or (report.verdict is Verdict.NO_SIGNAL and not report.refuted)
-        if open_still and self._may_be_repaired(plan):
+        if _is_open(report):
+            report = (yield from self._in_other_form(examination)) or report
+        if _is_open(report) and self._may_be_repaired(plan):
             report = (yield from self._one_edit_away(examination)) or report
         if report is None or report.verdict is Verdict.NO_SIGNAL:
             shipped = yield from _check_specs(
@@ -364,6 +368,19 @@ class BehaviorChecker:
             return decided, True
         return report, False
 
+    def _in_other_form(self, examination: Examination) -> Steps[CheckReport | None]:
+        """Report a candidate that is the function it is named after in another form, or but for one edit."""
+        for reference, similarity in self._namesakes(examination.candidate):
+            profile = yield from self._profile_of(reference)
+            found = yield from in_other_form(examination, profile, similarity)
+            if found is not None:
+                return (yield from examination.other_form_report(reference, found))
+        return None
+
+    def _namesakes(self, candidate: Candidate) -> list[tuple[Reference, Similarity]]:
+        """Return the trusted functions that a candidate is named after, to be tried in other forms."""
+        return self._library.namesakes_of(candidate.features) if self._budget.probing else []
+
     def _may_be_repaired(self, plan: Plan) -> bool:
         """Return whether to test variants of the candidate with one edit: only if it claims nothing itself."""
         candidate, references = plan
@@ -390,7 +407,9 @@ class BehaviorChecker:
 
     def _profile_at(self, place: int) -> Steps[Profile]:
         """Return the profile of a trusted function, given by its index."""
-        reference = self._library.references[place]
+        return (yield from self._profile_of(self._library.references[place]))
+
+    def _profile_of(self, reference: Reference) -> Steps[Profile]:
         if reference.digest not in self._profiles:
             self._profiles[reference.digest] = yield from self._observed(reference)
         return self._profiles[reference.digest]
@@ -441,6 +460,11 @@ class BehaviorChecker:
             raise
         except Exception:  # after an error, a function is still matched by name, docstring and body
             return {}
+
+
+def _is_open(report: CheckReport | None) -> bool:
+    """Return whether no comparison has shown anything yet."""
+    return report is None or (report.verdict is Verdict.NO_SIGNAL and not report.refuted)
 
 
 def _is_undecided(made: Plan | CheckReport) -> bool:

@@ -59,7 +59,7 @@ class Contrast:
     the trusted function has the same weight in it, so a function that always returns False scores
     at most one half. `distinctive` is the agreement beyond chance, over the results that are not
     simply the first argument. `compared` counts the comparable calls that the description does not
-    exclude.
+    exclude. With `has_form`, one of the conventions is a form of all results, not the treatment of some inputs.
     """
 
     wrong: tuple[CaseResult, ...] = ()
@@ -67,6 +67,7 @@ class Contrast:
     agreement: float = 1.0
     distinctive: float = 1.0
     compared: int = 0
+    has_form: bool = False
 
 
 @dataclass(frozen=True)
@@ -127,21 +128,21 @@ def contrast(results: Sequence[CaseResult], description: str, *, own_words: bool
     if all(pair.same for pair in pairs):
         share = float(bool(pairs))
         return Contrast(agreement=share, distinctive=share, compared=len(pairs))
-    best: tuple[list[_Pair], tuple[str, ...]] | None = None
+    best: tuple[list[_Pair], tuple[str, ...], bool] | None = None
     by_edge, silences = _by_edge(pairs), _empty_results(pairs)
     settled = {id(pair) for pair in pairs if pair.same and _means_nothing_found(pair.expected)}
     for name, fits in (("", _is_same), *_forms(pairs, description, own_words)):
         rest = [pair for pair in pairs if not (id(pair) in settled or (pair.same_files and fits(pair)))]
         kept, edges = _edges(rest, by_edge, silences)
         if best is None or len(kept) < len(best[0]):
-            best = kept, ((name,) if name else ()) + edges
+            best = kept, ((name,) if name else ()) + edges, bool(name)
         if not kept:
             break
     assert best is not None
-    wrong, conventions = best
+    wrong, conventions, has_form = best
     items = sorted((pair.item for pair in wrong), key=lambda item: item.size)
     distinctive = _beyond_chance(list(_distinctive(pairs)), list(_distinctive(wrong)))
-    return Contrast(tuple(items), conventions, _agreement(pairs, wrong), distinctive, len(pairs))
+    return Contrast(tuple(items), conventions, _agreement(pairs, wrong), distinctive, len(pairs), has_form)
 
 
 def _meets(call: Call, conditions: Sequence[Holds]) -> bool:
@@ -453,7 +454,7 @@ def _empty_results(pairs: Sequence[_Pair]) -> set[int]:
     boolean = any(pair.expected.value is True for pair in pairs)
     by_word: dict[str, list[_Pair]] = {}
     for pair in pairs:
-        if _means_nothing_found(pair.expected):
+        if _means_nothing_found(pair.expected) and not _is_changed(pair.expected, pair.call):
             by_word.setdefault(result_text(pair.expected.value), []).append(pair)
     explained: set[int] = set()
     for members in by_word.values():
@@ -464,6 +465,12 @@ def _empty_results(pairs: Sequence[_Pair]) -> set[int]:
         if len({_treatment(pair.got) for pair in members}) == 1:
             explained.update(id(pair) for pair in members)
     return explained
+
+
+def _is_changed(result: CallResult, call: Call) -> bool:
+    """Return whether a call that returns nothing has its result in the arguments."""
+    changed = result.value is None and result.args_after is not None
+    return changed and result_text(result.args_after) != result_text(call.args)
 
 
 def _means_nothing_found(result: CallResult) -> bool:

@@ -37,7 +37,6 @@ from codeguard.behavior.verdict.state import REPEATS, changed_by_repetition
 from codeguard.behavior.verdict.values import (
     Comparison,
     has_known_kind,
-    is_empty_result,
     result_kind,
 )
 from codeguard.models import CheckReport, Verdict
@@ -180,9 +179,9 @@ class Examination(CandidateReports):
         edited = yield from self._check_edited_copy(profile, similarity)
         if edited is not None and edited.verdict is not Verdict.PASS:
             return edited
-        if found.conventions and not agreed and all(map(_expects_nothing, results)):
+        if found.conventions and not agreed and not found.has_form:
             # Both only say in their own way that there is no result, which may be for different reasons.
-            reason = f"{profile.reference.name} returns no result on any call that could be compared"
+            reason = f"agrees with {profile.reference.name} on no call that could be compared"
             return self.report(Verdict.NO_SIGNAL, reason, ordinary, origin=origin, extra=extra)
         if found.conventions:
             return self._own_contract_report(profile, results, found, ordinary, extra)
@@ -603,14 +602,6 @@ class Examination(CandidateReports):
 def _hidden_reason(results: Sequence[CaseResult]) -> str:
     count = sum(map(is_hidden, results))
     return f"needs what the sandbox refuses or lacks on {count} of {len(results)} calls"
-
-
-def _expects_nothing(item: CaseResult) -> bool:
-    """Return whether a call of the trusted function returns nothing and has no other result."""
-    reference = item.case.reference
-    if reference is None or not is_empty_result(reference.value) or reference.stdout or reference.files:
-        return False
-    return reference.args_after is None or reference.args_after == item.case.call.args
 
 
 def _accepts_refused(item: CaseResult) -> bool:

@@ -14,8 +14,9 @@ from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import Case, CaseResult, case_of_observed
 from codeguard.behavior.verdict.coverage import merged, unreached
 from codeguard.behavior.verdict.differential import CandidateSession
-from codeguard.behavior.verdict.effect_tables import CONVICTING, OUTWARD
+from codeguard.behavior.verdict.effect_tables import CONVICTING, ESCAPE, OUTWARD
 from codeguard.behavior.verdict.effects import Capability, capabilities_beyond, observed
+from codeguard.behavior.verdict.other_forms import OtherForm
 from codeguard.behavior.verdict.profiles import Profile
 from codeguard.behavior.verdict.running import Batch, Steps
 from codeguard.behavior.verdict.values import INCONCLUSIVE_EXCEPTIONS, Comparison
@@ -52,15 +53,17 @@ class CandidateReports(CandidateSession):
 
         Without `agreed` results, name and text have to leave no doubt that both are one function. Functions that
         hand their work to another repeat its description, and so do the methods of one interface: what was not
-        observed counts only with the trusted text. What other files import is not the function's own doing
-        unless a run shows it.
+        observed counts only with the trusted text. Where results alone show the counterpart, reading code or frames
+        counts only if a run shows it. What other files import is not the function's own doing unless a run shows it.
         """
         seen = {capability.kind for capability in observed(result.effects)}
         own = self.candidate.effects_of_file
+        convicting = CONVICTING if similarity.is_claimed else CONVICTING - {ESCAPE}
         worst = [
             capability
             for capability in extra
-            if capability.kind in CONVICTING and (capability.kind in seen or str(capability) in own)
+            if capability.kind in seen & CONVICTING
+            or (capability.kind in convicting and str(capability) in own)
         ]
         shown = similarity.overlap.has_its_text or any(capability.kind in seen for capability in worst)
         if not worst or not (agreed or (similarity.is_same_function and shown)):
@@ -209,6 +212,22 @@ class CandidateReports(CandidateSession):
         ):
             return ""
         return ", ".join(sorted({item.kind for item in reference.surroundings.reach.certain} & OUTWARD))
+
+    def other_form_report(self, reference: Reference, found: OtherForm) -> Steps[CheckReport]:
+        """Report a candidate that is a trusted function in another form of arguments, or but for one edit.
+
+        Where the calls leave parts of it unreached, agreement shows nothing of them.
+        """
+        idle = JobResult(Status.COMPLETED, self.level, self.runner.tier)
+        claims = f"{reference.name} ({reference.origin})"
+        reason = found.reason(reference.name)
+        if found.wrong is not None:
+            report = self.report(Verdict.NO_SIGNAL, reason, idle)
+            return replace(report, claims=claims, refuted=True, counterexample=found.wrong.text)
+        missing = yield from self._unreached(found.agreed)
+        if missing:
+            return self.report(Verdict.NO_SIGNAL, f"{reason}; not reached: {missing[0]}", idle)
+        return self.report(Verdict.DIFFERS, reason, idle, origin=reference.origin)
 
     def wrong(
         self, verdict: Verdict, wrong: Sequence[CaseResult], count: int, origin: str, result: JobResult
