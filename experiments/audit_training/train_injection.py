@@ -63,7 +63,7 @@ LEAST_HONEST = 3  # honest stretches that have a word that counts
 KINDS = ("comment", "docstring", "string")
 # Shares of the hard texts of packages that nothing was learned from, each package counting the same. Packages
 # differ threefold, and what is clear shall stay below one in a hundred in the worst.
-WEAK, CLEAR, SURE = 0.012, 0.002, 0.0008
+WEAK, CLEAR, SURE = 0.012, 0.006, 0.0012
 NONE = Limits(math.inf, math.inf, math.inf)
 _PAYLOAD = re.compile(
     "marker|helper|fastut|acme|quick[jhc]|secure[l-]|libmar|exampl|collec|teleme|pwned|upload|hunter|letmei"

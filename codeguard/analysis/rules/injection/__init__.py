@@ -275,9 +275,6 @@ _FORMS_TABLE = Path(__file__).with_name("forms.toml")
 _READ_FOR_FORMS = (SegmentKind.COMMENT, SegmentKind.DOCSTRING, SegmentKind.PROSE)
 # Programs that use models contain prompts, and their docstrings mention models.
 _LIMITS = {SegmentKind.STRING: "string", SegmentKind.DOCSTRING: "docstring", SegmentKind.PROSE: "docstring"}
-# Above these scores the wording is enough; help texts and messages of a program need the highest.
-_BY_WORDING = {SegmentKind.STRING: 1.0}
-_BY_WORDING_ELSE = 0.4
 _REVEALED = 0.5  # margin by which hidden text has to exceed the score of the visible text
 _MOST = 100  # matches per file
 _TOO_MANY = f"orders to a model were not looked for after {_MOST} texts that may be some"
@@ -344,7 +341,7 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
         return None
     rule = HIDDEN if secret else _rule_of(score, limits[kind])
     translated = segment.kind is SegmentKind.PROSE and is_translation(segment.text)
-    if translated or (not secret and _may_be_honest(reading, segment, text, score, rule)):
+    if translated or (not secret and _may_be_honest(reading, segment, text, rule)):
         rule = POSSIBLE
     in_comment = segment.kind is SegmentKind.COMMENT and not secret
     if rule is INSTRUCTION and in_comment and _only_claims_authority(text):
@@ -397,19 +394,18 @@ def _strongest(reading: Reading, segment: Segment, kind: str) -> tuple[_Scored, 
     return plain, hidden
 
 
-def _may_be_honest(reading: Reading, segment: Segment, text: str, score: float, rule: Rule) -> bool:
+def _may_be_honest(reading: Reading, segment: Segment, text: str, rule: Rule) -> bool:
     """Return whether an undisguised text has the form of one of the kinds of honest text that resemble orders."""
+    asked = segment.text if segment.text.count(" ") < WORDS else text
     return (
-        not speaks(text, segment.kind)
-        or _SPOKEN_OF.search(text) is not None
+        _SPOKEN_OF.search(text) is not None
         or _describes(reading, segment, text, rule)
         or _is_for_readers(reading, segment, text, rule)
         or _is_enumeration(segment, text)
         or _is_of_options(segment, text)
-        or (
-            score < _BY_WORDING.get(segment.kind, _BY_WORDING_ELSE)
-            and _is_wording(segment.text if segment.text.count(" ") < WORDS else text)
-        )  # "Write the report to this file."
+        # The few honest comments that the model takes for orders speak to a reader and ask for something as well.
+        or (segment.kind is not SegmentKind.COMMENT and not speaks(text, segment.kind))
+        or (segment.kind is not SegmentKind.COMMENT and rule is not INSTRUCTION and _is_wording(asked))
     )
 
 
@@ -420,8 +416,7 @@ def _describes(reading: Reading, segment: Segment, text: str, rule: Rule) -> boo
         described = segment.kind in (SegmentKind.DOCSTRING, SegmentKind.STRING) and not asks
         return described and not {"override", "instruction"} <= _named(text)
     return rule is LIKELY and (
-        segment.kind is SegmentKind.DOCSTRING
-        or not asks
+        (segment.kind is SegmentKind.STRING and not asks)
         or _is_error_message(reading, segment)
         or _is_code(text)
     )
