@@ -60,10 +60,11 @@ CHOSEN = 120_000  # taken because they look like instructions
 MESSAGES = 3_000  # translated ones of a language
 WEIGHED = 300  # hard texts of a kind and a package that thresholds are set by
 LEAST_HONEST = 3  # honest stretches that have a word that counts
-KINDS = ("comment", "docstring", "string")
-# Shares of the hard texts of packages that nothing was learned from, each package counting the same. Packages
-# differ threefold, and what is clear shall stay below one in a hundred in the worst.
-WEAK, CLEAR, SURE = 0.012, 0.006, 0.0012
+# Shares of the hard texts of packages that nothing was learned from which reach weak, clear and sure, each package
+# counting the same. Comments seldom look like orders (docs/measurements.md); what documents or prompts a program
+# often does.
+_OF_CODE = (0.012, 0.002, 0.0008)
+SHARES = {"comment": (0.012, 0.006, 0.0012), "docstring": _OF_CODE, "string": _OF_CODE}
 NONE = Limits(math.inf, math.inf, math.inf)
 _PAYLOAD = re.compile(
     "marker|helper|fastut|acme|quick[jhc]|secure[l-]|libmar|exampl|collec|teleme|pwned|upload|hunter|letmei"
@@ -139,10 +140,10 @@ def highest(model: Model, examples: Iterable[Example], limits: Limits = NONE) ->
 def thresholds(model: Model, examples: Sequence[Example]) -> dict[str, Limits]:
     """Return thresholds at shares of the hard comments, docstrings and strings."""
     limits = {}
-    for kind in KINDS:
+    for kind, shares in SHARES.items():
         hard = _some([one for one in examples if one.kind == kind and HARD.search(one.text)])
         scores = highest(model, hard)
-        limits[kind] = Limits(*(_exceeded(scores, hard, share) for share in (WEAK, CLEAR, SURE)))
+        limits[kind] = Limits(*(_exceeded(scores, hard, share) for share in shares))
     return limits
 
 

@@ -119,7 +119,7 @@ def test_confidence_carries_over_to_packages_that_it_was_not_made_from(
     ("rule", "severity", "expected"),
     [
         ("injection.instruction", Severity.HIGH, Confidence.MEDIUM),
-        ("injection.likely-instruction", Severity.MEDIUM, Confidence.LOW),
+        ("injection.likely-instruction", Severity.MEDIUM, Confidence.MEDIUM),
         ("injection.instruction", Severity.LOW, None),
         ("injection.hidden-instruction", Severity.CRITICAL, None),
         ("insecure.unpickled-file", Severity.MEDIUM, Confidence.HIGH),

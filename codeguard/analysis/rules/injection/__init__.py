@@ -140,6 +140,8 @@ def _short(sentence: str) -> Iterator[str]:
 
 
 _EXCERPT = 120
+# The header of a generated file.
+_IS_GENERATED = lazy(r"\bgenerated\b[^\0]{0,200}\bdo not (?:edit|modify|change)\b", re.IGNORECASE)
 _SENTENCE_WORD = lazy(
     r"\b(?:the|an?|to|you|your|of|are|this|that|it|must|should|always|never|please|do|when|all|any|by|be|has|have|will|can"
     r"|its|our|my|der|die|das|du|sie|den|ein|le|la|les|vous|el|los|que|il|o|os|para|per)\b",
@@ -275,6 +277,7 @@ _FORMS_TABLE = Path(__file__).with_name("forms.toml")
 _READ_FOR_FORMS = (SegmentKind.COMMENT, SegmentKind.DOCSTRING, SegmentKind.PROSE)
 # Programs that use models contain prompts, and their docstrings mention models.
 _LIMITS = {SegmentKind.STRING: "string", SegmentKind.DOCSTRING: "docstring", SegmentKind.PROSE: "docstring"}
+_FEW = 4  # blanks in a comment; the model alone does not decide on shorter ones
 _REVEALED = 0.5  # margin by which hidden text has to exceed the score of the visible text
 _MOST = 100  # matches per file
 _TOO_MANY = f"orders to a model were not looked for after {_MOST} texts that may be some"
@@ -332,7 +335,10 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
     if max(plain, hidden)[0] == NOTHING:
         return None
     limits = load_model().limits
-    secret = hidden[0] >= max(limits["comment"].weak, plain[0] + _REVEALED)
+    margin = (
+        _REVEALED if " " in plain[1] else 0.0
+    )  # escapes run the words together, and the model reads them all the same
+    secret = hidden[0] >= max(limits["comment"].weak, plain[0] + margin)
     if secret and hidden[2] == ("percent escapes",) and not is_plain_order(hidden[1]):
         secret = "%" in _ADDRESSES.sub("", segment.text)  # URLs have to encode spaces and non-ASCII letters
     secret = secret and not _is_claims(hidden[1]) and _reveals_order(segment.text, *hidden[1:])
@@ -384,8 +390,8 @@ def _strongest(reading: Reading, segment: Segment, kind: str) -> tuple[_Scored, 
             model = load_model()  # imports are late because few texts get this far
             long = len(shown.text) > _LONG
             for window in windows(shown.text):
-                if long and not may_speak(window):
-                    continue
+                if (long and not may_speak(window)) or _IS_GENERATED.search(window):
+                    continue  # the sentences beside a header have windows of their own
                 scored = model.score(window, model.limits[kind]), window, shown.masks
                 if shown.masks:
                     hidden = max(hidden, scored)
@@ -397,15 +403,16 @@ def _strongest(reading: Reading, segment: Segment, kind: str) -> tuple[_Scored, 
 def _may_be_honest(reading: Reading, segment: Segment, text: str, rule: Rule) -> bool:
     """Return whether an undisguised text has the form of one of the kinds of honest text that resemble orders."""
     asked = segment.text if segment.text.count(" ") < WORDS else text
+    # The few honest comments that the model takes for orders speak to a reader and ask for something as well.
+    by_model = segment.kind is SegmentKind.COMMENT and asked.count(" ") >= _FEW
     return (
         _SPOKEN_OF.search(text) is not None
         or _describes(reading, segment, text, rule)
         or _is_for_readers(reading, segment, text, rule)
         or _is_enumeration(segment, text)
         or _is_of_options(segment, text)
-        # The few honest comments that the model takes for orders speak to a reader and ask for something as well.
-        or (segment.kind is not SegmentKind.COMMENT and not speaks(text, segment.kind))
-        or (segment.kind is not SegmentKind.COMMENT and rule is not INSTRUCTION and _is_wording(asked))
+        or (not by_model and not speaks(text, segment.kind))
+        or (not by_model and rule is not INSTRUCTION and _is_wording(asked))
     )
 
 
@@ -426,7 +433,8 @@ def _is_for_readers(reading: Reading, segment: Segment, text: str, rule: Rule) -
     """Return whether prose instructs its human readers; the `agent` signal examines the content of prose."""
     if segment.kind is not SegmentKind.PROSE:
         return False
-    return rule is LIKELY or (
+    replaces = {"override", "instruction"} <= _named(text)  # "ignore all previous instructions"
+    return (rule is LIKELY and not replaces) or (
         rule is INSTRUCTION and (_FOR_AGENTS.match(reading.text) is not None or _is_rule_for_people(text))
     )
 

@@ -49,7 +49,7 @@ def is_order(text: str, found: set[str]) -> bool:
 
 
 FILE = "model.json"
-OPEN = 2.0  # distance below `weak` that is allowed for open instructions
+OPEN = 3.5  # distance below `weak` that is allowed for open instructions
 STEP = 0.1  # step between two weights of the table
 NOTHING = float("-inf")
 
@@ -85,7 +85,8 @@ class Model:
     def score(self, text: str, limits: Limits) -> float:
         """Return a text's score as an instruction to a model.
 
-        An open instruction (see `is_order`) slightly below `weak` counts as `clear`.
+        An open instruction (see `is_order`) counts as `sure` from `weak` on and as `clear` below it: honest
+        texts quote the shortest ones, so that the weights alone say little of them.
         """
         tokens = tokens_of(text)
         if len(tokens) < 3 and (len(text) < 8 or text.isascii()):
@@ -97,8 +98,8 @@ class Model:
             return NOTHING
         found = features(text, tokens, glimpsed)
         score = self.bias + self._mean(numbers(found)) + self._mean(grams(text))
-        if limits.weak - OPEN <= score < limits.clear and is_order(text, found):
-            return limits.clear
+        if limits.weak - OPEN <= score < limits.sure and is_order(text, found):
+            return limits.sure if score >= limits.weak else max(score, limits.clear)
         return score
 
     def _mean(self, found: set[int]) -> float:
