@@ -13,9 +13,13 @@ from pathlib import Path
 
 from codeguard.analysis import SegmentKind
 from codeguard.analysis.rules.injection import windows
+from codeguard.analysis.rules.injection.features import tokens_of
+from codeguard.analysis.rules.injection.gate import may_order
 from codeguard.analysis.text.segments import segments_of
 
 HERE = Path(__file__).parent
+OURS = HERE.parent.parent
+_RULES = OURS / "codeguard" / "analysis" / "rules"
 HARD = re.compile(r"\b(?:instruct\w*|prompt\w*|models?|assistants?|ignor\w*|system)\b", re.IGNORECASE)
 _LICENCE = 20_000  # characters of one
 _FILES = 300  # read of one package
@@ -185,6 +189,23 @@ def of_package(root: Path, seen: set[str]) -> Iterator[Example]:
                 continue
             seen.add(segment.text)
             yield Example(segment.text, root.name, False, segment.kind.value)
+
+
+def of_our_code() -> list[Example]:
+    """Return the stretches of this project's own comments and docstrings that may be orders, without its rules.
+
+    Like the orders and unlike most packages they are by a language model, so that its style tells nothing.
+    """
+    found: dict[str, Example] = {}
+    for path in sorted(path for name in ("codeguard", "experiments") for path in (OURS / name).rglob("*.py")):
+        if _RULES in path.parents:
+            continue
+        for segment in segments_of(path.read_text(encoding="utf-8"), "python"):
+            if segment.kind in (SegmentKind.COMMENT, SegmentKind.DOCSTRING):
+                for part in stretches(Example(segment.text, "", False)):
+                    if may_order(part, tokens_of(part)):
+                        found[part] = Example(part, f"ordinary/ours:{path.stem}", False)
+    return list(found.values())
 
 
 def stretches(one: Example) -> list[str]:

@@ -1,7 +1,8 @@
 """Train the model of the injection signal and write it as whole numbers.
 
 What is injected, and ordinary text in many languages, is made of the
-templates beside this file, and of what independent authors wrote (`orders`).
+templates beside this file, of what independent authors wrote (`orders`), and of
+this project's own comments.
 Ordinary English is read from a folder of unpacked Python packages, each a
 folder of its name: those of `calibrate.txt` set the thresholds, the rest are
 learned from, and of these above all the stretches that a first look takes for
@@ -44,6 +45,7 @@ from experiments.audit_training.corpus import (
     of_authors,
     of_catalogs,
     of_licences,
+    of_our_code,
     of_package,
     stretches,
     written,
@@ -64,7 +66,7 @@ LEAST_HONEST = 3  # honest stretches that have a word that counts
 # counting the same. Comments seldom look like orders (docs/measurements.md); what documents or prompts a program
 # often does.
 _OF_CODE = (0.012, 0.002, 0.0008)
-SHARES = {"comment": (0.012, 0.006, 0.0012), "docstring": _OF_CODE, "string": _OF_CODE}
+SHARES = {"comment": (0.012, 0.005, 0.0012), "docstring": _OF_CODE, "string": _OF_CODE}
 NONE = Limits(math.inf, math.inf, math.inf)
 _PAYLOAD = re.compile(
     "marker|helper|fastut|acme|quick[jhc]|secure[l-]|libmar|exampl|collec|teleme|pwned|upload|hunter|letmei"
@@ -207,7 +209,7 @@ def main() -> None:
     calibration = [one for path in packages if path.name in apart for one in of_package(path, seen)]
     honest = honest_stretches([path for path in packages if path.name not in apart], seen)
     ordinary = written("ordinary", TIMES, SEED)
-    ordinary += of_catalogs(args.folder, MESSAGES, SEED) + of_licences(args.folder)
+    ordinary += of_catalogs(args.folder, MESSAGES, SEED) + of_licences(args.folder) + of_our_code()
     examples = [*written("injected", TIMES, SEED), *of_authors(), *ordinary]
     held = [one for one in examples if one.voice.partition("/")[2] in args.without]
     kept = [one for one in examples if one.voice.partition("/")[2] not in args.without]

@@ -49,7 +49,7 @@ def is_order(text: str, found: set[str]) -> bool:
 
 
 FILE = "model.json"
-OPEN = 3.5  # distance below `weak` that is allowed for open instructions
+OPEN = 5.0  # distance below `weak` that is allowed for open instructions
 STEP = 0.1  # step between two weights of the table
 NOTHING = float("-inf")
 
