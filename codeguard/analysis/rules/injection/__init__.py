@@ -140,8 +140,8 @@ def _short(sentence: str) -> Iterator[str]:
 
 
 _EXCERPT = 120
-# The header of a generated file.
-_IS_GENERATED = lazy(r"\bgenerated\b[^\0]{0,200}\bdo not (?:edit|modify|change)\b", re.IGNORECASE)
+# They only draw attention, and the model has seen few texts that have them.
+_PICTURES = lazy("[\U0001f000-\U0001faff\u2600-\u27bf]+")
 _SENTENCE_WORD = lazy(
     r"\b(?:the|an?|to|you|your|of|are|this|that|it|must|should|always|never|please|do|when|all|any|by|be|has|have|will|can"
     r"|its|our|my|der|die|das|du|sie|den|ein|le|la|les|vous|el|los|que|il|o|os|para|per)\b",
@@ -335,9 +335,8 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
     if max(plain, hidden)[0] == NOTHING:
         return None
     limits = load_model().limits
-    margin = (
-        _REVEALED if " " in plain[1] else 0.0
-    )  # escapes run the words together, and the model reads them all the same
+    # Percent escapes run the words together, and the model reads them all the same.
+    margin = _REVEALED if " " in plain[1] else 0.0
     secret = hidden[0] >= max(limits["comment"].weak, plain[0] + margin)
     if secret and hidden[2] == ("percent escapes",) and not is_plain_order(hidden[1]):
         secret = "%" in _ADDRESSES.sub("", segment.text)  # URLs have to encode spaces and non-ASCII letters
@@ -390,9 +389,9 @@ def _strongest(reading: Reading, segment: Segment, kind: str) -> tuple[_Scored, 
             model = load_model()  # imports are late because few texts get this far
             long = len(shown.text) > _LONG
             for window in windows(shown.text):
-                if (long and not may_speak(window)) or _IS_GENERATED.search(window):
-                    continue  # the sentences beside a header have windows of their own
-                scored = model.score(window, model.limits[kind]), window, shown.masks
+                if long and not may_speak(window):
+                    continue
+                scored = model.score(_PICTURES.sub("", window), model.limits[kind]), window, shown.masks
                 if shown.masks:
                     hidden = max(hidden, scored)
                 else:
