@@ -11,7 +11,7 @@ from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
 from codeguard.analysis.rules.insecure.handlers import is_from_request, is_handler
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name, walk
+from codeguard.corpus.syntax import unqualified_name, variables_in, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -146,7 +146,9 @@ def _from_the_end(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if not isinstance(view.parent(node), ast.If | ast.BoolOp) or not _is_sent(view, function, node.left):
         return
     parts = list(walk(function))
-    if any(isinstance(test, ast.Compare) and test is not node and _names(test, held) for test in parts):
+    if any(
+        isinstance(test, ast.Compare) and test is not node and held in variables_in(test) for test in parts
+    ):
         return
     for used in parts:
         if not isinstance(used, ast.Subscript) or not isinstance(used.ctx, ast.Load):
@@ -162,10 +164,6 @@ def _is_sent(view: View, function: FunctionNode, node: ast.Name) -> bool:
         return True
     numbers = {item.arg for item in function.args.args if unqualified_name(item.annotation) == "int"}
     return node.id in numbers and is_handler(view, function)
-
-
-def _names(node: ast.AST, name: str) -> bool:
-    return any(isinstance(part, ast.Name) and part.id == name for part in walk(node))
 
 
 def _typed(view: View, function: FunctionNode, node: ast.expr) -> bool:

@@ -22,9 +22,6 @@ _RUN = names("flask.Flask.run uvicorn.run bottle.run aiohttp.web.run_app sanic.S
 _DEBUGGED = _RUN | names(
     "django.conf.settings.configure fastapi.FastAPI starlette.applications.Starlette app.run"
 )
-_FRAMEWORKS = frozenset(
-    {"flask", "django", "bottle", "quart", "sanic", "fastapi", "tornado", "starlette", "werkzeug"}
-)
 
 
 def _debug(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:

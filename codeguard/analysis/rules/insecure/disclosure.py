@@ -140,7 +140,6 @@ def _leaves(statement: ast.stmt, held: str) -> bool:
 
 
 _USES = names("read readline readlines write send sendall recv execute fetchone fetchall")
-_FREES = lazy(r"(?:^|_)(?:free|release|destroy|delete)(?:_|$)")
 
 
 def _after_close(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:

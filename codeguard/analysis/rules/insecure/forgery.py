@@ -19,7 +19,7 @@ from codeguard.analysis.rules.insecure.handlers import (
 )
 from codeguard.analysis.rules.insecure.sessions import settings
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name, walk
+from codeguard.corpus.syntax import unqualified_name, variables_in, walk
 
 _RULES = rules_of(__file__)
 
@@ -262,7 +262,7 @@ def _below_nothing(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             for item in walk(given)
             if isinstance(item, ast.expr)
         )
-        compared = any(isinstance(item, ast.Compare) and _mentions_name(item, held) for item in parts)
+        compared = any(isinstance(item, ast.Compare) and held in variables_in(item) for item in parts)
         of_it = {held} | {
             item.targets[0].id
             for item in parts
@@ -271,7 +271,7 @@ def _below_nothing(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             and _is_product(item.value, held)
         }
         counts = any(
-            isinstance(item, ast.AugAssign) and any(_mentions_name(item.value, one) for one in of_it)
+            isinstance(item, ast.AugAssign) and any(one in variables_in(item.value) for one in of_it)
             for item in parts
         )
         if read and counts and not compared and not _BOUNDED.search(words([node])):
@@ -298,14 +298,14 @@ def _moved(view: View, taken: ast.AugAssign) -> Iterator[NodeMatch]:
     for held, operators in moved.items():
         if operators != {ast.Add, ast.Sub} or _BOUNDED.search(words([node])):
             continue
-        tests = [item for item in parts if isinstance(item, ast.Compare) and _mentions_name(item, held)]
+        tests = [item for item in parts if isinstance(item, ast.Compare) and held in variables_in(item)]
         below = [item for item in tests if any(_is_number(side) for side in (item.left, *item.comparators))]
         if tests and not below:
             yield NodeMatch(tests[0], f"{held} may be below nothing: what is taken is then given")
 
 
 def _is_product(node: ast.expr, held: str) -> bool:
-    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and _mentions_name(node, held)
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and held in variables_in(node)
 
 
 _WORTH = lazy(
@@ -341,7 +341,7 @@ def _unbounded_field(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch
             counted = isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult | ast.Sub | ast.Add)
             if (
                 (counted or isinstance(part, ast.AugAssign))
-                and (_names_attribute(part, held) or _mentions_name(part, held))
+                and (_names_attribute(part, held) or held in variables_in(part))
                 and _MONEY.search(words([part]))
             ):
                 yield NodeMatch(item, f"{held} may be below nothing: what is paid is then given back")
@@ -349,15 +349,11 @@ def _unbounded_field(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch
 
 
 def _compares(part: ast.AST, held: str) -> bool:
-    return isinstance(part, ast.Compare) and (_names_attribute(part, held) or _mentions_name(part, held))
+    return isinstance(part, ast.Compare) and (_names_attribute(part, held) or held in variables_in(part))
 
 
 def _names_attribute(node: ast.AST, name: str) -> bool:
     return any(isinstance(part, ast.Attribute) and part.attr == name for part in walk(node))
-
-
-def _mentions_name(node: ast.AST, name: str) -> bool:
-    return any(isinstance(part, ast.Name) and part.id == name for part in walk(node))
 
 
 CHECKS = (
