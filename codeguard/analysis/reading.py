@@ -1,4 +1,4 @@
-"""A file under analysis, with lazily computed views that detectors share."""
+"""A file under analysis, with views that are computed on first use and shared by detectors."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def skipped_findings(skipped: Sequence[Skipped]) -> list[Finding]:
         rule = next((name for name, pattern in _RULES if pattern.search(item.reason)), None)
         suffix = "." + item.path.rpartition("/")[2].rpartition(".")[2].lower()
         if rule is None and suffix in extensions and _UNSEEN.match(item.reason):
-            rule = "unseen"
+            rule = "not-read"
         if rule is not None:
             found.append(own_finding(f"{DISCOVERY}.{rule}", item.path, item.reason))
     return [*found, *unread_binaries(skipped)]

@@ -1,7 +1,7 @@
 """Check functions of untrusted code against the behavior of trusted functions and specs.
 
 In: functions and trusted code. Out: a `CheckReport` for each function. Candidates and trusted
-functions are run in the sandbox only. The names below are imported lazily, so that reusing cached
+functions are run in the sandbox only. The names below are imported on first use, so that reusing cached
 evidence loads no more of this package than its version and the digest of the specs. May import
 `analysis`, `corpus`, `workers` and `sandbox`.
 """

@@ -9,7 +9,7 @@ from typing import Any
 from codeguard.models import Chunk, ChunkKind, Sibling, SourceFile, Span, text_digest
 
 
-def described(file: SourceFile) -> dict[str, Any]:
+def as_json(file: SourceFile) -> dict[str, Any]:
     """Return a file as JSON values."""
     imports: dict[tuple[str, ...], int] = {}
     return {
@@ -39,7 +39,7 @@ def described(file: SourceFile) -> dict[str, Any]:
 
 
 def rebuilt(value: Mapping[str, Any]) -> SourceFile:
-    """Inverse of `described`; raise KeyError, TypeError or ValueError if the value is malformed."""
+    """Inverse of `as_json`; raise KeyError, TypeError or ValueError if the value is malformed."""
     imports = [tuple(item) for item in value["imports"]]
     chunks = [
         Chunk(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from codeguard.lazy_imports import attributes
 
 if TYPE_CHECKING:
-    from codeguard.trust.compose import combined, narrowed, rechunked, within
+    from codeguard.trust.compose import combined_manifest, narrowed, rechunked, within
     from codeguard.trust.dsse import Envelope, read_envelope, sign_payload
     from codeguard.trust.keys import KeyRing, load_signer, policy_of_keys, refuse_inside
     from codeguard.trust.local import load_unsigned, read_limited, sealed, write_atomically
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from codeguard.trust.tree import (
         BUNDLE_NAME,
         MANIFEST_NAME,
-        Change,
-        Difference,
+        FileChange,
+        TreeDifference,
         check_tree,
         edits,
         read_inside,
@@ -37,9 +37,8 @@ if TYPE_CHECKING:
 __all__ = [
     "BUNDLE_NAME",
     "MANIFEST_NAME",
-    "Change",
-    "Difference",
     "Envelope",
+    "FileChange",
     "FileEntry",
     "KeyRing",
     "Manifest",
@@ -47,12 +46,13 @@ __all__ = [
     "SignerPolicy",
     "SignerRule",
     "SigningPolicy",
+    "TreeDifference",
     "VerifiedManifest",
     "VersionsSeen",
     "build_manifest",
     "check_tree",
     "choose_policy",
-    "combined",
+    "combined_manifest",
     "edits",
     "load_signer",
     "load_unsigned",
@@ -79,7 +79,7 @@ __all__ = [
 ]
 
 _NAMES = {
-    "compose": "combined narrowed rechunked within",
+    "compose": "combined_manifest narrowed rechunked within",
     "dsse": "Envelope read_envelope sign_payload",
     "keys": "KeyRing load_signer policy_of_keys refuse_inside",
     "local": "load_unsigned read_limited sealed write_atomically",
@@ -89,7 +89,7 @@ _NAMES = {
     "policy": "PathRule SignerPolicy SigningPolicy policies_from_toml",
     "seen": "VersionsSeen",
     "statement": "manifest_from_json manifest_to_json",
-    "tree": "BUNDLE_NAME MANIFEST_NAME Change Difference check_tree edits read_inside",
+    "tree": "BUNDLE_NAME MANIFEST_NAME FileChange TreeDifference check_tree edits read_inside",
     "verified": "VerifiedManifest verify_unsigned",
     "verify": "verify_envelope verify_keyless",
 }  # names by module

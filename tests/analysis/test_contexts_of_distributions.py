@@ -151,7 +151,7 @@ def test_a_path_that_is_no_regular_file_is_told(tmp_path: Path) -> None:
         item.path.rpartition("/")[2]: item.rule
         for item in audit([tmp_path], AuditOptions(behavior=False)).findings
     }
-    assert rules == {"b.py": "discovery.unseen"}
+    assert rules == {"b.py": "discovery.not-read"}
 
 
 def test_the_reason_for_full_load_is_the_right_one() -> None:

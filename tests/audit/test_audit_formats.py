@@ -16,7 +16,15 @@ from in_process import codeguard
 from codeguard.analysis.observations import Place
 from codeguard.analysis.rules import Rule
 from codeguard.audit.findings import AuditReport, Finding, Standing
-from codeguard.audit.rules import OWN_RULES, RULES_PAGE, NamedRule, all_rules, find_rule, page_of, url_of
+from codeguard.audit.rules import (
+    OWN_RULES,
+    RULES_PAGE,
+    NamedRule,
+    all_rules,
+    documentation_page,
+    find_rule,
+    url_of,
+)
 from codeguard.errors import ConfigError
 from codeguard.models import Confidence, Severity, Skipped
 from codeguard.reports import audit_text
@@ -72,7 +80,7 @@ REPORTS = {
 
 
 def test_a_file_that_a_finding_is_about_is_not_listed_again() -> None:
-    unseen = finding(rule="discovery.unseen", path="a.py", reason="too large: 9 bytes", snippet="")
+    unseen = finding(rule="discovery.not-read", path="a.py", reason="too large: 9 bytes", snippet="")
     skipped = (Skipped("a.py", "too large: 9 bytes"), Skipped("b.png", "binary"))
     text = _text(AuditReport((unseen,), skipped=skipped, notes=(".gitignore: odd",)), Severity.LOW, "L2")
     assert "not audited: 2, 1 of them in findings above\n  1 × binary: b.png\nnote: .gitignore: odd\n" in text
@@ -170,7 +178,7 @@ def test_every_rule_has_a_page_that_sarif_and_explain_name() -> None:
     anchors = re.findall(r'<a id="([^"]+)">', page)
     assert sorted(anchors) == sorted(item.id for item in all_rules())
     for item in all_rules():
-        assert page_of(item.id) == f"docs/rules.md#{item.id}"
+        assert documentation_page(item.id) == f"docs/rules.md#{item.id}"
     (rule,) = sarif(REPORTS["one"], all_rules())["runs"][0]["tool"]["driver"]["rules"]
     assert rule["helpUri"] == url_of("audit.baseline")
     assert rule["helpUri"].startswith("https://")

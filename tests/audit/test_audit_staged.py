@@ -122,7 +122,7 @@ def test_what_hides_from_a_reviewer_is_a_finding(repository: Path) -> None:
         "discovery.encoding",
         "discovery.name",
         "discovery.name",
-        "discovery.unseen",
+        "discovery.not-read",
     ]
 
 

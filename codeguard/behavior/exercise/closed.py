@@ -24,9 +24,9 @@ from codeguard.behavior.source.definitions import unparse
 Constants = Mapping[str, object]
 PREFIX = "_codeguard_"
 _WORDS = tomllib.loads((Path(__file__).parent / "closed.toml").read_text("utf-8"))
-BUILTINS, CAUGHT, VALUES, METHODS, UNBOUND, FIELDS, CONVERTING, UNSEEN = (
+BUILTINS, CAUGHT, VALUES, METHODS, UNBOUND, FIELDS, CONVERTING, UNKNOWN_CODE = (
     frozenset(_WORDS[name].split())
-    for name in ("builtins", "caught", "values", "methods", "unbound", "fields", "converting", "unseen")
+    for name in ("builtins", "caught", "values", "methods", "unbound", "fields", "converting", "unknown_code")
 )
 MODULES: Mapping[str, frozenset[str]] = {
     name: frozenset(text.split()) for name, text in _WORDS["modules"].items()

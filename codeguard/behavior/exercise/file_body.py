@@ -143,7 +143,7 @@ def _reaches_namespaces(node: ast.AST) -> bool:
 
 
 def _heads(statement: ast.stmt) -> tuple[list[ast.AST], bool]:
-    """Return the parts of a definition that run when it is executed, and whether that calls anything unseen."""
+    """Return the parts of a definition that run when it is executed, and whether that calls code that is not read."""
     definition = cast("ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef", statement)
     decorators = definition.decorator_list
     if isinstance(definition, ast.ClassDef):

@@ -12,7 +12,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from codeguard.behavior.exercise.closed import CONVERTING, PREFIX, UNSEEN
+from codeguard.behavior.exercise.closed import CONVERTING, PREFIX, UNKNOWN_CODE
 from codeguard.behavior.source.constants import UnknownError, fold
 from codeguard.behavior.source.definitions import PARSE_ERRORS, unparse
 
@@ -378,8 +378,8 @@ class _Instrumenter(ast.NodeTransformer):
         args = ast.List([self.visit(item) for item in node.args], ast.Load())
         of_module = isinstance(base, ast.Name) and base.id in self.modules
         bits = REACHED
-        if name in UNSEEN or (of_module and name not in ("sub", "split", "subn")):
-            bits |= 0 if name in UNSEEN else VARIED
+        if name in UNKNOWN_CODE or (of_module and name not in ("sub", "split", "subn")):
+            bits |= 0 if name in UNKNOWN_CODE else VARIED
         elif name in ("get", "pop", "setdefault") and len(node.args) > 1:
             bits |= BOTH | (MISSED if self._is_literal_table(base) else 0)
         elif name in ("get", "pop"):

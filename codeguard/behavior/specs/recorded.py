@@ -98,7 +98,7 @@ def _case(example: Example) -> str:
 
 
 def literal(value: object) -> str:
-    """Return a plain value as source text that `codeguard.behavior.specs.calls.plain` reads.
+    """Return a plain value as source text that `codeguard.behavior.specs.calls.literal_value` reads.
 
     Raises:
         SpecError: the value is not plain.

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from . import wire
-from .filesystem import Node, Place, Tree, error
+from .filesystem import Node, ResolvedPath, Tree, error
 
 _FIRST = 1000  # descriptor
 _MOST_OPEN = 1024
@@ -203,10 +203,10 @@ class Files:
         with _named(path):
             return self.tree.find(_text(path), follow).there()
 
-    def _place(self, path: Any) -> Place:
+    def _place(self, path: Any) -> ResolvedPath:
         return self.tree.find(_text(path), follow=False)
 
-    def _entry(self, path: Any) -> Place:
+    def _entry(self, path: Any) -> ResolvedPath:
         """Return where a name is made or moved: that of a link itself, too, if a slash stands after it."""
         text = _text(path)
         bare = text.rstrip("/")

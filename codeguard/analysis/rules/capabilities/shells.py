@@ -40,7 +40,7 @@ _SHELL: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     ),
     (
         "downloads-program",
-        "downloads a program by a tool of the system that is none for it, or unseen, or runs a download at once",
+        "downloads a program by a tool that is not made for it or in a hidden window, or runs a download at once",
         lazy(
             r"\b(?:curl|wget)\b[^\n]{0,300}?\s(?:-O|-o|--output|>)\s{0,3}(?P<file>[\"']?[\w./${}-]{2,80}[\"']?)[^\n]{0,300}"
             r"(?:\n[^\n]{0,200}){0,5}?(?:\n|;|&&)\s{0,20}(?:sudo\s{1,3}|nohup\s{1,3}|exec\s{1,3}){0,2}"
