@@ -193,11 +193,11 @@ LIMITED = """
 import resource, sys; sys.path.insert(0, sys.argv[1])
 from test_bounds import act
 from codeguard.workers.processes import Processes, send
-from codeguard.workers.tasks import Bounds
+from codeguard.workers.tasks import ItemBounds
 resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 with Processes(1) as pool:
     for memory in (None, 1 << 30, 100 << 30):
-        (answer,) = send(pool, act, [b"a"], None, Bounds(5.0, memory_bytes=memory)).result()
+        (answer,) = send(pool, act, [b"a"], None, ItemBounds(5.0, memory_bytes=memory)).result()
         print((answer.ended, answer.last))
 """
 
@@ -220,13 +220,13 @@ import sys; sys.path.insert(0, sys.argv[1])
 from test_bounds import act, where
 from codeguard.workers.processes import Processes, may_fork
 from codeguard.index.executor import spread
-from codeguard.workers.tasks import Bounds
+from codeguard.workers.tasks import ItemBounds
 import os
 assert may_fork()
 with Processes(2, fork=True) as pool:
     assert not may_fork()
     names = [b"a", b"loop in C", b"leave", b"b"]
-    found = list(spread(pool, act, [[name] for name in names], None, Bounds(0.5)))
+    found = list(spread(pool, act, [[name] for name in names], None, ItemBounds(0.5)))
     print([answer.ended for answer in found])
     print({line.split()[1] == str(os.getpid()).encode() for line in (a.last for a in spread(pool, where, [[b""]] * 8))})
 print(open("/proc/self/task/%d/children" % os.getpid()).read() == "")
