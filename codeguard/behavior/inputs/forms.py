@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 Row = tuple[object, ...]
 MOST_ORDERED = 4  # arguments that are tried in every order
@@ -152,45 +153,63 @@ def _graphs(args: Row) -> Iterator[Row]:
 
 
 def _graph_of(value: object, number: int | None) -> tuple[list[Hashable], list[Edge]] | None:
-    """Return the nodes and weighted edges of a graph; None if the value is none."""
-    nodes: list[Hashable] = []
-    edges: list[Edge] = []
+    """Return the nodes and weighted edges of a graph; None if the value is none.
+
+    A graph is a mapping of nodes to what they lead to, a list of that by number, a square matrix of weights, or,
+    beside the `number` of nodes, a list of edges.
+    """
     if isinstance(value, dict) and value:
-        nodes = list(value)
-        for node, held in value.items():
-            ends = _ends(held)
-            if ends is None:
-                return None
-            edges += [(node, end, weight) for end, weight in ends]
+        graph = _of_neighbors(value)
     elif isinstance(value, list) and value and all(isinstance(row, list) for row in value):
-        nodes = list(range(len(value)))
-        if all(len(row) == len(value) for row in value) and all(
-            isinstance(item, int | float) for row in value for item in row
-        ):
-            edges = [
-                (i, j, weight)
-                for i, row in enumerate(value)
-                for j, weight in enumerate(row)
-                if i != j and weight not in (0, math.inf)
-            ]
-        else:
-            for node, held in enumerate(value):
-                ends = _ends(held)
-                if ends is None:
-                    return None
-                edges += [(node, end, weight) for end, weight in ends]
+        graph = _of_matrix(value) if _is_matrix(value) else _of_neighbors(dict(enumerate(value)))
     elif isinstance(value, list) and value and number is not None:
-        if not all(isinstance(row, tuple) and len(row) in (2, 3) for row in value):
-            return None
-        nodes = list(range(number))
-        edges = [(row[0], row[1], row[2] if len(row) == 3 else 1) for row in value]
-    if not nodes or len(nodes) > MOST_NODES:
+        graph = _of_edges(value, number)
+    else:
+        return None
+    if graph is None:
+        return None
+    nodes, edges = graph
+    ends = [end for edge in edges for end in edge[:2]]
+    if not nodes or len(nodes) > MOST_NODES or not all(isinstance(end, int | str | tuple) for end in ends):
         return None
     known = set(nodes)
-    if not all(isinstance(end, int | str | tuple) for edge in edges for end in edge[:2]):
-        return None
-    extra = [end for edge in edges for end in edge[:2] if end not in known]
-    return [*nodes, *dict.fromkeys(extra)], edges
+    return [*nodes, *dict.fromkeys(end for end in ends if end not in known)], edges
+
+
+def _of_neighbors(value: Mapping[Hashable, object]) -> tuple[list[Hashable], list[Edge]] | None:
+    edges: list[Edge] = []
+    for node, held in value.items():
+        ends = _ends(held)
+        if ends is None:
+            return None
+        edges += [(node, end, weight) for end, weight in ends]
+    return list(value), edges
+
+
+def _is_matrix(rows: Sequence[Sequence[object]]) -> bool:
+    return all(len(row) == len(rows) for row in rows) and all(
+        isinstance(item, int | float) for row in rows for item in row
+    )
+
+
+def _of_matrix(rows: Sequence[Sequence[Any]]) -> tuple[list[Hashable], list[Edge]]:
+    """Take 0, infinity and what is on the diagonal for no edge, as programs on graphs do."""
+    edges: list[Edge] = [
+        (i, j, weight)
+        for i, row in enumerate(rows)
+        for j, weight in enumerate(row)
+        if i != j and weight not in (0, math.inf)
+    ]
+    return list(range(len(rows))), edges
+
+
+def _of_edges(rows: Sequence[object], number: int) -> tuple[list[Hashable], list[Edge]] | None:
+    edges: list[Edge] = []
+    for row in rows:
+        if not isinstance(row, tuple) or len(row) not in (2, 3):
+            return None
+        edges.append((row[0], row[1], row[2] if len(row) == 3 else 1))
+    return list(range(number)), edges
 
 
 def _ends(held: object) -> list[tuple[Hashable, object]] | None:

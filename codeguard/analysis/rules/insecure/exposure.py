@@ -526,78 +526,85 @@ _SEALED = lazy(r"encrypt|seal|sign|dumps_secure|fernet|serializer|hash")
 def _kept(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find passwords stored unchanged or only encoded, and tokens dumped to a file."""
     assert isinstance(node, ast.Call)
-    # One branch per way of storing, because each has the password at another place of the call.
     if name.endswith(("NoEncryption", "encryption_algorithm")):
         yield from _plain_key(view, node)
-        return
-    if name.startswith("base64."):
-        statement = view.statement(node)
-        targets = statement.targets if isinstance(statement, ast.Assign) else []
-        function = view.function_of(node)
-        around = f"{function.name if function is not None else ''} {' '.join(last_name(target) for target in targets)}"
-        keeps = view.has("json.dump", "insert", "update ", "save", "write") and not mentions(
-            around, _LOGS_IN_BY
-        )
-        hidden = any(_HIDES.search(last_name(target).lower()) for target in targets) and view.has(
-            "write", "json.dump"
-        )
-        kept = (
-            hidden
-            or any(mentions(last_name(target), PASSWORD) for target in targets)
-            or (keeps and isinstance(_stored_at(view, node), ast.Dict | ast.keyword))
-        )
-        if kept and node.args and mentions(last_name(_inner(node.args[0])), PASSWORD):
+    elif name.startswith("base64."):
+        if _keeps_encoded(view, node):
             yield NodeMatch(node, "base64 hides nothing: anyone who reads it has the password")
-        return
-    if "jwt" in name:
+    elif "jwt" in name:
         for key, value in _entries(view, node.args[0] if node.args else None):
             if mentions(key, PASSWORD) and not isinstance(value, ast.Constant):
                 yield NodeMatch(node, f"{key} stands in the token, which anybody can read")
-        return
-    # A constant is documentation or a default, not user input.
-    if name in ("json.dump", "yaml.dump", "yaml.safe_dump"):
+    elif name in ("json.dump", "yaml.dump", "yaml.safe_dump"):
         own = view.has("0o600", "s_irusr") and view.has("os.open", "opener", "fdopen")
         for key, value in _entries(view, node.args[0] if node.args else None) if not own else ():
+            # A constant is documentation or a default, not user input.
             if (
                 mentions(key, _LOGGED)
                 and not mentions(key, _HARMLESS)
                 and not isinstance(value, ast.Constant)
             ):
                 yield NodeMatch(node, f"{key} is stored in clear text")
-                return
-        return
+    else:
+        yield from _in_database(view, node, name)
+
+
+def _keeps_encoded(view: View, node: ast.Call) -> bool:
+    """Return whether an encoded password is given the name of one, or of what hides it, or is put into a store."""
+    if not node.args or not mentions(last_name(_inner(node.args[0])), PASSWORD):
+        return False
+    statement, function = view.statement(node), view.function_of(node)
+    targets = [last_name(target) for target in statement.targets] if isinstance(statement, ast.Assign) else []
+    if any(mentions(target, PASSWORD) for target in targets):
+        return True
+    if any(_HIDES.search(target.lower()) for target in targets) and view.has("write", "json.dump"):
+        return True
+    around = f"{function.name if function is not None else ''} {' '.join(targets)}"
+    return (
+        view.has("json.dump", "insert", "update ", "save", "write")
+        and not mentions(around, _LOGS_IN_BY)
+        and isinstance(_stored_at(view, node), ast.Dict | ast.keyword)
+    )
+
+
+def _in_database(view: View, node: ast.Call, name: str) -> Iterator[NodeMatch]:
+    """Find unchanged passwords in queries and rows; each way of storing has them at another place of the call."""
     method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    first = node.args[0] if node.args else None
     if method == "execute":
-        query = (view.names.text(node.args[0]) or "").lower() if node.args else ""
-        row = node.args[1] if len(node.args) > 1 else None
-        given = row.elts if isinstance(row, ast.Tuple | ast.List) else []
-        # `where password = ?` compares with a stored one, which another rule reports.
-        if (
-            query.lstrip().startswith(("insert", "update"))
-            and "passw" in query
-            and "where passw" not in query
-        ):
-            yield from _raw(view, node, [("", item) for item in given])
-        elif _INSERTS.match(query):
-            yield from _raw(view, node, [("", item) for item in given if isinstance(item, ast.Name)])
-        # A password in a query condition is stored in plain text.
-        if query.lstrip().startswith("select") and _SEARCHED.search(query) and not _HASHED.search(query):
-            yield from _raw(view, node, [("", item) for item in given])
+        yield from _in_query(view, node)
     elif method in ("find_one", "find", "filter_by"):
-        entries = _entries(view, node.args[0] if node.args else None)
-        yield from _raw(view, node, [item for item in entries if item[0] in _COLUMNS])
-        listed = [(item.arg or "", item.value) for item in node.keywords]
-        yield from _raw(view, node, [item for item in listed if item[0] in _COLUMNS])
+        yield from _raw(view, node, [item for item in _entries(view, first) if item[0] in _COLUMNS])
+        yield from _raw(view, node, _columns(node))
     elif method in ("insert", "insert_one"):
-        yield from _raw(view, node, _entries(view, node.args[0] if node.args else None))
+        yield from _raw(view, node, _entries(view, first))
     elif method == "add" or name.endswith(".objects.create"):
-        made = node.args[0] if method == "add" and node.args else node
+        made = first if method == "add" and first is not None else node
         # The row may be created separately: `user = User(…); session.add(user)`.
         for value in (made, *view.names.values_of(made)):
             if isinstance(value, ast.Call):
-                listed = [(item.arg or "", item.value) for item in value.keywords]
-                yield from _raw(view, node, [item for item in listed if item[0] in _COLUMNS])
+                yield from _raw(view, node, _columns(value))
                 return
+
+
+def _columns(node: ast.Call) -> list[tuple[str, ast.expr]]:
+    """Return the arguments that are named like the column of a password."""
+    return [(item.arg, item.value) for item in node.keywords if item.arg in _COLUMNS]
+
+
+def _in_query(view: View, node: ast.Call) -> Iterator[NodeMatch]:
+    query = (view.names.text(node.args[0]) or "").lower() if node.args else ""
+    row = node.args[1] if len(node.args) > 1 else None
+    given = [("", item) for item in row.elts] if isinstance(row, ast.Tuple | ast.List) else []
+    writes = query.lstrip().startswith(("insert", "update"))
+    # `where password = ?` compares with a stored one, which another rule reports.
+    if writes and "passw" in query and "where passw" not in query:
+        yield from _raw(view, node, given)
+    elif _INSERTS.match(query):
+        yield from _raw(view, node, [item for item in given if isinstance(item[1], ast.Name)])
+    # What a query searches for is stored in plain text.
+    if query.lstrip().startswith("select") and _SEARCHED.search(query) and not _HASHED.search(query):
+        yield from _raw(view, node, given)
 
 
 _HIDES = lazy(r"hidden|obfuscat|scrambl|encrypt|encoded|masked|secret")

@@ -11,7 +11,7 @@ from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_
 from codeguard.analysis.rules.insecure.handlers import is_from_request
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name, walk
+from codeguard.corpus.syntax import unqualified_name, variables_in, walk
 
 _RULES = rules_of(__file__)
 
@@ -83,78 +83,64 @@ _VERIFIES = lazy(r"verif|check|valid|compare_digest|authenticate", 2)
 def _skipped(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find `if code and not verify(code): abort()`, and a signature that is verified if there is one."""
     assert isinstance(node, ast.If)
+    test = node.test
     if node.orelse:
         return
-    test = node.test
-    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) and len(test.values) == 2:
-        first, second = test.values
-        if isinstance(first, ast.Compare) and isinstance(first.ops[0], ast.IsNot):
-            first = first.left
-        negated = isinstance(second, ast.UnaryOp) and isinstance(second.op, ast.Not)
-        if (
-            not isinstance(first, ast.Name)
-            or not negated
-            or not _PROOF.search(first.id)
-            or not _leaves(node.body)
-        ):
-            return
-        if (
-            _verified(second, first.id)
-            and is_from_request(view, first)
-            and not _asked_for(view, node, first.id)
-        ):
-            yield NodeMatch(test, f"without {first.id} nothing is checked, and the request goes on")
-        return
-    held = _present(test)
     inner = node.body[0] if len(node.body) == 1 else None
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) and len(test.values) == 2:
+        present, refused, block = test.values[0], test.values[1], node.body
+    elif isinstance(test, ast.Name) and isinstance(inner, ast.If) and not inner.orelse:
+        present, refused, block = test, inner.test, inner.body
+    else:
+        yield from _optional_signature(view, node)
+        return
+    # Without a proof neither form does anything, and the request goes on as if the proof had been right.
+    held = _found_present(present)
     if (
-        held
-        and isinstance(inner, ast.If)
-        and not inner.orelse
-        and _PROOF.search(held)
-        and isinstance(test, ast.Name)
+        held is not None
+        and _PROOF.search(held.id)
+        and isinstance(refused, ast.UnaryOp)
+        and isinstance(refused.op, ast.Not)
+        and _leaves(block)
+        and _verified(refused, held.id)
+        and is_from_request(view, held)
+        and not _asked_for(view, (node, inner), held.id)
     ):
-        negated = isinstance(inner.test, ast.UnaryOp) and isinstance(inner.test.op, ast.Not)
-        asked = negated and _leaves(inner.body) and _verified(inner.test, held)
-        if asked and is_from_request(view, test) and not _asked_for(view, node, held, inner):
-            yield NodeMatch(test, f"without {held} nothing is checked, and the request goes on")
+        yield NodeMatch(test, f"without {held.id} nothing is checked, and the request goes on")
+
+
+def _optional_signature(view: View, node: ast.If) -> Iterator[NodeMatch]:
+    """Find `if signature.exists(): key.verify(signature, data)`, after which the data are used all the same."""
+    held = _found_present(node.test)
+    if held is None or not _PROOF.search(held.id) or _leaves(node.body):
         return
-    if not held or not _PROOF.search(held) or _leaves(node.body) or not view.has("verify", "compare_digest"):
-        return
-    refuses = any(
-        isinstance(part, ast.If) and _leaves(part.body) and "compare_digest" in ast.unparse(part.test)
-        for part in node.body
-    )
-    raises = refuses or any(
+    block = getattr(view.parent(node), "body", [])
+    goes_on = isinstance(block, list) and block and block[-1] is not node
+    if (
+        goes_on
+        and view.has("verify", "compare_digest")
+        and any(_refuses_wrong(statement, held.id) for statement in node.body)
+        and not _asked_for(view, (node,), held.id)
+    ):
+        yield NodeMatch(
+            node.test, f"without {held.id} nothing is verified, and what it signs is taken all the same"
+        )
+
+
+def _refuses_wrong(statement: ast.stmt, held: str) -> bool:
+    """Return whether a statement refuses a wrong proof: compares and leaves, or verifies it, which raises."""
+    if isinstance(statement, ast.If) and _leaves(statement.body):
+        return "compare_digest" in ast.unparse(statement.test)
+    return any(
         isinstance(part, ast.Call)
         and isinstance(part.func, ast.Attribute)
         and part.func.attr == "verify"
-        and any(isinstance(item, ast.Name) and item.id == held for given in part.args for item in walk(given))
-        for statement in node.body
+        and any(held in variables_in(given) for given in part.args)
         for part in walk(statement)
     )
-    parent = view.parent(node)
-    block = getattr(parent, "body", [])
-    if (
-        raises
-        and isinstance(block, list)
-        and block
-        and block[-1] is not node
-        and not _asked_for(view, node, held)
-    ):
-        yield NodeMatch(test, f"without {held} nothing is verified, and what it signs is taken all the same")
 
 
-def _verified(node: ast.expr, held: str) -> bool:
-    return any(
-        isinstance(part, ast.Call)
-        and _VERIFIES.search(unqualified_name(part.func))
-        and any(isinstance(item, ast.Name) and item.id == held for given in part.args for item in walk(given))
-        for part in walk(node)
-    )
-
-
-def _present(test: ast.expr) -> str:
+def _found_present(test: ast.expr) -> ast.Name | None:
     """Return the name that a test finds present: `signature.exists()`, `signature`, `signature is not None`."""
     if (
         isinstance(test, ast.Call)
@@ -164,18 +150,24 @@ def _present(test: ast.expr) -> str:
         test = test.func.value
     elif isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot):
         test = test.left
-    return test.id if isinstance(test, ast.Name) else ""
+    return test if isinstance(test, ast.Name) else None
 
 
-def _asked_for(view: View, node: ast.If, held: str, inner: ast.If | None = None) -> bool:
-    """Return whether another test of the function refuses what lacks the name."""
-    function = view.function_of(node)
+def _asked_for(view: View, done: tuple[ast.AST | None, ...], held: str) -> bool:
+    """Return whether another test of the function than those in `done` refuses what lacks the name."""
+    function = view.function_of(done[0]) if done[0] is not None else None
     return function is None or any(
-        isinstance(part, ast.If)
-        and part is not node
-        and part is not inner
-        and any(isinstance(item, ast.Name) and item.id == held for item in walk(part.test))
+        isinstance(part, ast.If) and part not in done and held in variables_in(part.test)
         for part in walk(function)
+    )
+
+
+def _verified(node: ast.expr, held: str) -> bool:
+    return any(
+        isinstance(part, ast.Call)
+        and _VERIFIES.search(unqualified_name(part.func))
+        and any(isinstance(item, ast.Name) and item.id == held for given in part.args for item in walk(given))
+        for part in walk(node)
     )
 
 

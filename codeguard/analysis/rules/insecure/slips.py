@@ -202,39 +202,19 @@ _TAGS = lazy(
 _CLEANING = lazy(r"clean|saniti|strip|safe|escape|filter|xss|html|comment|markup|show|render", re.IGNORECASE)
 
 
+_INCOMPLETE = "markup has more spellings than the pattern: escape the text"
+
+
 def _filtered(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Find input that is cleaned in a way that other spellings pass."""
     assert isinstance(node, ast.Call)
     if name in ("html.escape", "cgi.escape"):
-        function = view.function_of(node)
-        quoted = function is not None and any(
-            isinstance(part, ast.Constant)
-            and isinstance(part.value, str)
-            and part.value.endswith(("='", '="'))
-            for part in walk(function)
-        )
-        if quoted and view.constant(node, "quote", 1, name == "html.escape") is False:
+        if _ends_attribute(view, node, name):
             yield NodeMatch(node, "a quote ends the attribute that the value stands in: leave quote=True")
         return
     if isinstance(node.func, ast.Attribute) and node.func.attr == "sub" and name != "re.sub":
-        made = [
-            value
-            for value in view.names.values_of(node.func.value)
-            if isinstance(value, ast.Call) and value.args
-        ]
-        pattern = (
-            view.names.text(made[0].args[0])
-            if len(made) == 1 and view.names.called(made[0]) == "re.compile"
-            else None
-        )
-        function = view.function_of(node)
-        cleans = function is not None and _CLEANING.search(f"{function.name} {joined_words([function.args])}")
-        if (
-            pattern
-            and cleans
-            and view.names.text(node.args[0] if node.args else None) == ""
-            and _TAGS.search(pattern)
-        ):
-            yield NodeMatch(node, "markup has more spellings than the pattern: escape the text")
+        if _cleans_by_pattern(view, node, node.func.value):
+            yield NodeMatch(node, _INCOMPLETE)
         return
     texts = [view.names.text(argument) for argument in node.args[:2]]
     if len(texts) < 2 or texts[0] is None or texts[1] != "":
@@ -243,11 +223,40 @@ def _filtered(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         function = view.function_of(node)
         shown = is_server(view) or (function is not None and _CLEANING.search(function.name))
         if _TAGS.search(texts[0]) and shown:
-            yield NodeMatch(node, "markup has more spellings than the pattern: escape the text")
+            yield NodeMatch(node, _INCOMPLETE)
     elif texts[0].lower() in ("<script>", "</script>", "javascript:"):
         yield NodeMatch(node, f"{texts[0]} has other spellings: escape the text")
     elif texts[0] in ("../", "..\\", "..\\\\") and (view.is_route(node) or is_server(view)):
         yield NodeMatch(node, "..././ is ../ once ../ was taken out: resolve the path and compare it")
+
+
+def _ends_attribute(view: View, node: ast.Call, name: str) -> bool:
+    """Return whether quotes stay as they are (the default of `cgi.escape`) beside markup that ends in `="`."""
+    function = view.function_of(node)
+    return (
+        function is not None
+        and view.constant(node, "quote", 1, name == "html.escape") is False
+        and any(
+            isinstance(part, ast.Constant)
+            and isinstance(part.value, str)
+            and part.value.endswith(("='", '="'))
+            for part in walk(function)
+        )
+    )
+
+
+def _cleans_by_pattern(view: View, node: ast.Call, pattern: ast.expr) -> bool:
+    """Return whether tags are taken out by a compiled pattern, in a function that says that it cleans."""
+    made = [value for value in view.names.values_of(pattern) if isinstance(value, ast.Call) and value.args]
+    if len(made) != 1 or view.names.called(made[0]) != "re.compile":
+        return False
+    function, text = view.function_of(node), view.names.text(made[0].args[0])
+    return (
+        bool(text and _TAGS.search(text))
+        and view.names.text(node.args[0] if node.args else None) == ""
+        and function is not None
+        and _CLEANING.search(f"{function.name} {joined_words([function.args])}") is not None
+    )
 
 
 CHECKS = (

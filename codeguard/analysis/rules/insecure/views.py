@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 from codeguard.analysis.python.dataflow.sinks import Sink
 from codeguard.analysis.python.dataflow.values import Use
@@ -95,9 +96,13 @@ def _is_asked(view: View, function: FunctionNode, node: ast.expr) -> bool:
     return False
 
 
+_DIVIDES = (ast.Div, ast.FloorDiv)
+
+
 def _placed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find unchecked numbers of the request as an index or a divisor: `PAGES[number]`, `total / count`."""
     assert isinstance(node, FUNCTIONS)
+    # A `try` anywhere is taken to catch what a bad number raises.
     if not view.is_route(node.body[0]) or any(isinstance(part, ast.Try) for part in walk(node)):
         return
     numbers = {
@@ -105,57 +110,52 @@ def _placed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         for part in walk(node)
         if isinstance(part, ast.Assign)
         and isinstance(part.targets[0], ast.Name)
-        and isinstance(part.value, ast.Call)
-        and view.names.called(part.value) in ("int", "float")
-        and part.value.args
-        and is_from_request(view, part.value.args[0])
+        and _is_sent_number(view, part.value)
     }
     bodies = _bodies(view, node)
-    looked_at = joined_words(
-        part.test for part in walk(node) if isinstance(part, ast.If | ast.IfExp | ast.While)
-    )
+    tests = (part.test for part in walk(node) if isinstance(part, ast.If | ast.IfExp | ast.While))
+    looked_at = joined_words(tests).split()
     for part in walk(node):
-        if (
-            (
-                isinstance(part, ast.BinOp)
-                and isinstance(part.op, ast.Div | ast.FloorDiv)
-                and isinstance(part.right, ast.Name)
-            )
-            and part.right.id not in looked_at.split()
-            and _is_sent(view, part.right)
-        ):
-            yield NodeMatch(
-                part, f"{part.right.id} is nothing where the request says so, and nothing looks at it"
-            )
+        if (reason := _without_look(view, part, numbers, bodies, looked_at)) is not None:
+            yield NodeMatch(part, f"{reason}, and nothing looks at it first")
             return
-        if (
-            isinstance(part, ast.BinOp)
-            and isinstance(part.op, ast.Div | ast.FloorDiv)
-            and isinstance(part.right, ast.Call)
-        ):
-            of_request = part.right.args and is_from_request(view, part.right.args[0])
-            if of_request and view.names.called(part.right) in ("int", "float"):
-                yield NodeMatch(part, "the divisor is what the request says, and nothing looks at it first")
-                return
-        used = part.slice if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Load) else None
-        listed = isinstance(part, ast.Subscript) and _is_list(view, part.value)
-        if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div | ast.FloorDiv | ast.Mod):
-            used, listed = (
-                part.right,
-                isinstance(part.left, ast.Constant) is False or isinstance(part.op, ast.Div),
-            )
-        of_number = isinstance(used, ast.Name) and used.id in numbers and used.id not in looked_at.split()
-        of_body = (
-            isinstance(part, ast.BinOp)
-            and isinstance(used, ast.Attribute)
-            and _holder(used) in bodies
-            and used.attr not in looked_at.split()
-        )
-        if used is not None and ((of_number and listed) or of_body):
-            yield NodeMatch(
-                part, f"{ast.unparse(used)} is what the request says, and nothing looks at it first"
-            )
-            return
+
+
+def _is_sent_number(view: View, node: ast.expr) -> bool:
+    """Return whether a value is `int(request.args["n"])` or the like."""
+    return (
+        isinstance(node, ast.Call)
+        and view.names.called(node) in ("int", "float")
+        and bool(node.args)
+        and is_from_request(view, node.args[0])
+    )
+
+
+def _without_look(
+    view: View, part: ast.AST, numbers: AbstractSet[str], bodies: AbstractSet[str], looked_at: Sequence[str]
+) -> str | None:
+    """Return why an expression may fail on a number of the request; None if it does not use one."""
+    if isinstance(part, ast.Subscript):
+        of_list = isinstance(part.ctx, ast.Load) and _is_list(view, part.value)
+        if of_list and isinstance(part.slice, ast.Name) and part.slice.id in numbers - set(looked_at):
+            return f"{part.slice.id} is what the request says"
+        return None
+    if not isinstance(part, ast.BinOp) or not isinstance(part.op, ast.Div | ast.FloorDiv | ast.Mod):
+        return None
+    divisor, divides = part.right, isinstance(part.op, _DIVIDES)
+    if isinstance(divisor, ast.Name) and divisor.id not in looked_at:
+        if divides and _is_sent(view, divisor):
+            return f"{divisor.id} is nothing where the request says so"
+        # `"%s" % count` formats; only with `/` is a constant on the left certainly a number.
+        is_number = isinstance(part.op, ast.Div) or not isinstance(part.left, ast.Constant)
+        if divisor.id in numbers and is_number:
+            return f"{divisor.id} is what the request says"
+    if divides and _is_sent_number(view, divisor):
+        return "the divisor is what the request says"
+    of_body = isinstance(divisor, ast.Attribute) and _holder(divisor) in bodies
+    if of_body and isinstance(divisor, ast.Attribute) and divisor.attr not in looked_at:
+        return f"{ast.unparse(divisor)} is what the request says"
+    return None
 
 
 def _is_sent(view: View, node: ast.expr, depth: int = 0) -> bool:
