@@ -447,6 +447,7 @@ def _by_cookie(view: View, node: ast.AST) -> Iterator[NodeMatch]:
 
 
 def _by_client(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
+    """Find rights that the client gives itself: read from its cookie or request, kept, or decided by."""
     if isinstance(node, ast.Subscript | ast.Call):
         yield from _by_cookie(view, node)
         return

@@ -57,6 +57,7 @@ def fixed_host(names: Names, node: ast.expr, depth: int = 0) -> bool:
     if depth > 8:
         return False
     if isinstance(node, ast.Name):
+        # Each value that the name may have has to be one; a name behind the name is not followed.
         values = names.values_of(node)
         return bool(values) and all(fixed_host(names, value, depth + 1) for value in values)
     if isinstance(node, ast.JoinedStr) and node.values:
@@ -258,6 +259,7 @@ def _own_page(names: Names, node: ast.expr) -> bool:
         text = names.text(node.left)
     else:
         return False
+    # `//host` is a path for Python and leads a browser to another site.
     return text is not None and (_has_host(text) or (len(text) > 1 and text[0] == "/" and text[1] != "/"))
 
 

@@ -310,28 +310,24 @@ def _clocked(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find tokens that are the digest of a clock or a process id."""
     assert isinstance(node, ast.Call)
     guessed = any(isinstance(part, ast.Call) and view.names.called(part) in _CLOCK for part in walk(node))
-    drawn = any(
+    values = [
+        value
+        for given in node.args
+        for part in walk(given)
+        if isinstance(part, ast.Name)
+        for value in view.names.values_of(part)
+    ]
+    parts = [part for value in (*node.args, *values) for part in walk(value)]
+    held = [last_name(part).lower() for part in parts if isinstance(part, ast.Name | ast.Attribute)]
+    known = any(_IDENTITY.match(name) for name in held)
+    # One part that nobody can guess is enough, whatever stands beside it.
+    drawn = any(_HIDDEN.search(name) for name in held) or any(
         isinstance(part, ast.Call) and view.names.called(part).startswith(("secrets.", "os.urandom", "hmac."))
         for part in walk(node)
     )
-    parts = [part for given in node.args for part in walk(given)] + [
-        part
-        for given in node.args
-        for name_of in walk(given)
-        if isinstance(name_of, ast.Name)
-        for value in view.names.values_of(name_of)
-        for part in walk(value)
-    ]
-    drawn = drawn or any(
-        isinstance(part, ast.Name | ast.Attribute) and _HIDDEN.search(last_name(part).lower())
-        for part in parts
-    )
-    known = any(
-        isinstance(part, ast.Name | ast.Attribute) and _IDENTITY.match(last_name(part).lower())
-        for part in parts
-    )
-    if not (guessed or known) or drawn:
+    if drawn or not (guessed or known):
         return
+    # What the digest is used for is known by the name that it gets, or by the function that returns it.
     function, statement = view.function_of(node), view.statement(node)
     named = ast.unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
     named += f" {function.name}" if function is not None and isinstance(statement, ast.Return) else ""

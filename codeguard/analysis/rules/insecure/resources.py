@@ -11,7 +11,7 @@ from codeguard.analysis.python.dataflow.values import Use
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.handlers import is_from_request
-from codeguard.corpus.syntax import unqualified_name, walk
+from codeguard.corpus.syntax import unqualified_name, variables_in, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -74,31 +74,41 @@ def _by_header(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if function is None or not isinstance(given, ast.Name) or not view.has("recv", "readexactly"):
         return
     parts = list(walk(function))
-    read = any(
+    received = any(
+        isinstance(part, ast.Attribute) and part.attr in ("recv", "recv_into", "readexactly")
+        for part in parts
+    )
+    if (
+        received
+        and any(_unpacks(part, given.id) for part in parts)
+        and not any(_bounds(view, part, given.id) for part in parts)
+    ):
+        yield NodeMatch(node, f"who connects says how large {given.id} is, and so how much memory is taken")
+
+
+def _unpacks(part: ast.AST, size: str) -> bool:
+    """Return whether a number is read from bytes: `(size,) = struct.unpack("!I", header)`."""
+    return (
         isinstance(part, ast.Assign)
         and isinstance(part.value, ast.Call | ast.Subscript)
-        and any(
-            isinstance(item, ast.Name) and item.id == given.id for one in part.targets for item in walk(one)
-        )
+        and any(size in variables_in(target) for target in part.targets)
         and any(
             isinstance(call, ast.Call)
             and unqualified_name(call.func) in ("unpack", "from_bytes", "unpack_from")
             for call in walk(part.value)
         )
-        for part in parts
     )
-    received = any(
-        isinstance(part, ast.Attribute) and part.attr in ("recv", "recv_into", "readexactly")
-        for part in parts
-    )
-    compared = any(
+
+
+def _bounds(view: View, part: ast.AST, size: str) -> bool:
+    """Return whether something may limit a number; a comparison with 0 or 1 only asks whether there is any."""
+    if isinstance(part, ast.Call):
+        return view.names.called(part) == "min"
+    return (
         isinstance(part, ast.Compare)
+        and size in variables_in(part)
         and not all(isinstance(side, ast.Constant) and side.value in (0, 1) for side in part.comparators)
-        and any(isinstance(item, ast.Name) and item.id == given.id for item in walk(part))
-        for part in parts
-    ) or any(isinstance(part, ast.Call) and view.names.called(part) == "min" for part in parts)
-    if read and received and not compared:
-        yield NodeMatch(node, f"who connects says how large {given.id} is, and so how much memory is taken")
+    )
 
 
 def _sized(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
