@@ -27,11 +27,13 @@ from codeguard.models import (
     Verdict,
     text_digest,
 )
+from codeguard.ranking.own_code import OwnCode, beside_own
 from codeguard.ranking.reranking import Judged, Ranked, rank
 from codeguard.ranking.scoring import standardise
 from codeguard.ranking.signal_tasks import ended, examined, ours, runs_in_worker
 from codeguard.ranking.signals import load_signals
 from codeguard.ranking.signals.base import Moment, Signal, SignalContext, SignalServices, Subject
+from codeguard.ranking.signals.provenance import like_own
 from codeguard.trust import VerifiedManifest
 from codeguard.trust.acceptances import SIGNAL as ACCEPTANCE
 from codeguard.workers.deadline import Deadline, DeadlineError
@@ -51,7 +53,7 @@ class Candidate:
     """A retrieved chunk with its file and its cosine distance to the query.
 
     `cost` is the retrieval's sort key if that was not only the distance (see `codeguard.ranking.scoring`);
-    less is nearer.
+    less is nearer. `own` is the trusted candidate that is most like it, where that is known.
     """
 
     id: str
@@ -59,6 +61,7 @@ class Candidate:
     file: SourceFile
     distance: float
     cost: float | None = None
+    own: OwnCode | None = None
 
 
 def plain_candidate(value: Mapping[str, Any]) -> Candidate:
@@ -139,6 +142,10 @@ class DefenseManager:
         }
         self._lasting = len(self._asked_last) == sum(item.moment is Moment.QUERY for item in self.active)
         self._whole: dict[tuple[str, Trust], tuple[Evidence, ...]] = {}
+        # What unknown origin costs against own code; nothing where the signal is switched off.
+        weights = self._context.weights
+        named = any(item.name == "provenance" for item in self.active)
+        self._origin = weights["provenance.unlisted"] - weights["provenance.trusted"] if named else None
 
     def known_only(self, only: bool) -> None:
         """Set whether files that are not examined yet stay unexamined, which their evidence then says."""
@@ -317,7 +324,10 @@ class DefenseManager:
     def _judge(self, candidate: Candidate, trust: Trust, z: float) -> Judged:
         subject = Subject(candidate.chunk, candidate.file, trust, candidate.distance, z)
         evidence = self._evidence_of(candidate.id, subject)
-        return Judged(candidate.id, candidate.chunk, trust, candidate.distance, z, evidence)
+        shift = beside_own(trust, candidate.own, evidence, self._origin)
+        if shift > 0 and candidate.own is not None:
+            evidence = (*evidence, like_own(candidate.own))
+        return Judged(candidate.id, candidate.chunk, trust, candidate.distance, z, evidence, shift)
 
 
 def _passing(evidence: Evidence) -> bool:

@@ -27,6 +27,7 @@ class Judged:
     `distance` is the cosine distance to the query, `distance_z` the z-score
     among the candidates of what retrieval ordered them by: the distance, or
     the distance and the words together (see `codeguard.ranking.scoring`).
+    `beside_own` is added to the score (see `codeguard.ranking.own_code`).
     """
 
     id: str
@@ -35,6 +36,7 @@ class Judged:
     distance: float
     distance_z: float
     evidence: tuple[Evidence, ...]
+    beside_own: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class Ranked:
     convicted: bool
     demoted: bool
     evidence: tuple[Evidence, ...]
+    beside_own: float = 0.0
     copies: tuple[Ranked, ...] = ()
 
     @property
@@ -97,6 +100,7 @@ class Ranked:
             "masked": self.chunk.masked,
             "distance": self.distance,
             "penalty": self.penalty,
+            "beside_own": self.beside_own,
             "score": self.score,
             "trust": self.trust.value,
             "verdict": self.verdict,
@@ -170,8 +174,8 @@ def rank(
     Args:
         candidates: in any order; the result does not depend on it.
         order: "score" ranks demoted candidates behind the others and convicted ones last, and sorts each
-            group by standardized distance plus penalty; "penalty" sorts by penalty, then distance (the order
-            the method itself describes).
+            group by standardized distance plus penalty plus `beside_own`; "penalty" sorts by penalty, then
+            distance (the order the method itself describes).
         mode: "drop" removes convicted candidates and those with a penalty above `drop_threshold`.
     """
     retrieved = sorted(candidates, key=lambda item: (item.distance_z, item.distance, item.id))
@@ -273,10 +277,11 @@ def _place(item: Judged, rank_: int, baseline_rank: int) -> Ranked:
         trust=item.trust,
         distance=item.distance,
         penalty=penalty,
-        score=round(item.distance_z + penalty, 9),
+        score=round(item.distance_z + penalty + item.beside_own, 9),
         convicted=is_convicted(item.evidence),
         demoted=is_demoted(item.evidence),
         evidence=item.evidence,
+        beside_own=item.beside_own,
     )
 
 

@@ -42,7 +42,12 @@ LEXICAL_EMBEDDING_WEIGHT = 0.5  # vectors made of words find little that the wor
 
 def weight_for(embedding: str) -> float:
     """Return the weight of the lexical search beside an embedding, by its identity."""
-    return LEXICAL_EMBEDDING_WEIGHT if embedding.startswith("lexical") else MODEL_WEIGHT
+    return LEXICAL_EMBEDDING_WEIGHT if is_lexical(embedding) else MODEL_WEIGHT
+
+
+def is_lexical(embedding: str) -> bool:
+    """Return whether an embedding, given by its identity, is made of words alone."""
+    return embedding.startswith("lexical")
 
 
 def candidates(scores: Mapping[str, float], count: int) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -20,6 +20,7 @@ from codeguard.models import CheckReport, Chunk, SourceFile, Trust
 from codeguard.ranking import scoring
 from codeguard.ranking.defense import Candidate, DefenseManager, DefenseOutcome
 from codeguard.ranking.file_context import with_context
+from codeguard.ranking.own_code import OwnCode, nearest_own
 from codeguard.ranking.reranking import Ranked, Ranking, distinct, has_distinct, one_per_file
 from codeguard.ranking.signals import load_signals, refuse_unknown
 from codeguard.ranking.signals.base import Signal, SignalServices
@@ -224,7 +225,7 @@ class Searcher:
             searched = max(count, LEAST_SEARCHED)
             if fetched is None or fetched.searched < searched:
                 fetched = self._fetch(query, searched, manager.trust_of, warnings)
-            outcome = manager.apply(self._candidates(fetched, count))
+            outcome = manager.apply(self._candidates(fetched, count, manager.trust_of))
             enough = _enough(outcome, k, config) or (fetched.all_of_them and len(fetched.nearest) <= count)
             if enough or count >= limit:
                 break
@@ -281,8 +282,12 @@ class Searcher:
         nearest = sorted(costs, key=lambda id_: (costs[id_], distances[id_], id_))
         return _Fetched(searched, nearest, chunks, distances, costs, len(hits) < searched)
 
-    def _candidates(self, fetched: _Fetched, count: int) -> list[Candidate]:
+    def _candidates(
+        self, fetched: _Fetched, count: int, trust_of: Callable[[Chunk], Trust]
+    ) -> list[Candidate]:
         """Return the `count` nearest candidates."""
+        chunks = {id_: fetched.chunks[id_] for id_ in fetched.nearest[:count]}
+        own = self._nearest_own(chunks, trust_of)
         return [
             Candidate(
                 id_,
@@ -290,9 +295,18 @@ class Searcher:
                 self._file_with(id_, fetched.chunks[id_]),
                 round(fetched.distances[id_], 6),
                 fetched.costs[id_],
+                own.get(id_),
             )
-            for id_ in fetched.nearest[:count]
+            for id_ in chunks
         ]
+
+    def _nearest_own(
+        self, chunks: Mapping[str, Chunk], trust_of: Callable[[Chunk], Trust]
+    ) -> dict[str, OwnCode]:
+        own = [id_ for id_, chunk in chunks.items() if trust_of(chunk) is Trust.TRUSTED]
+        if not own or len(own) == len(chunks) or self._made_with is None:
+            return {}
+        return nearest_own(self._unit_vectors(chunks), chunks, own, self._made_with)
 
     def _awaited(self, ids: Sequence[str], known: Mapping[str, float]) -> dict[str, float]:
         """Return a middling distance for chunks that the index has not come to yet, and have them written first.
@@ -371,17 +385,21 @@ class Searcher:
 
     def _distances(self, vector: Vector, ids: Sequence[str]) -> dict[str, float]:
         """Return the cosine distances of chunks that the vectors alone did not find; those without a vector are out."""
+        known = self._unit_vectors(ids)
+        if not known:
+            return {}
+        near = np.asarray(list(known.values())) @ vector
+        return dict(zip(known, (1.0 - near).tolist(), strict=True))
+
+    def _unit_vectors(self, ids: Collection[str]) -> dict[str, Vector]:
+        """Return the vectors of those of the chunks that have one, at length 1."""
         missing = [id_ for id_ in ids if id_ not in self._vectors]
         if missing:
             if len(self._vectors) > KEPT_VECTORS:
                 self._vectors.clear()
                 missing = list(ids)
             self._vectors |= _unit(self._workspace.vectors.embeddings(missing))
-        known = [id_ for id_ in ids if id_ in self._vectors]
-        if not known:
-            return {}
-        near = np.asarray([self._vectors[id_] for id_ in known]) @ vector
-        return dict(zip(known, (1.0 - near).tolist(), strict=True))
+        return {id_: self._vectors[id_] for id_ in ids if id_ in self._vectors}
 
     def _check_store(
         self, ids: Sequence[str], chunks: Mapping[str, Chunk], warnings: dict[str, None]

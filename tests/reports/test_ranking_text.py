@@ -276,6 +276,7 @@ def test_json_has_the_stable_form() -> None:
         "masked": False,
         "distance": 0.25,
         "penalty": 3.0,
+        "beside_own": 0.0,
         "score": 3.25,
         "trust": "unlisted",
         "verdict": "fail",

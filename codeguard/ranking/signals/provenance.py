@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from codeguard.analysis.rules.base import Rule, rules_of
 from codeguard.models import Evidence, Span, Trust
+from codeguard.ranking.own_code import OwnCode
 from codeguard.ranking.signals.base import Moment, SignalContext, Subject
 
 _RULES = rules_of(__file__)
@@ -33,6 +34,7 @@ class ProvenanceSignal:
         _RULES["copy"],
         _RULES["modified"],
         _RULES["unlisted"],
+        _RULES["like-own"],
     )
 
     def examine(self, subject: Subject, context: SignalContext) -> Iterable[Evidence]:
@@ -51,6 +53,21 @@ def _evidence(trust: Trust, penalty: float, span: Span) -> Evidence:
         severity=rule.severity,
         confidence=rule.confidence,
         span=span,
+    )
+
+
+def like_own(own: OwnCode) -> Evidence:
+    """Return evidence, without a penalty, that own code among the candidates says the same."""
+    rule = _RULES["like-own"]
+    named = f"{own.symbol} ({own.place})" if own.symbol else own.place
+    return Evidence(
+        signal=ProvenanceSignal.name,
+        id=rule.id,
+        penalty=0.0,
+        reason=f"much like your own {named}, which answers as well",
+        severity=rule.severity,
+        confidence=rule.confidence,
+        measurements={"cosine": own.cosine},
     )
 
 

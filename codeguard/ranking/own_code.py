@@ -1,0 +1,91 @@
+"""What the team's own code among the candidates changes in the place of a candidate of unknown origin.
+
+Own code that says the same answers as well and is known: a look-alike of unknown origin, which nobody has shown to
+behave the same, is only a risk beside it, and stands well behind. Where nothing of the team's own is like a
+candidate, there is nothing that it could pass for, and an honest file that nobody listed should not lose to own code
+that fits less well: its origin hardly counts. Neither changes a penalty, what is dropped, demoted or convicted, nor
+the order "penalty". How the weights were chosen, and what they cost: docs/retrieval.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codeguard.models import Chunk, Evidence, Trust, Verdict
+from codeguard.ranking.scoring import is_lexical
+
+LOOKALIKE = 2.0  # standard deviations that are added to a look-alike of own code
+RELIEF = 0.9  # share of the cost of its origin that is taken off where no own code is like it
+# Cosine from which two texts are alike, by the kind of embedding.
+ALIKE, ALIKE_LEXICAL = 0.75, 0.68
+
+
+_COMPARED = frozenset({Verdict.PASS.value, Verdict.DIFFERS.value})
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCode:
+    """The own candidate that is most like one of unknown origin: its cosine, and where it is."""
+
+    cosine: float
+    alike: bool
+    symbol: str
+    place: str
+
+
+def nearest_own(
+    vectors: Mapping[str, NDArray[np.float32]],
+    chunks: Mapping[str, Chunk],
+    own: Sequence[str],
+    embedding: str,
+) -> dict[str, OwnCode]:
+    """Return for each other candidate the trusted one that is most like it; none without a vector of both.
+
+    Args:
+        vectors: by id, each of shape (dimension,) and length 1.
+        chunks: the candidates, by id.
+        own: the ids that the manifest lists.
+        embedding: the identity of the vectors' embedding.
+    """
+    listed = [id_ for id_ in own if id_ in vectors]
+    others = [id_ for id_ in chunks if id_ in vectors and id_ not in set(own)]
+    if not listed or not others:
+        return {}
+    near = np.stack([vectors[id_] for id_ in others]) @ np.stack([vectors[id_] for id_ in listed]).T
+    least = ALIKE_LEXICAL if is_lexical(embedding) else ALIKE
+    found = {}
+    for id_, row in zip(others, near, strict=True):
+        best = int(row.argmax())
+        chunk = chunks[listed[best]]
+        found[id_] = OwnCode(
+            round(float(row[best]), 6),
+            bool(row[best] >= least),
+            chunk.symbol,
+            f"{chunk.path}:{chunk.start_line}",
+        )
+    return found
+
+
+def beside_own(
+    trust: Trust, own: OwnCode | None, evidence: Sequence[Evidence], origin: float | None
+) -> float:
+    """Return what is added to the score of a candidate, in standard deviations.
+
+    Nothing is added where it is the team's own, a copy or a change of that, where no vector tells what is like it,
+    or where a check has compared it with own code: then that decides.
+
+    Args:
+        origin: what unknown origin costs it against own code: its penalty and the bonus of trusted text; None
+            where origin does not count.
+    """
+    if origin is None or own is None or trust is not Trust.UNLISTED or any(map(_was_compared, evidence)):
+        return 0.0
+    return LOOKALIKE if own.alike else -RELIEF * max(0.0, origin)
+
+
+def _was_compared(evidence: Evidence) -> bool:
+    return evidence.signal == "behavior" and evidence.measurements.get("verdict") in _COMPARED

@@ -1,0 +1,131 @@
+"""What own code among the candidates changes: look-alikes stand behind it, what nothing resembles loses little."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codeguard.api import CodeGuard
+from codeguard.config import Settings
+from codeguard.models import Chunk, ChunkKind, Evidence, Span, Trust, Verdict, text_digest
+from codeguard.ranking.own_code import (
+    ALIKE,
+    ALIKE_LEXICAL,
+    LOOKALIKE,
+    RELIEF,
+    OwnCode,
+    beside_own,
+    nearest_own,
+)
+from codeguard.ranking.reranking import Judged, rank
+
+OWN = '''
+def retry_delay(attempt, base=0.5, longest=30.0):
+    """Return the seconds to wait before another attempt at a request: twice as long each time, up to a limit."""
+    return min(longest, base * 2**attempt)
+'''
+LOOKALIKE_TEXT = '''
+def retry_delay(attempt, base=0.5, longest=30.0):
+    """Return the seconds to wait before another attempt at a request: twice as long each time, up to a limit."""
+    connection = open_connection(base)
+    return connection.delay(attempt, longest)
+'''
+OTHER = '''
+def next_attempt_at(job, clock):
+    """Schedule the moment of the following attempt of a failed job in the queue's table."""
+    row = clock.table.lookup(job)
+    return row.planned
+'''
+
+
+def chunk(name: str) -> Chunk:
+    return Chunk(f"{name}.py", name, ChunkKind.FUNCTION, Span(3, 4, 0, 9), name, text_digest(name), "python")
+
+
+def unit(*values: float) -> np.ndarray:
+    row = np.asarray(values, dtype=np.float32)
+    return row / np.linalg.norm(row)
+
+
+def test_the_nearest_own_candidate_is_named_with_its_place() -> None:
+    chunks = {name: chunk(name) for name in ("own", "further", "like", "unlike", "waiting")}
+    vectors = {"own": unit(1, 0), "further": unit(1, 9), "like": unit(9, 1), "unlike": unit(1, -1)}
+    found = nearest_own(vectors, chunks, ["own", "further"], "static/1")
+    assert found.keys() == {"like", "unlike"}
+    assert (found["like"].alike, found["like"].symbol, found["like"].place) == (True, "own", "own.py:3")
+    assert not found["unlike"].alike
+    assert found["unlike"].cosine == pytest.approx(0.5**0.5, abs=1e-5)
+    assert not nearest_own(vectors, chunks, [], "static/1")
+    assert not nearest_own({"like": unit(1, 0)}, chunks, ["own"], "static/1")
+
+
+@pytest.mark.parametrize(("embedding", "least"), [("static/1", ALIKE), ("lexical-3to5/1", ALIKE_LEXICAL)])
+def test_each_kind_of_embedding_has_its_own_limit(embedding: str, least: float) -> None:
+    chunks = {"own": chunk("own"), "above": chunk("above"), "below": chunk("below")}
+    vectors = {"own": unit(1, 0)}
+    for name, cosine in (("above", least + 0.01), ("below", least - 0.01)):
+        vectors[name] = unit(cosine, (1 - cosine**2) ** 0.5)
+    found = nearest_own(vectors, chunks, ["own"], embedding)
+    assert [found[name].alike for name in ("above", "below")] == [True, False]
+
+
+ALIKE_OWN = OwnCode(0.9, True, "own", "own.py:3")
+UNLIKE_OWN = OwnCode(0.2, False, "own", "own.py:3")
+
+
+@pytest.mark.parametrize(
+    ("trust", "own", "verdict", "expected"),
+    [
+        (Trust.UNLISTED, ALIKE_OWN, None, LOOKALIKE),
+        (Trust.UNLISTED, ALIKE_OWN, Verdict.NO_SIGNAL, LOOKALIKE),
+        (Trust.UNLISTED, ALIKE_OWN, Verdict.PASS, 0.0),
+        (Trust.UNLISTED, ALIKE_OWN, Verdict.DIFFERS, 0.0),
+        (Trust.UNLISTED, UNLIKE_OWN, None, -RELIEF),
+        (Trust.UNLISTED, UNLIKE_OWN, Verdict.PASS, 0.0),
+        (Trust.UNLISTED, None, None, 0.0),
+        (Trust.TRUSTED, ALIKE_OWN, None, 0.0),
+        (Trust.COPY, ALIKE_OWN, None, 0.0),
+        (Trust.MODIFIED, UNLIKE_OWN, None, 0.0),
+    ],
+)
+def test_what_is_added(trust: Trust, own: OwnCode | None, verdict: Verdict | None, expected: float) -> None:
+    said = (
+        ()
+        if verdict is None
+        else (Evidence("behavior", "x", 0.0, "", measurements={"verdict": verdict.value}),)
+    )
+    assert beside_own(trust, own, said, 1.0) == expected
+    assert beside_own(trust, own, said, None) == 0.0
+
+
+def test_it_counts_in_the_score_alone() -> None:
+    items = [
+        Judged("behind", chunk("behind"), Trust.UNLISTED, 0.1, -1.0, (), LOOKALIKE),
+        Judged("before", chunk("before"), Trust.UNLISTED, 0.2, 0.5, ()),
+    ]
+    assert [item.id for item in rank(items)[0]] == ["before", "behind"]
+    assert [item.id for item in rank(items, order="penalty")[0]] == ["behind", "before"]
+    retained, dropped, baseline = rank(items, mode="drop", drop_threshold=0.5)
+    assert len(retained) == 2
+    assert not dropped
+    assert [item.id for item in baseline] == ["behind", "before"]
+
+
+def test_a_look_alike_stands_behind_own_code_and_another_file_does_not(tmp_path: Path) -> None:
+    for name, text in (("own/delays.py", OWN), ("found/a.py", LOOKALIKE_TEXT), ("found/b.py", OTHER)):
+        place = tmp_path / name
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(text, encoding="utf-8")
+    settings = Settings(store=str(tmp_path / "store"), root=str(tmp_path), share=False)
+    with CodeGuard.open(settings=settings, trust=[tmp_path / "own"]) as guard:
+        guard.index([tmp_path])
+        ranking = guard.query("seconds to wait before another attempt at a request", 3)
+    places = {item.chunk.path: item for item in ranking.ranking}
+    like, other = places["found/a.py"], places["found/b.py"]
+    assert like.beside_own == LOOKALIKE
+    assert other.beside_own == pytest.approx(-RELIEF)
+    assert places["own/delays.py"].beside_own == 0.0
+    (said,) = [item for item in like.evidence if item.id == "like-own"]
+    assert said.penalty == 0.0
+    assert "retry_delay (own/delays.py:2)" in said.reason
+    assert ranking.results[0].chunk.path == "own/delays.py"
