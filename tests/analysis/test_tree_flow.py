@@ -37,6 +37,8 @@ def fired(text: str, name: str) -> set[str]:
         ("a.php", "<?php $c = file_get_contents('http://127.0.0.1/x'); eval($c);", "download-and-run"),
         ("a.sh", "P=$(curl -s http://127.0.0.1/x)\neval \"$P\"\n", "download-and-run"),
         ("a.js", "require('fs').rmSync('/', {recursive: true})", "destroys"),
+        ("a.ts", "(require('fs') as any).rmSync('/', {recursive: true})", "destroys"),
+        ("a.ts", "(require('fs') satisfies object).rmSync('/', {recursive: true})", "destroys"),
         ("a.js", "require('fs').rmSync(require('os').homedir(), {recursive: true})", "destroys"),
         ("a.js", "import {exec as e} from 'child_process'; e('curl 127.0.0.1 | sh')", "download-and-run"),
         ("a.js", "require('child_process').exec('\\x63url 127.0.0.1 | sh')", "download-and-run"),

@@ -54,6 +54,12 @@ def test_nothing_staged_is_fine(repository: Path) -> None:
     assert codeguard("audit", "--staged", cwd=repository).returncode == 0
 
 
+def test_the_root_named_as_a_path_narrows_nothing_down(repository: Path) -> None:
+    write(repository, {"one/a.py": CLEAN, "b.py": CLEAN})
+    git(repository, "add", ".")
+    assert [item.name for item in staged_files(repository, [repository]).sources] == ["b.py", "one/a.py"]
+
+
 def test_paths_narrow_it_down_from_a_folder_below(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(repository, {"one/a.py": CLEAN, "two/b.py": CLEAN})
     git(repository, "add", ".")

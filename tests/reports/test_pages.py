@@ -62,6 +62,12 @@ def a_ranking(hostile: str = "") -> str:
     )
 
 
+def test_a_page_says_that_nothing_answers_only_where_nothing_does() -> None:
+    said = "Nothing answers this."
+    assert said in ranking_page(ranking(1), "L2", **MADE)
+    assert said not in a_ranking()
+
+
 def test_an_answer_says_where_else_its_text_is_and_how_it_was_asked() -> None:
     same = {"sha256": "0" * 64}
     found = ranking(2, judged("theirs.py", 0.1, UNKNOWN, **same), judged("bad.py", 0.2, FAIL, **same))

@@ -1,0 +1,43 @@
+"""Which files beside an audited one are read: those of its package, and no link out of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codeguard.audit.check import _package_folder
+from codeguard.audit.files_on_disk import FilesOnDisk
+
+
+def test_the_folder_is_that_which_holds_the_outermost_package(tmp_path: Path) -> None:
+    inner = tmp_path / "plain" / "outer" / "inner"
+    inner.mkdir(parents=True)
+    for folder in (inner, inner.parent):
+        (folder / "__init__.py").touch()
+    assert _package_folder(inner / "a.py") == tmp_path / "plain"
+    assert _package_folder(tmp_path / "plain" / "a.py") == tmp_path / "plain"
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("package/a.py", True),
+        ("package", False),  # a folder
+        ("package/linked.py", False),
+        ("package/out/b.py", False),  # behind a linked folder, so the name alone is inside
+        ("b.py", False),
+        ("package/none.py", False),
+        ("package/\0.py", False),
+    ],
+)
+def test_a_file_is_there_if_it_lies_inside(tmp_path: Path, path: str, expected: bool) -> None:
+    package, outside = tmp_path / "package", tmp_path / "outside"
+    package.mkdir()
+    outside.mkdir()
+    for place in (package / "a.py", outside / "b.py", tmp_path / "b.py"):
+        place.write_text("x = 1\n")
+    (package / "linked.py").symlink_to(tmp_path / "b.py")
+    (package / "out").symlink_to(outside)
+    files = FilesOnDisk(tmp_path, package, None, lambda *item: False)  # type: ignore[arg-type]
+    assert files.has(path) is expected
