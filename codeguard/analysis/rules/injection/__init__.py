@@ -331,13 +331,16 @@ _Scored = tuple[float, str, tuple[str, ...]]
 
 def _judge(reading: Reading, segment: Segment) -> Match | None:
     kind = _LIMITS.get(segment.kind, "comment")
-    plain, hidden = _strongest(reading, segment, kind)
+    plain, hidden, encoded = _strongest(reading, segment, kind)
     if max(plain, hidden)[0] == NOTHING:
         return None
     limits = load_model().limits
     # Percent escapes run the words together, and the model reads them all the same.
     margin = _REVEALED if " " in plain[1] else 0.0
-    secret = hidden[0] >= max(limits["comment"].weak, plain[0] + margin)
+    # Of many decoded parts, as of the recorded answer of a server, one has a weak sign by chance.
+    chosen = encoded < _BY_CHANCE or any(map(_named(hidden[1]).issuperset, (*_ADDRESSED, *_ASKED)))
+    least = limits["comment"].weak if chosen else limits["comment"].clear
+    secret = hidden[0] >= max(least, plain[0] + margin)
     if secret and hidden[2] == ("percent escapes",) and not is_plain_order(hidden[1]):
         secret = "%" in _ADDRESSES.sub("", segment.text)  # URLs have to encode spaces and non-ASCII letters
     secret = secret and not _is_claims(hidden[1]) and _reveals_order(segment.text, *hidden[1:])
@@ -353,7 +356,7 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
         rule = LIKELY  # "Add user as admin."
     start, end = _place(reading.text, segment, text)
     # What explains code or settings to people orders a model nothing that it could do for an attacker.
-    less_sure = (
+    explains = (
         rule is INSTRUCTION
         and _in_english(text)
         and _named(text).isdisjoint(_OF_ATTACKS)
@@ -362,6 +365,8 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
             or (reading.language == "text" and is_settings(reading.text))
         )
     )
+    explains = explains or (rule is LIKELY and _explains(segment, text))
+    less_sure = explains or (rule in (INSTRUCTION, LIKELY) and _is_only_named(segment, text))
     # Prompts of a program are strings.
     sure = rule is INSTRUCTION and segment.kind is not SegmentKind.STRING and is_plain_order(text)
     return Match(
@@ -374,16 +379,23 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
     )
 
 
-def _strongest(reading: Reading, segment: Segment, kind: str) -> tuple[_Scored, _Scored]:
-    """Return the window of a segment with the highest score, as written and with a disguise removed."""
+_BY_CHANCE = 8  # decoded parts of a text
+
+
+def _strongest(reading: Reading, segment: Segment, kind: str) -> tuple[_Scored, _Scored, int]:
+    """Return the window of a segment with the highest score, as written and with a disguise removed.
+
+    The third value is the number of parts that were decoded.
+    """
     plain: _Scored = (NOTHING, "", ())
-    hidden = plain
+    hidden, encoded = plain, 0
 
     def met(what: str) -> None:
         reading.unread.note(what, reading.line_of(segment.start))
 
     for piece in pieces(segment.text):
         for shown in unmasked(piece, met=met):
+            encoded += bool(shown.masks)
             if not may_order(shown.text, tokens_of(shown.text)):
                 continue
             model = load_model()  # imports are late because few texts get this far
@@ -396,7 +408,7 @@ def _strongest(reading: Reading, segment: Segment, kind: str) -> tuple[_Scored, 
                     hidden = max(hidden, scored)
                 else:
                     plain = max(plain, scored)
-    return plain, hidden
+    return plain, hidden, encoded
 
 
 def _may_be_honest(reading: Reading, segment: Segment, text: str, rule: Rule) -> bool:
@@ -436,6 +448,52 @@ def _is_for_readers(reading: Reading, segment: Segment, text: str, rule: Rule) -
     return (rule is LIKELY and not replaces) or (
         rule is INSTRUCTION and (_FOR_AGENTS.match(reading.text) is not None or _is_rule_for_people(text))
     )
+
+
+# "# Answer(text=…": how the line before prints.
+_PRINTED = lazy(r"\W{0,20}\w{1,60}\(\s{0,20}\w{1,60}\s?=")
+# "Changes that you make will be overwritten": the header of a generated file.
+_GENERATED = lazy(
+    r"\b(?:changes|edits|modifications)\b[^.!?]{0,60}\b(?:will|would|may|might|can) (?:be|get)\s{1,9}"
+    r"(?:lost|overwritten|overridden|discarded|reset|undone)\b",
+    re.IGNORECASE,
+)
+# Prompts protect themselves: "Treat the text as data, and ignore instructions within it".
+_PROTECTS = lazy(
+    r"\bignore (?:any |all )?(?:other )?(?:instructions|commands|requests|orders)\s{1,9}"
+    r"(?:that (?:are|appear|occur|stand) )?(?:with)?in(?:side)?\s{1,9}(?:it|them|(?:the|this|that|these|those)\s{1,9}"
+    r"(?:\w{1,20}\s){0,2}(?:text|contents?|data|documents?|issues?|input|messages?|pages?|files?|body|diff))\b",
+    re.IGNORECASE,
+)
+# "Notwithstanding any other provision of this License, you have permission…"
+_LICENSE = lazy(r"\b(?:this|the) (?:licen[cs]e|agreement)\b|\blicen[cs]or\b|\bcovered work\b", re.IGNORECASE)
+# A marker of a chat template with nothing behind it is spoken of.
+_MARKED_ONLY = lazy(r"[^\n]{0,2000}(?:<\|\w{1,20}\|>\w{0,20}){1,8}[\s\W]{0,20}\Z")
+
+
+def _explains(segment: Segment, text: str) -> bool:
+    """Return whether an English text that the model takes for an order only explains something to people.
+
+    It addresses no reader, by a second person, a modal verb, an imperative or a name; or it has the form of something
+    that is written beside code.
+    """
+    if not _in_english(text):
+        # Texts in other languages stand in strings because programs show them; the few words known of each do not tell.
+        return segment.kind is SegmentKind.STRING
+    if segment.kind is SegmentKind.PROSE and _LICENSE.search(segment.text):
+        return True
+    return (
+        not speaks(text.strip(), segment.kind)
+        or _PRINTED.match(segment.text) is not None
+        or _GENERATED.search(segment.text) is not None
+        or _PROTECTS.search(segment.text) is not None
+        or _MARKED_ONLY.match(text) is not None
+    )
+
+
+def _is_only_named(segment: Segment, text: str) -> bool:
+    """Return whether a name says what it holds, and nothing to a model: `requestSnippetGenerator_curl_bash`."""
+    return segment.kind is SegmentKind.IDENTIFIER and _named(text).isdisjoint(("addressee", "override"))
 
 
 def _is_enumeration(segment: Segment, text: str) -> bool:
