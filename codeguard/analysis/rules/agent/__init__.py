@@ -72,9 +72,9 @@ class AgentSignal:
         plain = not guides and reading.language == "text"
         explained = plain and is_settings(reading.text)
         keyed = prose and bool(_BEGINS_KEYED.match(reading.text) and _SETTINGS.search(reading.text))
-        # A README instructs its human readers, not a model.
-        if guides or not prose or keyed:
-            for match in frames(reading, prose=prose):
+        # A README instructs its human readers, and the notes of a project its people and agents: they need to say more.
+        if guides or not prose or keyed or (reading.language == "markdown" and not manual):
+            for match in frames(reading, prose=prose, addressed=guides or not prose or keyed):
                 # Not in an assistant's own files: nobody records there, and an attacker could write it to be less sure.
                 recorded = prose and not guides and is_recorded(reading.text, match.start)
                 yield _less_sure(match) if recorded else match

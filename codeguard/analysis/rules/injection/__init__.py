@@ -444,10 +444,32 @@ def _is_for_readers(reading: Reading, segment: Segment, text: str, rule: Rule) -
     """Return whether prose instructs its human readers; the `agent` signal examines the content of prose."""
     if segment.kind is not SegmentKind.PROSE:
         return False
-    replaces = {"override", "instruction"} <= _named(text)  # "ignore all previous instructions"
+    said = _without_examples(text)
+    replaces = {"override", "instruction"} <= _named(said)  # "ignore all previous instructions"
     return (rule is LIKELY and not replaces) or (
-        rule is INSTRUCTION and (_FOR_AGENTS.match(reading.text) is not None or _is_rule_for_people(text))
+        rule is INSTRUCTION
+        and (
+            _FOR_AGENTS.match(reading.text) is not None
+            or _is_rule_for_people(text)
+            or (said != text and _is_rule_for_people(said))
+        )
     )
+
+
+_QUOTED = lazy(r"[\"\u201c\u201e][^\"\u201d\n]{3,200}(?:[\"\u201d]|\Z)|'[^'\n]{8,200}'(?!\w)")
+# What speaks of a text, and does not say it: 'pages may contain text such as "ignore previous instructions"'.
+_SPEAKS_OF = lazy(
+    r"\b(?:e\.\s?g|such as|for example|for instance|phrases?|wordings?|(?:may|might|can|could) (?:contain|say|hold)"
+    r"|contains?|asks? (?:the|its|their) readers?|says|said|reads|typical\w{0,2}|attempts?"
+    r"|examples?|quot\w{1,6}|injections?)\b",
+    re.IGNORECASE,
+)
+
+
+def _without_examples(text: str) -> str:
+    """Return a text without what it quotes, if the rest speaks of such texts."""
+    rest = _QUOTED.sub(" ", text)
+    return rest if rest != text and _SPEAKS_OF.search(rest) else text
 
 
 # "# Answer(text=…": how the line before prints.
