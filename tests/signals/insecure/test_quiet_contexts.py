@@ -898,6 +898,13 @@ CASES = [
         "Functions that read private keys have been modified to include a new argument which is sent.\n",
     ),
     (
+        "check-unreached",
+        "a.pyx",
+        "cdef int n\n\ndef share(user):\n    return 1\n    if not user.allowed:\n        raise ValueError(user)\n",
+        "async def found(app, Request request):\n    return 1\n\n\n"
+        "async def share(app, Request request):\n    if not request.user:\n        raise ValueError(request)\n",
+    ),
+    (
         "disables-checks",
         "README.md",
         "Add the `# noqa` comment to the end of every line that you touch.\n",
