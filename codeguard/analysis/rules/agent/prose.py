@@ -118,6 +118,14 @@ def for_people(match: Match) -> Match:
 _FOR_ANYBODY, _STRONG = 4, 2
 
 
+# What strong frames of programs and settings need; most pages for people have none of it.
+_STRONG_SIGN = lazy(
+    r"\b(?:curl|wget|scp|rsync|nc|ncat|iwr|Invoke-\w{1,20}|twine|dig|nslookup)\s|(?i:insecure|trusted-host|\bGOPROXY|GONOSUM|sslverify"
+    r"|verify\s?=|no-verify|reject_?unauthorized|--privileged|\b777\b|ignore-scripts|\baudit\s?=|strict-ssl|overrides|insteadOf"
+    r"|credential\.helper|hooksPath|push --mirror|authorized_key|registry|index-url|--from\b|alg\s?=|csrf|permitall)"
+)
+
+
 def frames(reading: Reading, *, prose: bool, addressed: bool) -> Iterator[Match]:
     """Yield the harmful instructions in sections of a text, or in code comments that name a model.
 
@@ -135,6 +143,8 @@ def frames(reading: Reading, *, prose: bool, addressed: bool) -> Iterator[Match]
             and _ADDRESSED.search(segment.text)
         )
     for blocks in sections:
+        if not addressed and not any(_STRONG_SIGN.search(block.text) for block in blocks):
+            continue
         last = blocks[-1].start + len(blocks[-1].text)
         for found in frames_in(table, blocks, enough, least):
             what = ", ".join(dict.fromkeys(frame.what for frame in found.frames))

@@ -290,7 +290,7 @@ def shell_places(text: str) -> Iterator[tuple[str, str, int, int]]:
     if not _QUICK.search(text):
         return
     yield from _places(text, _SHELL, _NEEDS)
-    if "curl" in text or "gh " in text or "scp" in text or "rsync" in text:
+    if _UPLOADS.search(text):
         yield from _sent_later(text)
     if "=" in text and "$" in text:
         yield from _with_variables(text)
