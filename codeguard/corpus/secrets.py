@@ -224,7 +224,8 @@ _SECRET_NAME = re.compile(
 )
 _PUBLIC_NAME = re.compile(
     r"(?:continuation|next|page|paging|request|change|action|cancel\w{0,6}|sync|cursor|idempotency"
-    r"|public(?:[_-]?key)?)[_-]?(?:token|key)[^\w]{0,12}\Z|\.(?:svg|png)\?[^\n]{0,30}\Z"  # of a badge
+    r"|public(?:[_-]?key)?|(?:mixpanel|posthog|amplitude|segment|analytics)[\w-]{0,20}|publishable|site)"
+    r"[_-]?(?:token|key)[^\w]{0,12}\Z|\.(?:svg|png)\?[^\n]{0,30}\Z"  # of a badge
 )
 _IDENTIFIER = re.compile(r"[A-Za-z]*\d{0,4}")
 _ATTRIBUTE = re.compile(r"[A-Za-z_]+(?:\.[A-Za-z_]\w*)+")

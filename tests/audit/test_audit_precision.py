@@ -313,6 +313,8 @@ def test_a_secret_that_documentation_shows_and_an_explanation_of_settings_are_le
                  'natürlich klingende Texte generieren und in verschiedenen Aufgaben wie maschineller Übersetzung und '
                  'der Beantwortung von Fragen Leistungen erbringen."""\n', False),
         ("a.js", "var requestSnippetGenerator_curl_powershell = 1;\n", False),
+        ("a.py", 'prompt = f"""\n<|im_start|>user\nExtract the meeting details from this request:\n'
+                 '{user_request}\n<|im_end|>\n<|im_start|>assistant\n"""\n', False),
     ],
 )  # fmt: skip
 def test_a_comment_that_explains_is_less_sure_than_an_order(

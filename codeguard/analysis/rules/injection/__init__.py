@@ -6,6 +6,7 @@ import ast
 import json
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import ClassVar
 
@@ -366,7 +367,9 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
         )
     )
     explains = explains or (rule is LIKELY and _explains(segment, text))
-    less_sure = explains or (rule in (INSTRUCTION, LIKELY) and _is_only_named(segment, text))
+    less_sure = explains or (
+        rule in (INSTRUCTION, LIKELY) and (_is_only_named(segment, text) or _is_prompt(segment))
+    )
     # Prompts of a program are strings.
     sure = rule is INSTRUCTION and segment.kind is not SegmentKind.STRING and is_plain_order(text)
     return Match(
@@ -444,6 +447,11 @@ def _is_for_readers(reading: Reading, segment: Segment, text: str, rule: Rule) -
     """Return whether prose instructs its human readers; the `agent` signal examines the content of prose."""
     if segment.kind is not SegmentKind.PROSE:
         return False
+    if (
+        rule is INSTRUCTION
+        and len(list(islice(_CHANGES.finditer(segment.text), _SOME_CHANGES))) == _SOME_CHANGES
+    ):
+        return True
     said = _without_examples(text)
     replaces = {"override", "instruction"} <= _named(said)  # "ignore all previous instructions"
     return (rule is LIKELY and not replaces) or (
@@ -456,6 +464,12 @@ def _is_for_readers(reading: Reading, segment: Segment, text: str, rule: Rule) -
     )
 
 
+# Entries of a changelog: "- Added support for a model".
+_CHANGES = lazy(
+    r"^[ \t]{0,8}[-*+] (?:add|fix|improv|chang|updat|remov|support|bump|renam|deprecat|introduc|enhanc)\w{0,6}\b",
+    re.MULTILINE | re.IGNORECASE,
+)
+_SOME_CHANGES = 3
 _QUOTED = lazy(r"[\"\u201c\u201e][^\"\u201d\n]{3,200}(?:[\"\u201d]|\Z)|'[^'\n]{8,200}'(?!\w)")
 # What speaks of a text, and does not say it: 'pages may contain text such as "ignore previous instructions"'.
 _SPEAKS_OF = lazy(
@@ -513,6 +527,20 @@ def _explains(segment: Segment, text: str) -> bool:
     )
 
 
+# What a program fills in: `{question}`, `{{ question }}`, `%s`.
+_FILLED_IN = lazy(r"\{\{?\s?[A-Za-z_][\w.]{0,60}\s?\}?\}|%(?:\(\w{1,60}\))?s\b")
+_MARKED = lazy(r"<\|\w{1,20}\|>|\[/?INST\]|<start_of_turn>|<\|?(?:system|user|assistant)\|?>")
+
+
+def _is_prompt(segment: Segment) -> bool:
+    """Return whether a string is a program's own prompt: it has marks of a chat and places that are filled in."""
+    return (
+        segment.kind is SegmentKind.STRING
+        and _MARKED.search(segment.text) is not None
+        and _FILLED_IN.search(segment.text) is not None
+    )
+
+
 def _is_only_named(segment: Segment, text: str) -> bool:
     """Return whether a name says what it holds, and nothing to a model: `requestSnippetGenerator_curl_bash`."""
     return segment.kind is SegmentKind.IDENTIFIER and _named(text).isdisjoint(("addressee", "override"))
@@ -542,12 +570,22 @@ def _reveals_order(shown: str, revealed: str, masks: tuple[str, ...]) -> bool:
     In `user admin http://x.y.z:80` only the name of a host is read differently, so that nothing was hidden. Percent
     escapes stand between words, and texts in other scripts are not judged by their words.
     """
+    if masks == ("character references",) and _letters(shown) == _letters(revealed):
+        return False  # signs, such as the times sign of a button that closes
     if not revealed.isascii():
         return True
     words = {token for token in tokens_of(revealed) if token.isalpha()}
     new = words.difference(tokens_of(shown))
     hides = "percent escapes" in masks or any(map(concepts_of, new))
     return hides and len(words) >= _FEWEST_WORDS
+
+
+_REFERENCE = lazy(r"&#?\w{1,10};")
+
+
+def _letters(text: str) -> str:
+    """Return the letters of a text, without those of character references."""
+    return "".join(filter(str.isalpha, _REFERENCE.sub("", text)))
 
 
 def _is_claims(text: str) -> bool:
