@@ -55,11 +55,14 @@ _TITLE = lazy(
     r"\ufeff?\s{0,200}(?:#{1,3}[ \t]{1,8}"
     r"(?:`?(?:AGENTS?|CLAUDE|GEMINI|COPILOT|CURSOR|SKILL)(?:\.md)?`?[ \t]*\r?\n"
     r"|(?:(?:github )?copilot|claude|cursor|gemini|codex|agent) (?:instructions|rules|guidelines)\b"
-    r"|(?:hello|hi|dear|welcome),? (?:claude|copilot|gemini|codex|cursor|agents?|assistants?)\b[^\n]{0,20}\n"
     r"|[^\n]{0,60}[(\uff08\u2013\u2014-] ?(?:for |für |pour |para |per )?"
     r"(?:Claude|Copilot|Gemini|Codex|Cursor|Windsurf|AI agents?|coding agents?)\b"
     r"[^\n]{0,10}\n)"
     r"|(?:you|your) (?:are|act|task|role|job) (?:as |is |an? |to |the |working |helping |responsible )[^\n]{10,})",
+    re.IGNORECASE,
+)
+_GREETING = lazy(
+    r"\ufeff?\s{0,200}#{1,3}[ \t]{1,8}(?:hello|hi|dear|welcome),? (?:claude|copilot|gemini|codex|cursor)\b",
     re.IGNORECASE,
 )
 _HEAD = 400  # characters at the start of a text that identify it
@@ -192,4 +195,5 @@ def instructs(text: str) -> bool:
 
 def is_for_assistants(text: str) -> bool:
     """Return whether a whole text is a skill, a rule or a prompt, by its front matter, title or first words."""
-    return _FRONT_MATTER.match(text) is not None or _TITLE.match(text) is not None or instructs(text[:_HEAD])
+    known = (_FRONT_MATTER, _TITLE, _GREETING)
+    return any(pattern.match(text) for pattern in known) or instructs(text[:_HEAD])

@@ -453,7 +453,7 @@ def _is_for_readers(reading: Reading, segment: Segment, text: str, rule: Rule) -
     ):
         return True
     said = _without_examples(text)
-    replaces = {"override", "instruction"} <= _named(said)  # "ignore all previous instructions"
+    replaces = {"override", "instruction"} <= _named(said)
     return (rule is LIKELY and not replaces) or (
         rule is INSTRUCTION
         and (
