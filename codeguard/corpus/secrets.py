@@ -23,7 +23,7 @@ from itertools import pairwise
 
 from codeguard.models import Chunk, SourceFile
 
-SCAN_VERSION = "1"  # an index built with another version reads its files again
+SCAN_VERSION = "2"  # an index built with another version reads its files again
 MASK = "*"
 LONGEST_TOKEN = 4_000
 LONGEST_KEY = 20_000  # characters of the body of a private key
