@@ -129,7 +129,7 @@ _STRONG_SIGN = lazy(
 )
 
 
-def frames(reading: Reading, *, prose: bool, addressed: bool) -> Iterator[Match]:
+def harmful_instructions(reading: Reading, *, prose: bool, addressed: bool) -> Iterator[Match]:
     """Yield the harmful instructions in sections of a text, or in code comments that name a model.
 
     `addressed` says whether the text is for assistants: otherwise it needs to say more.
