@@ -23,7 +23,7 @@ from itertools import pairwise
 
 from codeguard.models import Chunk, SourceFile
 
-SCAN_VERSION = "1"  # an index built with another version reads its files again
+SCAN_VERSION = "2"  # an index built with another version reads its files again
 MASK = "*"
 LONGEST_TOKEN = 4_000
 LONGEST_KEY = 20_000  # characters of the body of a private key
@@ -107,7 +107,7 @@ class _Plugin:
     """A plugin of detect-secrets and where it applies.
 
     `anchors` are the beginnings of its secrets, or contained in them after up to `before` characters; `shape`
-    must match there as well before the plugin is called.
+    must match there as well before the plugin is called. `brief` says that a line of any base64 may begin so.
     """
 
     rule: str
@@ -116,6 +116,7 @@ class _Plugin:
     anchors: tuple[str, ...]
     before: int = 0
     shape: re.Pattern[str] = re.compile("")
+    brief: bool = False
 
     def secrets_in(self, piece: str) -> Iterator[str]:
         """Yield what the plugin finds in a part of a line."""
@@ -140,6 +141,7 @@ _TOKENS = (
         1,
         # `APETextValue` and `APDiameter1998` are names.
         re.compile(r"AKC[a-zA-Z0-9]{10}|AP(?![A-F]?[A-Z]?[a-z]+(?:[A-Z][a-z]+|\d)*(?![A-Za-z0-9]))[\dABCDEF][a-zA-Z0-9]{8}"),
+        brief=True,
     ),
     _Plugin(SERVICE_TOKEN, "github_token", "GitHubTokenDetector", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_")),
     _Plugin(
@@ -222,7 +224,8 @@ _SECRET_NAME = re.compile(
 )
 _PUBLIC_NAME = re.compile(
     r"(?:continuation|next|page|paging|request|change|action|cancel\w{0,6}|sync|cursor|idempotency"
-    r"|public(?:[_-]?key)?)[_-]?(?:token|key)[^\w]{0,12}\Z|\.(?:svg|png)\?[^\n]{0,30}\Z"  # of a badge
+    r"|public(?:[_-]?key)?|(?:mixpanel|posthog|amplitude|segment|analytics)[\w-]{0,20}|publishable|site)"
+    r"[_-]?(?:token|key)[^\w]{0,12}\Z|\.(?:svg|png)\?[^\n]{0,30}\Z"  # of a badge
 )
 _IDENTIFIER = re.compile(r"[A-Za-z]*\d{0,4}")
 _ATTRIBUTE = re.compile(r"[A-Za-z_]+(?:\.[A-Za-z_]\w*)+")
@@ -381,11 +384,29 @@ def _tokens(text: str) -> Iterator[FoundSecret]:
             begin = max(text.rfind("\n", max(0, at - plugin.before), at) + 1, at - plugin.before)
             if plugin.shape.search(text, begin, run.end()) is None:
                 continue
+            if plugin.brief and _in_block(text, at):
+                continue
             asked += 1
             if asked > MOST_ASKED:
                 yield FoundSecret(begin, run.end(), plugin.rule)
             else:
                 yield from _confirmed(plugin, text, begin, run.end() + 1)
+
+
+_BLOCK_LINE = re.compile(r"[ \t]{0,80}[A-Za-z0-9+/]{60,100}[ \t\r]{0,9}(?:\n|\Z)")
+
+
+def _in_block(text: str, at: int) -> bool:
+    """Return whether a place is in base64 that is wrapped to lines of one length, as the line before shows."""
+    first = text.rfind("\n", max(0, at - 200), at) + 1
+    before = text.rfind("\n", max(0, first - 201), max(0, first - 1)) + 1
+    line, previous = _BLOCK_LINE.match(text, first), _BLOCK_LINE.match(text, before)
+    return (
+        line is not None
+        and previous is not None
+        and previous.end() == first
+        and line.end() - first == first - before
+    )
 
 
 def _run_starts(text: str, plugin: _Plugin) -> Iterator[int]:

@@ -38,6 +38,7 @@ _BREAK = lazy(
     r"(?<=[.!?;])[\s)*\"”]+|(?<=[。！？；])|\n\s*\n"
     r"|\n(?=[ \t]*(?:[-*+#>|\"}]|\d{1,3}[.)]|[A-Za-z][\w-]{0,30}\)?:\s|[\u2190-\u2bff\U0001f000-\U0001faff]))"
 )
+_LINE_ENDS = lazy(r"(?<!\\)\n")  # of code
 _QUOTED = lazy(r"\"[^\"\n]{2,200}\"|“[^”]{2,200}”|„[^“”]{2,200}[“”]|«[^»]{2,200}»|「[^」]{2,100}」")
 _INTRODUCES_BANS = lazy(r"[:：]\s*\Z")
 
@@ -152,10 +153,16 @@ def read_frames(path: Path) -> FrameTable:
     )
 
 
-def frames_in(table: FrameTable, blocks: Sequence[Block]) -> Iterator[Found]:
-    """Yield the instructions in a section, each rule once, if the weights of its frames are high enough."""
+def frames_in(
+    table: FrameTable, blocks: Sequence[Block], enough: int = ENOUGH, least: int = 1
+) -> Iterator[Found]:
+    """Yield the instructions in a section, each rule once, if the weights of its frames are high enough.
+
+    Frames of a smaller weight than `least` do not count.
+    """
     clauses = [clause for block in blocks for clause in _clauses(table, block)]
-    met = [_met(table.frames, clauses, index) for index in range(len(clauses))]
+    counted = [frame for frame in table.frames if frame.weight >= least]
+    met = [_met(counted, clauses, index) for index in range(len(clauses))]
     said: set[str] = set()
     for index in range(len(clauses)):
         heaviest: dict[str, tuple[Frame, int]] = {}
@@ -164,7 +171,7 @@ def frames_in(table: FrameTable, blocks: Sequence[Block]) -> Iterator[Found]:
                 if frame.kind not in heaviest or frame.weight > heaviest[frame.kind][0].weight:
                     heaviest[frame.kind] = (frame, at)
         ordered = sorted(heaviest.values(), key=lambda pair: -pair[0].weight)
-        if sum(frame.weight for frame, _ in ordered) >= ENOUGH and ordered[0][0].rule not in said:
+        if sum(frame.weight for frame, _ in ordered) >= enough and ordered[0][0].rule not in said:
             said.add(ordered[0][0].rule)
             clause = clauses[ordered[0][1]]
             yield Found(tuple(frame for frame, _ in ordered), clause.start, " ".join(clause.text.split()))
@@ -173,7 +180,10 @@ def frames_in(table: FrameTable, blocks: Sequence[Block]) -> Iterator[Found]:
 def _clauses(table: FrameTable, block: Block) -> Iterator[_Clause]:
     at, banned = 0, False
     for end, after in [
-        *((found.start(), found.end()) for found in _BREAK.finditer(block.text)),
+        *(
+            (found.start(), found.end())
+            for found in (_LINE_ENDS if block.code else _BREAK).finditer(block.text)
+        ),
         (len(block.text),) * 2,
     ]:
         for start in range(at, end, _LONGEST_CLAUSE):

@@ -91,6 +91,7 @@ _TAKEN_BACK = lazy(
     r"|avoid|refuses? to|forbid\w{0,5}|prohibit\w{0,3}|flag|detect\w{0,3}|block\w{0,3}|prevent\w{0,3}|reject\w{0,3}"
     r"|warn\w{0,5}|look for|looks for|check(?:s|ing)? for|scan(?:s|ning)? for|such as|for example|e\.g\."
     r"|attempt\w{0,3}|attacks?|malicious|suspicious|injection|vulnerab\w{0,8}|example|no need to"
+    r"|(?:anything|something|everything|whatever|code|scripts?|changes?|calls?|lines?|commits?) that"
     r"|instead of|rather than|anti-?patterns?|bad|wrong|risk\w{0,2}|unsafe|whether|red flags?|❌"
     r"|✗)\b[^.!?]{0,60}$|[❌✗🚫][^.!?\n]{0,60}$"
     # What the authors of a program or the program itself does is no order.

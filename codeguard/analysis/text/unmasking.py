@@ -215,7 +215,7 @@ def _shown(text: str) -> tuple[str, tuple[str, ...]]:
     if len(_WITHIN_WORD.findall(text)) >= 2:
         masks.append("invisible characters")
     folded = unicodedata.normalize("NFKC", shown)
-    if _fancy(shown, folded):
+    if _fancy(_SIGNS.sub("", shown)):
         masks.append("styled letters")
     small = folded.translate(_SMALL)
     plain = _without_stacked_marks(_FLAGS.sub(lambda run: run.group().translate(_REGIONAL), small))
@@ -227,8 +227,13 @@ def _shown(text: str) -> tuple[str, tuple[str, ...]]:
     return latin, tuple(dict.fromkeys(masks))
 
 
-def _fancy(text: str, folded: str) -> bool:
-    """Return whether NFKC turned at least three other letters into ASCII ones."""
+# Of ordinals, trade marks, numbers and units: signs that people write, not letters in a style.
+_SIGNS = lazy("[\u00aa\u00ba\u2122\u2120\u2116\u2103\u2109\u3380-\u33dd]")
+
+
+def _fancy(text: str) -> bool:
+    """Return whether NFKC turns at least three other letters into ASCII ones."""
+    folded = unicodedata.normalize("NFKC", text)
     return text != folded and sum(char.isascii() and char.isalpha() for char in folded) >= 3 + sum(
         char.isascii() and char.isalpha() for char in text
     )

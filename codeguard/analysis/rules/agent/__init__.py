@@ -47,6 +47,13 @@ _BEGINS_KEYED = lazy(
     r"\ufeff?\s{0,200}(?:(?:#|//)[^\n]{0,1000}\n\s{0,200}){0,100}"
     r"(?:---|[{\[]|- |[\w.\"'-]{1,60}[ \t]{0,20}[:=](?:\s|\Z))"
 )
+# The map of a minified script, which holds whole programs as strings.
+_SOURCE_MAP = lazy(r"\s{0,20}\{(?:[^{}]{0,2000},)?\s{0,20}\"(?:mappings|sourcesContent|sources)\"\s{0,5}:")
+_NEWS = lazy(
+    r"\s{0,200}(?:[^\n]{0,200}\n){0,8}?#{1,3}[ \t]{1,8}[^\n]{0,40}"
+    r"\b(?:change\s?log|release (?:notes|history)|history|what's new|releases|v?\d+\.\d+)",
+    re.IGNORECASE,
+)  # a list of changes, by its title
 _READ = (SegmentKind.PROSE, SegmentKind.COMMENT, SegmentKind.DOCSTRING)
 
 
@@ -71,10 +78,15 @@ class AgentSignal:
         )
         plain = not guides and reading.language == "text"
         explained = plain and is_settings(reading.text)
-        keyed = prose and bool(_BEGINS_KEYED.match(reading.text) and _SETTINGS.search(reading.text))
-        # A README instructs its human readers, not a model.
-        if guides or not prose or keyed:
-            for match in harmful_instructions(reading, prose=prose):
+        keyed = prose and bool(
+            _BEGINS_KEYED.match(reading.text)
+            and _SETTINGS.search(reading.text)
+            and not _SOURCE_MAP.match(reading.text)
+        )
+        # A README instructs its human readers, and the notes of a project its people and agents: they need to say more.
+        notes = reading.language == "markdown" and not manual and _NEWS.match(reading.text) is None
+        if guides or not prose or keyed or notes:
+            for match in harmful_instructions(reading, prose=prose, addressed=guides or not prose or keyed):
                 # Not in an assistant's own files: nobody records there, and an attacker could write it to be less sure.
                 recorded = prose and not guides and is_recorded_answer(reading.text, match.start)
                 yield _less_sure(match) if recorded else match

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.rules.base import Match
-from codeguard.analysis.text.frames import Block, frames_in, read_frames
+from codeguard.analysis.text.frames import ENOUGH, Block, frames_in, read_frames
 from codeguard.analysis.text.orders import orders_in, read_orders
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Confidence, Severity
@@ -34,6 +34,9 @@ _MODEL = lazy(
 _FRONT_MATTER = lazy(
     r"\ufeff?---[ \t]*\r?\n(?:[^\n]{0,2000}\n){0,40}?"
     r"(?:name[ \t]*:[^\n]{0,200}\n(?:[^\n]{0,2000}\n){0,10}?description|alwaysApply|globs|applyTo|allowed-tools)[ \t]*:"
+    # A command: it says what it does, and nothing that a page has.
+    r"|\ufeff?---[ \t]*\r?\n(?:(?:description|argument-hint|model|mode|agent|color)[ \t]*:[^\n]{0,2000}\n){1,6}"
+    r"---[ \t]*\r?\n"
 )
 _SPOKEN_TO = lazy(
     r"\byou are (?:an?|the|our) (?:\w{1,20} ){0,3}(?:assistant|coding agent|copilot|language model)\b"
@@ -42,15 +45,24 @@ _SPOKEN_TO = lazy(
     r"|\b(?:assistants?|(?:ai|coding) agents?|copilot|claude|an? (?:ai|llm)) "
     r"(?:must|should|shall|never|always|ha(?:s|ve) to)\b"
     r"|\b(?:when|if|whatever) the user (?:asks?|says?|agrees?|types?)\b"
-    r"|\b(?:ask|interrupt) the user (?:before|to|for|whether)\b",
+    r"|\b(?:ask|interrupt) the user (?:before|to|for|whether)\b"
+    r"|\b(?:this|the) (?:file|document|page|guide) (?:tells|is for|guides|instructs|helps) "
+    r"(?:ai |coding |all |the ){0,2}(?:agents|assistants|claude|copilot|gemini|codex|cursor)\b",
     re.IGNORECASE,
 )
 # A title that names what assistants read, and a text that begins by telling its reader who that is.
 _TITLE = lazy(
     r"\ufeff?\s{0,200}(?:#{1,3}[ \t]{1,8}"
     r"(?:`?(?:AGENTS?|CLAUDE|GEMINI|COPILOT|CURSOR|SKILL)(?:\.md)?`?[ \t]*\r?\n"
-    r"|(?:(?:github )?copilot|claude|cursor|gemini|codex|agent) (?:instructions|rules|guidelines)\b)"
+    r"|(?:(?:github )?copilot|claude|cursor|gemini|codex|agent) (?:instructions|rules|guidelines)\b"
+    r"|[^\n]{0,60}[(\uff08\u2013\u2014-] ?(?:for |für |pour |para |per )?"
+    r"(?:Claude|Copilot|Gemini|Codex|Cursor|Windsurf|AI agents?|coding agents?)\b"
+    r"[^\n]{0,10}\n)"
     r"|(?:you|your) (?:are|act|task|role|job) (?:as |is |an? |to |the |working |helping |responsible )[^\n]{10,})",
+    re.IGNORECASE,
+)
+_GREETING = lazy(
+    r"\ufeff?\s{0,200}#{1,3}[ \t]{1,8}(?:hello|hi|dear|welcome),? (?:claude|copilot|gemini|codex|cursor)\b",
     re.IGNORECASE,
 )
 _HEAD = 400  # characters at the start of a text that identify it
@@ -105,9 +117,25 @@ def for_people(match: Match) -> Match:
     return match if match.rule in _OF_PEOPLE else replace(match, severity=Severity.LOW)
 
 
-def harmful_instructions(reading: Reading, *, prose: bool) -> Iterator[Match]:
-    """Yield the harmful instructions in sections of a text, or in code comments that name a model."""
+# Minimum total weight in a text that does not say that it is for assistants, and of each frame in it.
+_FOR_ANYBODY, _STRONG = 4, 2
+
+
+# What strong frames of programs and settings need; most pages for people have none of it.
+_STRONG_SIGN = lazy(
+    r"\b(?:curl|wget|scp|rsync|nc|ncat|iwr|Invoke-\w{1,20}|twine|dig|nslookup)\s|(?i:insecure|trusted-host|\bGOPROXY|GONOSUM|sslverify"
+    r"|verify\s?=|no-verify|reject_?unauthorized|--privileged|\b777\b|ignore-scripts|\baudit\s?=|strict-ssl|overrides|insteadOf"
+    r"|credential\.helper|hooksPath|push --mirror|authorized_key|registry|index-url|--from\b|alg\s?=|csrf|permitall)"
+)
+
+
+def harmful_instructions(reading: Reading, *, prose: bool, addressed: bool) -> Iterator[Match]:
+    """Yield the harmful instructions in sections of a text, or in code comments that name a model.
+
+    `addressed` says whether the text is for assistants: otherwise it needs to say more.
+    """
     table = read_frames(_FRAMES)
+    enough, least = (ENOUGH, 1) if addressed else (_FOR_ANYBODY, _STRONG)
     if prose:
         sections: Iterable[list[Block]] = _sections(reading.text)
     else:
@@ -118,8 +146,10 @@ def harmful_instructions(reading: Reading, *, prose: bool) -> Iterator[Match]:
             and _ADDRESSED.search(segment.text)
         )
     for blocks in sections:
+        if not addressed and not any(_STRONG_SIGN.search(block.text) for block in blocks):
+            continue
         last = blocks[-1].start + len(blocks[-1].text)
-        for found in frames_in(table, blocks):
+        for found in frames_in(table, blocks, enough, least):
             what = ", ".join(dict.fromkeys(frame.what for frame in found.frames))
             words = found.words if len(found.words) <= _SHOWN else f"{found.words[: _SHOWN - 1]}…"
             start = found.start if prose else blocks[0].start
@@ -165,4 +195,5 @@ def instructs(text: str) -> bool:
 
 def is_for_assistants(text: str) -> bool:
     """Return whether a whole text is a skill, a rule or a prompt, by its front matter, title or first words."""
-    return _FRONT_MATTER.match(text) is not None or _TITLE.match(text) is not None or instructs(text[:_HEAD])
+    known = (_FRONT_MATTER, _TITLE, _GREETING)
+    return any(pattern.match(text) for pattern in known) or instructs(text[:_HEAD])

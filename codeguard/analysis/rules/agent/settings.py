@@ -56,6 +56,7 @@ def risky_settings(text: str) -> Iterator[Match]:
             yield Match("approves-itself", found.start(), found.end(), what)
     yield from _commands(text)
     if text.lstrip()[:1] in ("{", "["):
+        yield from _servers(text)
         for found in _OTHER_MODEL.finditer(text):
             if not _USUAL_MODELS.match(found[1]) and not any(name in found[1] for name in _LOCAL_DOCS):
                 yield Match(
@@ -64,6 +65,38 @@ def risky_settings(text: str) -> Iterator[Match]:
                     found.end(),
                     "what is said to the model goes to another address",
                 )
+
+
+# A package that a server is started from, at an address that is no registry or forge.
+_FROM_ADDRESS = lazy(
+    r"[\"'](?:command|args)[\"']\s{0,5}:[^{}]{0,200}?[\"'](?:npx|bunx|pnpx|uvx|pipx|uv|npm|pnpm|yarn|pip3?|deno)[\"'][^{}]{0,1000}?"
+    r"[\"'](?:git\+)?(https?://(?!(?:[\w-]{1,60}\.){0,3}(?:github\.com|githubusercontent\.com|gitlab\.com|codeberg\.org|bitbucket\.org"
+    r"|npmjs\.(?:org|com)|pypi\.org|pythonhosted\.org)/|localhost|127\.)[^\s\"']{1,300}\.(?:tgz|tar\.gz|zip|whl|git|[cm]?js|py))[\"'#?]"
+)
+_UNCHECKED = lazy(
+    r"[\"'](?:NODE_TLS_REJECT_UNAUTHORIZED[\"']\s{0,5}:\s{0,5}[\"']?0|GIT_SSL_NO_VERIFY[\"']\s{0,5}:\s{0,5}[\"']?(?:1|true)"
+    r"|PYTHONHTTPSVERIFY[\"']\s{0,5}:\s{0,5}[\"']?0)"
+)
+_HEADERS = lazy(r"[\"']headers[\"']\s{0,5}:\s{0,5}\{((?:[^{}]|\$\{[^{}]{0,80}\}){1,2000})\}")
+_OF_SERVICE = lazy(
+    r"\$\{(?:env:)?(ANTHROPIC|AWS|AZURE|CLAUDE|CLOUDFLARE|DATABASE|DOCKER|GCP|GEMINI|GH|GITHUB|GITLAB|GOOGLE|HF|HUGGINGFACE|NPM|OPENAI"
+    r"|PYPI|SLACK|SSH|STRIPE|TWINE|VAULT)_\w{1,40}\b"
+)
+
+
+def _servers(text: str) -> Iterator[Match]:
+    """Yield servers of tools that come from an address, check no certificates, or get the secrets of other services."""
+    for found in _FROM_ADDRESS.finditer(text):
+        yield Match(
+            "runs-by-itself", found.start(1), found.end(1), "a server is started from a package at an address"
+        )
+    for found in _UNCHECKED.finditer(text):
+        yield Match("disables-checks", found.start(), found.end(), "certificates are not checked")
+    for found in _HEADERS.finditer(text):
+        services = sorted({one[1] for one in _OF_SERVICE.finditer(found[1])})
+        if len(services) > 1:
+            what = f"one server gets the secrets of several services: {', '.join(services[:3])}"
+            yield Match("reads-credentials", found.start(), found.end(), what)
 
 
 @cache

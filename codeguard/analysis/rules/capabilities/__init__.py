@@ -177,7 +177,7 @@ _REACHING = lazy(
     r"|\bpython3?\s{1,3}-c\b|https?://"
 )
 _ADDRESS = lazy(
-    r"https?://([^\s\"'`)|>]{1,400})|(?:curl|wget)\b[^"
+    r"https?://((?!\.\.|\u2026)[^\s\"'`)|>]{1,400})|(?:curl|wget)\b[^"
     r"|;\n]{0,80}\s((?!-)[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}/?[^\s\"'`)|>]{0,300})",
     re.IGNORECASE,
 )

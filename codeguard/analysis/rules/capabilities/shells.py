@@ -42,9 +42,10 @@ _SHELL: tuple[tuple[str, str, re.Pattern[str]], ...] = (
         "downloads-program",
         "downloads a program by a tool that is not made for it or in a hidden window, or runs a download at once",
         lazy(
-            r"\b(?:curl|wget)\b[^\n]{0,300}?\s(?:-O|-o|--output|>)\s{0,3}(?P<file>[\"']?[\w./${}-]{2,80}[\"']?)[^\n]{0,300}"
-            r"(?:\n[^\n]{0,200}){0,5}?(?:\n|;|&&)\s{0,20}(?:sudo\s{1,3}|nohup\s{1,3}|exec\s{1,3}){0,2}"
+            r"\b(?:curl|wget)\b[^\n]{0,300}?\s(?:-\w{0,5}[oO]|--output|>)\s{0,3}(?P<file>[\"']?[\w./${}~-]{2,80}[\"']?)[^\n]{0,300}"
+            r"(?:\n[^\n]{0,200}){0,5}?(?:\n|;|&&)\s{0,20}(?:sudo\s{1,3}|nohup\s{1,3}|exec\s{1,3}|nice\s{1,3}(?:-n\s?\d{1,2}\s{1,3})?){0,3}"
             r"(?:(?:ba|z)?sh\s{1,3}|python3?\s{1,3}|\./)?(?P=file)(?=[\s&;]|$)|"
+            r"\b(?:curl|wget)\b[^\n]{0,300}?\s(?:-\w{0,5}[oO]|--output|>)\s{0,3}[\"']?[\w./${}~-]{0,60}(?:\.git/hooks|\.githooks|\.husky)/\w|"
             r"\bcertutil(?:\.exe)?\b[^\n]{0,60}-urlcache|\bbitsadmin\b[^\n]{0,80}/transfer"
             r"|\bpowershell(?:\.exe)?\b[^\n]{0,200}\b(?:DownloadFile|Invoke-WebRequest|iwr|Start-BitsTransfer)\b"
             r"|\bpowershell(?:\.exe)?\b[^\n]{0,100}\s-w(?:indowstyle)?\s{1,3}(?:hidden|1)\b",
@@ -64,7 +65,7 @@ _SHELL: tuple[tuple[str, str, re.Pattern[str]], ...] = (
         "decoded-exec",
         "runs something decoded",
         lazy(
-            r"\bbase64\s{1,3}(?:-d|-D|--decode)\b[^\n|]{0,100}\|\s{0,4}(?:sudo\s{1,4})?(?:(?:ba|z|da)?sh"
+            r"(?<!`)\bbase64\s{1,3}(?:-d|-D|--decode)\b[^\n|]{0,100}\|\s{0,4}(?:sudo\s{1,4})?(?:(?:ba|z|da)?sh"
             r"|python3?|perl)"
             + _END
             + r"|\beval\s{1,3}[\"']?\$\([^\n)]{0,300}\|\s{0,3}(?:rev|base64|base32|xxd|tr|openssl|gzip|gunzip)\b"
@@ -125,6 +126,8 @@ _SHELL: tuple[tuple[str, str, re.Pattern[str]], ...] = (
         "exfiltration",
         "sends secrets of this machine away",
         lazy(
+            r"\bgit\s{1,3}add\s{1,3}(?:-f|--force)\s[^\n]{0,100}(?:\.env\b(?!\.(?:example|sample))|vault_pass|id_rsa|id_ed25519|credentials|\.pem\b)"
+            r"(?:[^\n]{0,300}\n){0,6}?[^\n]{0,200}\bgit\b[^\n]{0,60}\bpush\b|"
             r"\b(?:env|printenv|set|cat\s{1,3}\S{0,80}(?:\.ssh/|id_rsa|\.aws/|/etc/(?:passwd|shadow)|\.netrc"
             r"|\.env)\S{0,40})"
             r"\s{0,3}\|[^\n]{0,100}\b(?:curl|wget|nc|ncat)\b"
@@ -241,11 +244,54 @@ _MOST_LINES = 2_000  # maximum lines with expanded variables
 _LONGEST = 4_000  # characters of a line with its variables expanded
 
 
+# Files and commands that hold credentials of this machine or its cluster; public keys and examples hold none.
+_HELD = (
+    r"(?:(?:~|\$\{?HOME\}?|/root|/home/[\w*]{1,30})/\.(?:ssh/(?:id_\w{1,20}(?!\.pub)\b|\*)|aws\b|kube/config|netrc|npmrc|pypirc"
+    r"|pgpass|gnupg|git-credentials|docker/config|azure\b|config/(?:gh|gcloud)\b|\w{1,12}_history)"
+    r"|(?<![\w.-])(?:[\w*./-]{0,60}/)?\.env(?:\.(?!example|sample|template|dist)\w{1,20})?(?![\w.-])"
+    r"|\bwp-config\.php|/etc/shadow)"
+)
+_COLLECTS = lazy(
+    rf"\bcp\b[^\n>|]{{0,300}}?{_HELD}[\"']?[ \t]{{1,4}}[\w\"'$~./{{-]"
+    rf"|\b(?:cat|tar|zip|base64|gzip|rsync|find|for\s{{1,3}}\w{{1,20}}\s{{1,3}}in)\b[^\n>|]{{0,300}}?{_HELD}"
+    r"|\bkubectl\b[^\n]{0,60}\bget\b[^\n]{0,60}\bsecrets?\b[^\n]{0,60}-o\s?\w"
+    r"|\bsecurity\s{1,3}find-(?:generic|internet)-password\b[^\n]{0,100}\s-w\b|\bgit\s{1,3}credential\s{1,3}fill\b|\bsecret-tool\s{1,3}lookup\b"
+    r"|\bgh\s{1,3}auth\s{1,3}token\b"
+    r"|(?<![\w./-])printenv\b(?!\s{1,3}\w)|(?<![\w./-])env\s{0,3}(?:>|\|\s{0,3}sort)"
+)
+_UPLOADS = lazy(
+    r"\bcurl\b(?:[^\n]|\\\n){0,200}?(?:\s(?:-d|-T|--upload-file|--data(?:-binary|-raw)?)[\s=]{0,3}[\"']?[@$/\w]|\s-F\s{0,3}[\"']?\w{1,20}=@)"
+    r"(?:[^\n]|\\\n){0,200}?https?://(?!localhost|127\.|\$|\[::1)"
+    r"|\bcurl\b(?:[^\n]|\\\n){0,200}?https?://(?!localhost|127\.|\$|\[::1)[^\s\"']{1,200}(?:[^\n]|\\\n){0,200}?"
+    r"(?:\s(?:-d|-T|--upload-file|--data(?:-binary|-raw)?)[\s=]{0,3}[\"']?[@$]|\s-F\s{0,3}[\"']?\w{1,20}=@)"
+    r"|\bgh\s{1,3}(?:gist\s{1,3}create|(?:issue|pr)\s{1,3}comment)\b"
+    r"|\b(?:scp|rsync)\b[^\n]{0,200}\s[\w.-]{1,40}@[\w.-]{1,80}:"
+)
+_FAR = 2_000  # characters between what is collected and where it is sent
+_MOST_COLLECTED = 50
+
+
+def _sent_later(text: str) -> Iterator[tuple[str, str, int, int]]:
+    """Yield where credentials are put into files, or into a command's argument, and then sent to another machine."""
+    done = 0
+    for found in islice(_COLLECTS.finditer(text), _MOST_COLLECTED):
+        if found.start() < done:
+            continue
+        line = text.rfind("\n", 0, found.start()) + 1  # of a command that names its receiver first
+        sent = _UPLOADS.search(text, line, found.end() + _FAR)
+        if sent is not None:
+            done = sent.end()
+            start = min(found.start(), sent.start())
+            yield "exfiltration", "sends secrets of this machine away", start, max(found.end(), sent.end())
+
+
 def shell_places(text: str) -> Iterator[tuple[str, str, int, int]]:
     """Yield rule, description, start and end of the threats in shell text."""
     if not _QUICK.search(text):
         return
     yield from _places(text, _SHELL, _NEEDS)
+    if _UPLOADS.search(text):
+        yield from _sent_later(text)
     if "=" in text and "$" in text:
         yield from _with_variables(text)
 

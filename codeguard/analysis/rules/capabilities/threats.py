@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -48,6 +49,13 @@ _MATTERING = frozenset(
     key password passwd secret signature sig token digest mac tag nonce salt iv public_key private_key expected data
     message plaintext ciphertext
     """.split()  # noqa: SIM905 - words read better as words
+)
+# What somebody gains by who is let through: `verify_no_unions(obj)` checks a form.
+_PROTECTED = lazy(
+    r"sign|token|pass|secret|key|cert|mac\b|digest|hash|cred|auth|login|user|admin|perm|access|webhook|licen[cs]e|session"
+    r"|otp|code|payload|identity|origin|request|peer|host|checksum|integrity|package|update|data|message|ssl|tls|client"
+    r"|email|account|owner|role|blob|body|content",
+    re.IGNORECASE,
 )
 _COPYING = frozenset(
     {"shutil.copy", "shutil.copy2", "shutil.copyfile", "shutil.move", "os.rename", "os.symlink"}
@@ -272,7 +280,8 @@ def _ignored(reading: Reading, node: ast.FunctionDef | ast.AsyncFunctionDef) -> 
     end = reading.place(body[0])[1]
     only = body[0] if len(body) == 1 else None
     if isinstance(only, ast.Return) and isinstance(only.value, ast.Constant) and only.value.value is True:
-        if [name for name in listed if name not in ("self", "cls")]:
+        taken = [name for name in listed if name not in ("self", "cls")]
+        if taken and _PROTECTED.search(" ".join((node.name, *taken))):
             yield Match("ignores-arguments", start, end, f"{node.name} says yes to everything")
     elif isinstance(only, ast.Return) and _is_stub(only.value):
         return  # an attribute, or the parameter itself

@@ -173,12 +173,26 @@ def _punctuation(places: Places, start: int, end: int) -> Iterator[Match]:
         if char.isascii():
             continue
         shown = LOOKALIKE_PUNCTUATION.get(ord(char)) or (None if char.isalnum() else _folded(char))
-        if shown is not None and _between_code(places.text, index):
+        if shown is not None and _between_code(places.text, index) and not _draws(places, index):
             first, last = places.line(index)
             severity = Severity.LOW if last - first > _READ else None  # minified code is not read by people
             yield Match(
                 PUNCTUATION.id, index, index + 1, f"{character_name(char)} passes for {shown!r}", severity
             )
+
+
+_FRAME = lazy(
+    r"[\u250c-\u251b\u2552-\u255d\u256d-\u2570][\u2500-\u257f]|[\u2500\u2501\u2550]{2}"
+)  # a corner with a line, or a line
+_NEAR = 2_000  # characters before and after
+
+
+def _draws(places: Places, index: int) -> bool:
+    """Return whether a vertical line is part of a frame that a terminal shows: code that runs has none."""
+    if not "\u2500" <= places.text[index] <= "\u257f":
+        return False
+    found = _FRAME.finditer(places.text, max(0, index - _NEAR), index + _NEAR)
+    return any(places.kind(match.start()) is None for match in found)
 
 
 def _folded(char: str) -> str | None:

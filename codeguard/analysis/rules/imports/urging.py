@@ -14,7 +14,7 @@ _INSTALL = lazy(
 )
 _SOURCE = lazy(
     r"(?:(?:--(?:extra-)?index-url|-i|--find-links|-f|--registry)[ =]{1,2}(?P<index>\S{4,200}))"
-    r"|(?P<direct>(?:git\+\w{1,8}|https?)://\S{3,200})|(?P<trusted>--trusted-host[ =]\S{1,100})"
+    r"|(?P<direct>(?:git\+\w{1,8}|https?)://(?!\.\.\.|…)\S{3,200})|(?P<trusted>--trusted-host[ =]\S{1,100})"
 )
 _USUAL = lazy(
     r"(?:git\+)?(?:https|ssh)://(?:git@)?(?:pypi\.org|test\.pypi\.org|files\.pythonhosted\.org|registry\.npmjs\.org"

@@ -6,6 +6,7 @@ import ast
 import json
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import ClassVar
 
@@ -331,13 +332,16 @@ _Scored = tuple[float, str, tuple[str, ...]]
 
 def _judge(reading: Reading, segment: Segment) -> Match | None:
     kind = _LIMITS.get(segment.kind, "comment")
-    plain, hidden = _strongest(reading, segment, kind)
+    plain, hidden, encoded = _strongest(reading, segment, kind)
     if max(plain, hidden)[0] == NOTHING:
         return None
     limits = load_model().limits
     # Percent escapes run the words together, and the model reads them all the same.
     margin = _REVEALED if " " in plain[1] else 0.0
-    secret = hidden[0] >= max(limits["comment"].weak, plain[0] + margin)
+    # Of many decoded parts, as of the recorded answer of a server, one has a weak sign by chance.
+    chosen = encoded < _BY_CHANCE or any(map(_named(hidden[1]).issuperset, (*_ADDRESSED, *_ASKED)))
+    least = limits["comment"].weak if chosen else limits["comment"].clear
+    secret = hidden[0] >= max(least, plain[0] + margin)
     if secret and hidden[2] == ("percent escapes",) and not is_plain_order(hidden[1]):
         secret = "%" in _ADDRESSES.sub("", segment.text)  # URLs have to encode spaces and non-ASCII letters
     secret = secret and not _is_claims(hidden[1]) and _reveals_order(segment.text, *hidden[1:])
@@ -353,7 +357,7 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
         rule = LIKELY  # "Add user as admin."
     start, end = _place(reading.text, segment, text)
     # What explains code or settings to people orders a model nothing that it could do for an attacker.
-    less_sure = (
+    explains = (
         rule is INSTRUCTION
         and _in_english(text)
         and _named(text).isdisjoint(_OF_ATTACKS)
@@ -361,6 +365,10 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
             (in_comment and not any(map(_named(text).issuperset, _ASKED)))
             or (reading.language == "text" and is_settings(reading.text))
         )
+    )
+    explains = explains or (rule is LIKELY and _explains(segment, text))
+    less_sure = explains or (
+        rule in (INSTRUCTION, LIKELY) and (_is_only_named(segment, text) or _is_prompt(segment))
     )
     # Prompts of a program are strings.
     sure = rule is INSTRUCTION and segment.kind is not SegmentKind.STRING and is_plain_order(text)
@@ -374,16 +382,23 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
     )
 
 
-def _strongest(reading: Reading, segment: Segment, kind: str) -> tuple[_Scored, _Scored]:
-    """Return the window of a segment with the highest score, as written and with a disguise removed."""
+_BY_CHANCE = 8  # decoded parts of a text
+
+
+def _strongest(reading: Reading, segment: Segment, kind: str) -> tuple[_Scored, _Scored, int]:
+    """Return the window of a segment with the highest score, as written and with a disguise removed.
+
+    The third value is the number of parts that were decoded.
+    """
     plain: _Scored = (NOTHING, "", ())
-    hidden = plain
+    hidden, encoded = plain, 0
 
     def met(what: str) -> None:
         reading.unread.note(what, reading.line_of(segment.start))
 
     for piece in pieces(segment.text):
         for shown in unmasked(piece, met=met):
+            encoded += bool(shown.masks)
             if not may_order(shown.text, tokens_of(shown.text)):
                 continue
             model = load_model()  # imports are late because few texts get this far
@@ -396,7 +411,7 @@ def _strongest(reading: Reading, segment: Segment, kind: str) -> tuple[_Scored, 
                     hidden = max(hidden, scored)
                 else:
                     plain = max(plain, scored)
-    return plain, hidden
+    return plain, hidden, encoded
 
 
 def _may_be_honest(reading: Reading, segment: Segment, text: str, rule: Rule) -> bool:
@@ -432,10 +447,91 @@ def _is_for_readers(reading: Reading, segment: Segment, text: str, rule: Rule) -
     """Return whether prose instructs its human readers; the `agent` signal examines the content of prose."""
     if segment.kind is not SegmentKind.PROSE:
         return False
-    replaces = {"override", "instruction"} <= _named(text)  # "ignore all previous instructions"
+    if (
+        rule is INSTRUCTION
+        and len(list(islice(_CHANGES.finditer(segment.text), _SOME_CHANGES))) == _SOME_CHANGES
+    ):
+        return True
+    said = _without_examples(text)
+    replaces = {"override", "instruction"} <= _named(said)
     return (rule is LIKELY and not replaces) or (
-        rule is INSTRUCTION and (_FOR_AGENTS.match(reading.text) is not None or _is_rule_for_people(text))
+        rule is INSTRUCTION
+        and (
+            _FOR_AGENTS.match(reading.text) is not None
+            or _is_rule_for_people(text)
+            or (said != text and _is_rule_for_people(said))
+        )
     )
+
+
+# Entries of a changelog: "- Added support for a model".
+_CHANGES = lazy(
+    r"^[ \t]{0,8}[-*+] (?:add|fix|improv|chang|updat|remov|support|bump|renam|deprecat|introduc|enhanc)\w{0,6}\b",
+    re.MULTILINE | re.IGNORECASE,
+)
+_SOME_CHANGES = 3
+_QUOTED = lazy(r"[\"\u201c\u201e][^\"\u201d\n]{3,200}(?:[\"\u201d]|\Z)|'[^'\n]{8,200}'(?!\w)")
+# What speaks of a text, and does not say it: 'pages may contain text such as "ignore previous instructions"'.
+_SPEAKS_OF = lazy(
+    r"\b(?:e\.\s?g|such as|for example|for instance|phrases?|wordings?|(?:may|might|can|could) (?:contain|say|hold)"
+    r"|contains?|asks? (?:the|its|their) readers?|says|said|reads|typical\w{0,2}|attempts?"
+    r"|examples?|quot\w{1,6}|injections?)\b",
+    re.IGNORECASE,
+)
+
+
+def _without_examples(text: str) -> str:
+    """Return a text without what it quotes, if the rest speaks of such texts."""
+    rest = _QUOTED.sub(" ", text)
+    return rest if rest != text and _SPEAKS_OF.search(rest) else text
+
+
+# "# Answer(text=…": how the line before prints.
+_PRINTED = lazy(r"\W{0,20}\w{1,60}\(\s{0,20}\w{1,60}\s?=")
+# "Changes that you make will be overwritten": the header of a generated file.
+_GENERATED = lazy(
+    r"\b(?:changes|edits|modifications)\b[^.!?]{0,60}\b(?:will|would|may|might|can) (?:be|get)\s{1,9}"
+    r"(?:lost|overwritten|overridden|discarded|reset|undone)\b",
+    re.IGNORECASE,
+)
+# A marker of a chat template with nothing behind it is spoken of.
+_MARKED_ONLY = lazy(r"[^\n]{0,2000}(?:<\|\w{1,20}\|>\w{0,20}){1,8}[\s\W]{0,20}\Z")
+
+
+def _explains(segment: Segment, text: str) -> bool:
+    """Return whether a text that the model takes for an order only explains something to people.
+
+    In strings and prose no order of our sets is found by the model alone: programs keep their prompts there, and pages
+    their licences. An English comment has to address a reader, by a second person, a modal verb, an imperative or a
+    name, and must not have the form of something that is written beside code.
+    """
+    if segment.kind in (SegmentKind.STRING, SegmentKind.PROSE):
+        return True
+    return _in_english(text) and (
+        not speaks(text.strip(), segment.kind)
+        or _PRINTED.match(segment.text) is not None
+        or _GENERATED.search(segment.text) is not None
+        or _MARKED_ONLY.match(text) is not None
+    )
+
+
+# What a program fills in: `{question}`, `{{ question }}`, `%s`.
+_FILLED_IN = lazy(r"\{\{?\s?[A-Za-z_][\w.]{0,60}\s?\}?\}|%(?:\(\w{1,60}\))?s\b")
+_MARKED = lazy(r"<\|\w{1,20}\|>|\[/?INST\]|<start_of_turn>|<\|?(?:system|user|assistant)\|?>")
+
+
+def _is_prompt(segment: Segment) -> bool:
+    """Return whether a string is a program's own prompt: it has marks of a chat and places that are filled in."""
+    return (
+        segment.kind is SegmentKind.STRING
+        and _MARKED.search(segment.text) is not None
+        and _FILLED_IN.search(segment.text) is not None
+    )
+
+
+def _is_only_named(segment: Segment, text: str) -> bool:
+    """Return whether a name says what it holds, and nothing to a model: `requestSnippetGenerator_curl_bash`."""
+    return segment.kind is SegmentKind.IDENTIFIER and _named(text).isdisjoint(("addressee", "override"))
 
 
 def _is_enumeration(segment: Segment, text: str) -> bool:
@@ -462,12 +558,22 @@ def _reveals_order(shown: str, revealed: str, masks: tuple[str, ...]) -> bool:
     In `user admin http://x.y.z:80` only the name of a host is read differently, so that nothing was hidden. Percent
     escapes stand between words, and texts in other scripts are not judged by their words.
     """
+    if masks == ("character references",) and _letters(shown) == _letters(revealed):
+        return False  # signs, such as the times sign of a button that closes
     if not revealed.isascii():
         return True
     words = {token for token in tokens_of(revealed) if token.isalpha()}
     new = words.difference(tokens_of(shown))
     hides = "percent escapes" in masks or any(map(concepts_of, new))
     return hides and len(words) >= _FEWEST_WORDS
+
+
+_REFERENCE = lazy(r"&#?\w{1,10};")
+
+
+def _letters(text: str) -> str:
+    """Return the letters of a text, without those of character references."""
+    return "".join(filter(str.isalpha, _REFERENCE.sub("", text)))
 
 
 def _is_claims(text: str) -> bool:

@@ -64,9 +64,13 @@ def _is_page(names: Names, call: ast.Call, name: str) -> bool:
 
 
 def _shown_as_written(view: View, hit: SinkHit, origin: Origin) -> bool:
-    """Return whether a value is logged with %r, which escapes line breaks."""
+    """Return whether a value is logged with %r, which escapes line breaks, or as a field beside the message."""
     call = hit.call
     assert isinstance(call, ast.Call)
+    named = [item.arg for item in call.keywords if item.value is hit.argument]
+    if named and named[0] and call.args:  # a field of a structured log, where the message does not name it
+        message = view.names.text(call.args[0])
+        return message is not None and f"{{{named[0]}" not in message
     if hit.argument not in call.args[1:]:
         return False
     template = view.names.text(call.args[0])

@@ -51,9 +51,22 @@ def _unreached(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         checks += [
             part for part in rest if isinstance(part, ast.Expr) and _MATTERS.search(view.written(part))
         ]
+        if checks and _torn(view, node.lineno, checks[0].lineno):
+            continue
         # A `yield` makes a generator of a function that yields nothing.
         if checks and not any(isinstance(part, ast.Yield | ast.YieldFrom) for part in parts):
             yield NodeMatch(checks[0], "the function has returned before it: it is never done")
+
+
+def _torn(view: View, first: int, last: int) -> bool:
+    """Return whether another function begins between two lines of a file that does not parse, as of Cython."""
+    if not view.reading.syntax_error:
+        return False
+    starts = view.reading.line_starts
+    return _BEGINS.search(view.reading.text, starts[first], starts[last - 1]) is not None
+
+
+_BEGINS = lazy(r"^[ \t]*(?:@|(?:async[ \t]+)?def\b|cp?def\b|class\b)", re.MULTILINE)
 
 
 def _behind_branches(view: View, node: ast.If) -> Iterator[NodeMatch]:
