@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from codeguard.models import Chunk, Evidence, Trust, Verdict
 from codeguard.ranking.scoring import is_lexical
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 LOOKALIKE = 2.0  # standard deviations that are added to a look-alike of own code
 RELIEF = 0.9  # share of the cost of its origin that is taken off where no own code is like it
@@ -51,6 +53,8 @@ def nearest_own(
         own: the ids that the manifest lists.
         embedding: the identity of the vectors' embedding.
     """
+    import numpy as np  # not part of the base install, which has the signals
+
     listed = [id_ for id_ in own if id_ in vectors]
     others = [id_ for id_ in chunks if id_ in vectors and id_ not in set(own)]
     if not listed or not others:
