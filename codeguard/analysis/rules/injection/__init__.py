@@ -366,9 +366,12 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
             or (reading.language == "text" and is_settings(reading.text))
         )
     )
-    explains = explains or (rule is LIKELY and _explains(segment, text))
-    less_sure = explains or (
-        rule in (INSTRUCTION, LIKELY) and (_is_only_named(segment, text) or _is_prompt(segment))
+    # What the model alone takes for an order is right less often than not in programs that talk to models; in files
+    # that assistants obey it counts all the same.
+    less_sure = (
+        explains
+        or rule is LIKELY
+        or (rule is INSTRUCTION and (_is_only_named(segment, text) or _is_prompt(segment)))
     )
     # Prompts of a program are strings.
     sure = rule is INSTRUCTION and segment.kind is not SegmentKind.STRING and is_plain_order(text)
@@ -484,35 +487,6 @@ def _without_examples(text: str) -> str:
     """Return a text without what it quotes, if the rest speaks of such texts."""
     rest = _QUOTED.sub(" ", text)
     return rest if rest != text and _SPEAKS_OF.search(rest) else text
-
-
-# "# Answer(text=…": how the line before prints.
-_PRINTED = lazy(r"\W{0,20}\w{1,60}\(\s{0,20}\w{1,60}\s?=")
-# "Changes that you make will be overwritten": the header of a generated file.
-_GENERATED = lazy(
-    r"\b(?:changes|edits|modifications)\b[^.!?]{0,60}\b(?:will|would|may|might|can) (?:be|get)\s{1,9}"
-    r"(?:lost|overwritten|overridden|discarded|reset|undone)\b",
-    re.IGNORECASE,
-)
-# A marker of a chat template with nothing behind it is spoken of.
-_MARKED_ONLY = lazy(r"[^\n]{0,2000}(?:<\|\w{1,20}\|>\w{0,20}){1,8}[\s\W]{0,20}\Z")
-
-
-def _explains(segment: Segment, text: str) -> bool:
-    """Return whether a text that the model takes for an order only explains something to people.
-
-    In strings and prose no order of our sets is found by the model alone: programs keep their prompts there, and pages
-    their licences. An English comment has to address a reader, by a second person, a modal verb, an imperative or a
-    name, and must not have the form of something that is written beside code.
-    """
-    if segment.kind in (SegmentKind.STRING, SegmentKind.PROSE):
-        return True
-    return _in_english(text) and (
-        not speaks(text.strip(), segment.kind)
-        or _PRINTED.match(segment.text) is not None
-        or _GENERATED.search(segment.text) is not None
-        or _MARKED_ONLY.match(text) is not None
-    )
 
 
 # What a program fills in: `{question}`, `{{ question }}`, `%s`.
