@@ -39,7 +39,7 @@ from codeguard.behavior.verdict.values import Comparison
 
 MOST_KINDS = 4
 SHARP = 5  # probes of each kind for the first run of a variant
-MOST_TRIED = 8  # variants that are run on all probes
+MOST_TRIED = 12  # variants that are run on all probes
 LEAST_FIRST = 0.75  # share of results that has to agree in the first run
 LEAST_SHARE = 0.9  # share of all results: edge cases may follow other conventions
 LEAST_TOLD = 3  # answers
@@ -90,7 +90,7 @@ def repaired(
     )
     calls = tuple(index.calls(own)[place] for own, place in probes)
     rows = yield from session.probes.rows(runner, [item.name for item in made], calls)
-    for _, number, place in _agreeing_pairs(index, probes, rows)[:MOST_TRIED]:
+    for _, number, place in agreeing_pairs(index, probes, rows)[:MOST_TRIED]:
         if (yield from _agrees(session.probes, runner, index, made[number], place)):
             profile = yield from observed(place)
             found = yield from _confirmed(runner, profile, made[number])
@@ -105,7 +105,7 @@ def _kinds(candidate: Candidate, index: FingerprintIndex, answered: Fingerprint)
     return sorted(shown, key=lambda kinds: kinds not in answered)[:MOST_KINDS]
 
 
-def _agreeing_pairs(
+def agreeing_pairs(
     index: FingerprintIndex, probes: Sequence[tuple[Kinds, int]], rows: Sequence[Sequence[str | None]]
 ) -> list[tuple[float, int, int]]:
     """Return pairs of a variant and a trusted function with nearly equal results, strongest match first."""
@@ -127,7 +127,15 @@ def _agreeing_pairs(
             for place, weights in distinctive.items()
             if len(weights) >= max(LEAST_TOLD, LEAST_FIRST * totals[place]) and any(weights)
         ]
-    return sorted(found)
+    # Edits with the same answers and the same trusted function are mostly right or wrong together, so
+    # that others have their turn before the second of them.
+    seen: Counter[tuple[int, tuple[str | None, ...]]] = Counter()
+    turns: list[tuple[float, int, int]] = []
+    for weight, text, place in sorted(found):
+        alike = (place, tuple(rows[text]))
+        turns.append((weight / 2 ** seen[alike], text, place))
+        seen[alike] += 1
+    return sorted(turns)
 
 
 def _agrees(
