@@ -87,6 +87,13 @@ def handle_c3(v0):
         v0 = v0 // 10
     return v1
 """
+COMPOSITE = """
+def handle_h8(v0):
+    v1 = [v2 for v2 in range(2, v0) if v0 % v2 == 0]
+    if v0 < 2 or len(v1) > 0:
+        return {first}
+    return {last}
+"""
 DAY = """
 def handle_g7(v0, v1, v2):
     v3 = v2 + 2
@@ -102,6 +109,7 @@ def handle_g7(v0, v1, v2):
         (DIGITS.format(start=1, compared=">", base=10), "digit_sum"),
         (DIGITS.format(start=0, compared="==", base=10), "digit_sum"),
         (DIGITS.format(start=0, compared=">", base=9), "digit_sum"),
+        (COMPOSITE.format(first="True", last="True"), "is_prime"),
         (DAY, "last_day"),  # `+` for the first `*` groups the operands differently
     ],
 )
@@ -122,6 +130,8 @@ def test_one_edit_away_is_demoted(code: str, name: str, check: Check) -> None:
         # Other functions, none of them the trusted ones with one edit.
         "def handle_d4(v0):\n    v1 = []\n    for v2 in v0:\n        v1.insert(0, v2 * v2 + 1)\n    return v1\n",
         "def handle_e5(v0):\n    v1 = 1\n    while v1 * 2 <= v0:\n        v1 = v1 * 2\n    return v1 + v0\n",
+        # The opposite of a predicate is a function of its own.
+        COMPOSITE.format(first="True", last="False"),
         # The smallest so far, which says so: one edit away, and taken at its word.
         ROLLING.format(compared="<").replace("handle_a1", "rolling_min"),
         ROLLING.format(compared="<").replace(

@@ -22,6 +22,7 @@ from codeguard.behavior.matching.fingerprints import (
     worth_probing,
 )
 from codeguard.behavior.matching.repairs import Repair, repairs
+from codeguard.behavior.specs.examples import Returns
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import (
     CaseResult,
@@ -170,7 +171,28 @@ def _confirmed(runner: Runner, profile: Profile, repair: Repair) -> Steps[Repair
     agreed = [item for item in compared if item.comparison is Comparison.SAME]
     if len(agreed) < max(LEAST_AGREED, LEAST_SHARE * len(compared)):
         return None
-    wrong = wrong_results(compare(cases, own.calls))
+    plain = compare(cases, own.calls)
+    if all(map(_is_opposite, comparable_results(plain))):
+        return None
+    wrong = wrong_results(plain)
     same = {id(item.case) for item in agreed}
     shown = next((item for item in wrong if id(item.case) in same), None)
     return Repaired(profile.reference, repair, len(agreed), shown) if shown is not None else None
+
+
+def _is_opposite(item: CaseResult) -> bool:
+    """Return whether a call has True for False, or the other way round.
+
+    Odd and even are two functions: where all results are opposite, nothing shows which of them is meant.
+    """
+    example, reference = item.case.example, item.case.reference
+    expected = example.expected if example is not None else None
+    value = (
+        expected.value
+        if isinstance(expected, Returns)
+        else reference.value
+        if reference is not None
+        else None
+    )
+    got = item.answer.value
+    return isinstance(value, bool) and isinstance(got, bool) and got is not value
