@@ -395,7 +395,9 @@ def _place(chunk: Chunk) -> str:
 
 
 def _chunk_of(file: SourceFile, symbol: str) -> Subject | None:
-    return next(((chunk, file) for chunk in functions(file) if chunk.symbol == symbol), None)
+    # The last one counts: what stands before it may be declarations of its overloads.
+    found = [chunk for chunk in functions(file) if chunk.symbol == symbol]
+    return (found[-1], file) if found else None
 
 
 def changed(
