@@ -7,7 +7,7 @@ import builtins
 import re
 from collections.abc import Iterator, Sequence
 
-from codeguard.behavior.source.definitions import Definition, Function, name_of
+from codeguard.behavior.source.definitions import Definition, Function, dotted_name
 
 LEAST_WORDS = 3  # of a description
 LEAST_EMPTY = 3  # methods of a class that do nothing
@@ -39,7 +39,7 @@ def does_nothing(function: Function) -> bool:
     It may return a constant, raise, or end without a result. Declarations of overloaded or abstract
     functions do not count.
     """
-    if any(name_of(item).rpartition(".")[2] in _DECLARED for item in function.decorator_list):
+    if any(dotted_name(item).rpartition(".")[2] in _DECLARED for item in function.decorator_list):
         return False
     given = {item.arg for item in ast.walk(function.args) if isinstance(item, ast.arg)}
     if not given:
@@ -144,7 +144,7 @@ def is_overload(function: Function, statements: Sequence[ast.stmt]) -> bool:
     """
     if len(function.decorator_list) != 1 or not _has_no_body(function):
         return False
-    written = name_of(function.decorator_list[0])
+    written = dotted_name(function.decorator_list[0])
     if written.rpartition(".")[2] != "overload":
         return False
     nodes = [node for statement in statements for node in ast.walk(statement)]
