@@ -39,6 +39,8 @@ from typing import Any
 
 from codeguard.behavior import BehaviorChecker, Budget, SpecLibrary
 from codeguard.behavior.matching.claims import FILLER_WORDS, name_words
+from codeguard.behavior.matching.stubs import is_overload
+from codeguard.behavior.source.definitions import Function
 from codeguard.behavior.specs.references import Reference, references_of
 from codeguard.behavior.verdict.comparison import (
     case_of_example,
@@ -247,8 +249,17 @@ def _key(chunk: Chunk, file: SourceFile) -> tuple[str, str, int]:
 
 
 def chosen(file: SourceFile, half: int | None) -> list[Chunk]:
-    """Return a file's functions of one half, of both where it is None."""
-    return [item for item in functions(file) if half is None or half_of(item.symbol) == half]
+    """Return a file's functions of one half, of both where it is None; not those that only declare types."""
+    tree = ast.parse(file.text)
+    declared = {
+        node.lineno for node in ast.walk(tree) if isinstance(node, Function) and is_overload(node, tree.body)
+    }
+    return [
+        item
+        for item in functions(file)
+        if half is None or half_of(item.symbol) == half
+        if not any(item.start_line <= line <= item.end_line for line in declared)
+    ]
 
 
 def wild(scratch: Path, sandbox: Sandbox, half: int | None, sets: Sequence[str]) -> list[Judged]:
@@ -384,7 +395,9 @@ def _place(chunk: Chunk) -> str:
 
 
 def _chunk_of(file: SourceFile, symbol: str) -> Subject | None:
-    return next(((chunk, file) for chunk in functions(file) if chunk.symbol == symbol), None)
+    # The last one counts: what stands before it may be declarations of its overloads.
+    found = [chunk for chunk in functions(file) if chunk.symbol == symbol]
+    return (found[-1], file) if found else None
 
 
 def changed(

@@ -427,3 +427,39 @@ def test_who_reads_like_a_trusted_function_and_gives_other_results_claims_falsel
     report = check(code, MERGE)
     assert report.refuted, report
     assert check(code.replace("j == len", "j < len"), MERGE).verdict is Verdict.PASS
+
+
+BUCKETS = """
+def bucketize(src, key=bool, value_transform=None):
+    \"\"\"Group values by a key.
+
+    >>> bucketize(range(5))
+    {False: [0], True: [1, 2, 3, 4]}
+    >>> bucketize([1, 2, 3, 4], key=lambda x: x % 2)
+    {1: [1, 3], 0: [2, 4]}
+    >>> bucketize(range(3), value_transform=lambda x: x * x)
+    {False: [0], True: [1, 4]}
+    \"\"\"
+    found = {}
+    for item in src:
+        value = item if value_transform is None else value_transform(item)
+        found.setdefault(key(item), []).append(value)
+    return found
+"""
+OWN_BUCKETS = """
+def bucketize(src, key=bool):
+    \"\"\"Sort into boxes.\"\"\"
+    boxes = {{}}
+    for item in src:
+        mark = key(item)
+        if mark not in boxes:
+            boxes[mark] = []
+        boxes[mark].append({item})
+    return boxes
+"""
+
+
+def test_a_written_call_with_an_option_that_is_not_there_says_nothing(check: Check) -> None:
+    report = check(OWN_BUCKETS.format(item="item"), BUCKETS)
+    assert report.verdict is Verdict.PASS, report
+    assert check(OWN_BUCKETS.format(item="mark"), BUCKETS).verdict is not Verdict.PASS

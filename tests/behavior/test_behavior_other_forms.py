@@ -137,3 +137,47 @@ def test_a_choice_between_equal_ones_may_depend_on_the_order_of_a_mapping(check:
     """
     report = check(mapped, trusted)
     assert not report.refuted, report
+
+
+BAG = """
+def knapsack(weights: list[int], values: list[int], capacity: int) -> int:
+    \"\"\"Solve the 0/1 knapsack problem.\"\"\"
+    best = [0] * (capacity + 1)
+    for weight, value in zip(weights, values):
+        for held in range(capacity, weight - 1, -1):
+            best[held] = max(best[held], best[held - weight] + value)
+    return best[capacity]
+"""
+OTHER_BAG = """
+def knapsack(w, value, weight):
+    \"\"\"Which items are worth taking along?\"\"\"
+    if len(value) != len(weight):
+        raise ValueError("both lists have the same length")
+    table = [[0] * (w + 1) for _ in range(len(value) + 1)]
+    for i in range(1, len(value) + 1):
+        for j in range(w + 1):
+            table[i][j] = table[i - 1][j]
+            if weight[i - 1] {compared} j:
+                table[i][j] = max(table[i][j], table[i - 1][j - weight[i - 1]] + value[i - 1])
+    return table[len(value)][w]
+"""
+
+
+def test_lists_that_belong_together_may_have_to_be_of_one_length(check: Check) -> None:
+    right = check(OTHER_BAG.format(compared="<="), BAG)
+    assert right.verdict is Verdict.DIFFERS, right
+    assert "in another order" in right.reason
+    wrong = check(OTHER_BAG.format(compared="<"), BAG)
+    assert wrong.refuted, wrong
+
+
+@pytest.mark.parametrize(
+    ("ending", "verdict"), [("raise ValueError(w)", Verdict.DIFFERS), ("return 7", Verdict.NO_SIGNAL)]
+)
+def test_what_no_call_reaches_may_refuse(ending: str, verdict: Verdict, check: Check) -> None:
+    code = OTHER_BAG.format(compared="<=").replace(
+        "    table =", f"    if w > 987_654:\n        {ending}\n    table ="
+    )
+    report = check(code, BAG)
+    assert report.verdict is verdict, report
+    assert ("not reached: " in report.reason) is (verdict is Verdict.NO_SIGNAL)

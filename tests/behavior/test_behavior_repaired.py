@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from random import Random
 
 import pytest
 
+from codeguard.behavior.matching.fingerprints import FingerprintIndex
 from codeguard.behavior.matching.repairs import repairs
+from codeguard.behavior.verdict.repaired import MOST_TRIED, agreeing_pairs
 from codeguard.models import CheckReport, Verdict
 
 Check = Callable[..., CheckReport]
@@ -45,6 +48,16 @@ def is_prime(number):
     True
     """
     return number > 1 and all(number % other for other in range(2, number))
+
+def last_day(first, weeks, days):
+    """Return the day on which a course ends.
+
+    >>> last_day(3, 2, 5)
+    10
+    >>> last_day(1, 4, 1)
+    4
+    """
+    return first + (weeks - 1) * (days + 2) - 2 * (weeks > 0) + 2
 '''
 ROLLING = """
 def handle_a1(v0):
@@ -74,6 +87,18 @@ def handle_c3(v0):
         v0 = v0 // 10
     return v1
 """
+COMPOSITE = """
+def handle_h8(v0):
+    v1 = [v2 for v2 in range(2, v0) if v0 % v2 == 0]
+    if v0 < 2 or len(v1) > 0:
+        return {first}
+    return {last}
+"""
+DAY = """
+def handle_g7(v0, v1, v2):
+    v3 = v2 + 2
+    return v0 * (v1 - 1) * v3
+"""
 
 
 @pytest.mark.parametrize(
@@ -84,6 +109,8 @@ def handle_c3(v0):
         (DIGITS.format(start=1, compared=">", base=10), "digit_sum"),
         (DIGITS.format(start=0, compared="==", base=10), "digit_sum"),
         (DIGITS.format(start=0, compared=">", base=9), "digit_sum"),
+        (COMPOSITE.format(first="True", last="True"), "is_prime"),
+        (DAY, "last_day"),  # `+` for the first `*` groups the operands differently
     ],
 )
 def test_one_edit_away_is_demoted(code: str, name: str, check: Check) -> None:
@@ -103,6 +130,8 @@ def test_one_edit_away_is_demoted(code: str, name: str, check: Check) -> None:
         # Other functions, none of them the trusted ones with one edit.
         "def handle_d4(v0):\n    v1 = []\n    for v2 in v0:\n        v1.insert(0, v2 * v2 + 1)\n    return v1\n",
         "def handle_e5(v0):\n    v1 = 1\n    while v1 * 2 <= v0:\n        v1 = v1 * 2\n    return v1 + v0\n",
+        # The opposite of a predicate is a function of its own.
+        COMPOSITE.format(first="True", last="False"),
         # The smallest so far, which says so: one edit away, and taken at its word.
         ROLLING.format(compared="<").replace("handle_a1", "rolling_min"),
         ROLLING.format(compared="<").replace(
@@ -122,6 +151,53 @@ def test_every_text_parses_and_differs_in_one_place() -> None:
     for item in made:
         ast.parse(item.text)
     assert "`n >= 1` for `n > 1`" in [item.shown for item in made]
+
+
+@pytest.mark.parametrize(
+    ("source", "right"),
+    [
+        ("def f(a, n, d):\n    return a / (n - 1) * d", "return a + (n - 1) * d"),
+        ("def f(a, n, d):\n    return a - n * d", "return a / n * d"),
+        ("def f(rows):\n    return rows[1]", "return rows[(-1)]"),
+        ("def f(n):\n    return (+n, ~n)", "return (+n, (-n))"),
+        ("def f(n):\n    return (+n, ~n)", "return ((-n), ~n)"),
+    ],
+)
+def test_operators_and_signs_are_exchanged_in_place(source: str, right: str) -> None:
+    made = repairs(ast.parse(source).body[0])  # type: ignore[arg-type]
+    assert right in [item.text.splitlines()[-1].strip() for item in made]
+    assert len({item.text.replace(item.name, "") for item in made}) == len(made)
+
+
+def test_another_function_has_its_turn_before_the_same_answers_again() -> None:
+    index = FingerprintIndex([])
+    numbers = [float(place) for place in range(len(index.calls(("int",))))]
+    index.add(0, ("int",), [str(number + 0.5) for number in numbers])
+    index.add(1, ("int",), ["True" if number % 2 else "False" for number in numbers])
+    probes = [(("int",), place) for place in range(5)]
+    rows = [[_answer(index, owner, place) for _, place in probes] for owner in (0, 1)]
+    pairs = agreeing_pairs(index, probes, [*[rows[0]] * (2 * MOST_TRIED), rows[1]])
+    assert (2 * MOST_TRIED, 1) in [(text, place) for _, text, place in pairs[:MOST_TRIED]]
+    assert pairs[0][1:] == (0, 0)
+
+
+def _answer(index: FingerprintIndex, owner: int, place: int) -> str:
+    given = index.functions_by_result(("int",), place)
+    return next(text for text, owners in given.items() if owner in owners)
+
+
+def test_the_calls_that_tell_most_functions_apart_are_chosen_one_after_another() -> None:
+    index, random = FingerprintIndex([]), Random(3)
+    calls = index.calls(("int",))
+    rows = [[random.choice(["1", "2", None, "4"]) for _ in calls] for _ in range(12)]
+    for place, row in enumerate(rows):
+        index.add(place, ("int",), row)
+    chosen = index.most_distinguishing(("int",), 3)
+    for count in (1, 2, 3):
+        told = {tuple(row[place] for place in chosen[:count]) for row in rows}
+        for other in range(len(calls)):
+            instead = [*chosen[: count - 1], other]
+            assert len({tuple(row[place] for place in instead) for row in rows}) <= len(told)
 
 
 def test_an_edit_that_turns_for_ever_ends_by_itself() -> None:

@@ -228,3 +228,68 @@ def test_a_function_that_says_it_raises_is_no_stub(check: Check) -> None:
     trusted = code.format(told="Reject").replace("raise LongError", "return line[limit:]")
     assert not check(code.format(told="Raise LongError for"), trusted).false_claim
     assert check(code.format(told="Reject"), trusted).false_claim
+
+
+GROUPS = """
+def handle_f1(v0):
+    v1 = {{}}
+    for v2, v3 in {rows}:
+        {body}
+    return v1
+"""
+ADD = "v1.setdefault(v2, []).append(v3)"
+
+
+@pytest.mark.parametrize("rows", ["[]", "()", "{}", "''", "list()"])
+def test_work_in_a_loop_over_nothing_is_never_done(check: Check, rows: str) -> None:
+    report = check(GROUPS.format(rows=rows, body=ADD), TRUSTED)
+    assert (report.verdict, report.refuted) == (Verdict.NO_SIGNAL, True)
+    assert report.reason == "has a loop that never runs, because it goes over an empty literal"
+
+
+@pytest.mark.parametrize(
+    ("rows", "body"), [("v0", ADD), ("[]", "pass"), ("[]", "yield v2"), ("v0 or []", ADD)]
+)
+def test_loops_that_run_or_only_make_a_generator_are_left_alone(check: Check, rows: str, body: str) -> None:
+    assert not check(GROUPS.format(rows=rows, body=body), TRUSTED).refuted
+
+
+OVERLOADED = """
+import typing as t
+{imported}
+
+def parse_line(line, limit):
+    {doc}
+    return line.split("|")[:limit]
+
+@{decorator}
+def parse_line(line: str, limit: int) -> list[str]: {body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("decorator", "imported", "body", "declared"),
+    [
+        ("t.overload", "", "...", True),
+        ("overload", "from typing import overload", "pass", True),
+        ("typed", "from typing_extensions import overload as typed", "...", False),
+        ("overload", "from hooks import overload", "...", False),
+        (
+            "overload",
+            "from typing import overload\ndef overload(f): return lambda line, limit: limit",
+            "...",
+            False,
+        ),
+        ("t.overload", "t.overload = lambda f: max", "...", False),
+        ("t.overload", "", "return line", False),
+    ],
+)
+def test_what_only_declares_types_is_not_run(
+    check: Check, decorator: str, imported: str, body: str, declared: bool
+) -> None:
+    code = OVERLOADED.format(decorator=decorator, imported=imported, body=body, doc=DOC)
+    report = check(code, TRUSTED)
+    said = "declares the types of an overloaded function, without a body"
+    assert (report.reason == said) is declared
+    file = chunk_file("trusted.py", code.encode())
+    assert len(list(references_of(file))) - code.count("def overload") == (1 if declared else 2)

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from codeguard.behavior.budget import CROWDED, MOST_DEFINITIONS
 from codeguard.behavior.matching.claims import Features, function_features
-from codeguard.behavior.matching.stubs import is_declaration
+from codeguard.behavior.matching.stubs import is_declaration, is_overload
 from codeguard.behavior.source.definitions import Definition, Module, definition_of, read_module
 from codeguard.behavior.source.modules import TrustedModules
 from codeguard.behavior.source.needed import NO_MODULES
@@ -114,6 +114,8 @@ def read_candidate(
         return "defined inside another function, out of a caller's reach"
     if is_declaration(definition.node, chunk.path):
         return "declared in a stub file, without a body"
+    if is_overload(definition.node, module.statements):
+        return "declares the types of an overloaded function, without a body"
     if module.size(definition) > MAX_CHARACTERS:
         return TOO_LARGE
     # A long function is split into many chunks, each of which stands for it.

@@ -163,13 +163,22 @@ class FingerprintIndex:
         group = self._groups[kinds]
         if count in group.sharpest:
             return group.sharpest[count]
-        rest, classes, chosen = list(range(len(group.answers))), [group.functions], list[int]()
+        functions = sorted(group.functions)
+        given = [_given(answers) for answers in group.answers]
+        rest, chosen = list(range(len(given))), list[int]()
+        classes = dict.fromkeys(
+            functions, 0
+        )  # functions that the chosen calls do not tell apart share a number
         while rest and len(chosen) < count:
-            parted = {place: _refined(classes, group.answers[place]) for place in rest}
-            best = max(rest, key=lambda place: (len(parted[place]), -place))
+            parted = {
+                place: len({(classes[item], given[place].get(item)) for item in functions}) for place in rest
+            }
+            best = max(rest, key=lambda place: (parted[place], -place))
             rest.remove(best)
             chosen.append(best)
-            classes = parted[best]
+            numbers: dict[tuple[int, int | None], int] = {}
+            for item in functions:
+                classes[item] = numbers.setdefault((classes[item], given[best].get(item)), len(numbers))
         group.sharpest[count] = chosen
         return chosen
 
@@ -195,12 +204,9 @@ class FingerprintIndex:
         )
 
 
-def _refined(classes: Sequence[set[int]], answers: Mapping[str, set[int]]) -> list[set[int]]:
-    """Return the classes of functions refined by their results for one more call."""
-    silent = [own - set().union(*answers.values()) for own in classes]
-    return [
-        part for part in (*(own & places for own in classes for places in answers.values()), *silent) if part
-    ]
+def _given(answers: Mapping[str, set[int]]) -> dict[int, int]:
+    """Return the number of each function's result for one call."""
+    return {place: number for number, places in enumerate(answers.values()) for place in places}
 
 
 def weight_of(answer: str, places: Collection[int]) -> float:

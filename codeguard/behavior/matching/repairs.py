@@ -43,7 +43,33 @@ _COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Is: (ast.IsNot, ast.Eq),
     ast.IsNot: (ast.Is, ast.NotEq),
 }
+_OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Div: "/",
+    ast.Pow: "**",
+    ast.MatMult: "@",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+}
 _COUNTERPARTS = {"min": "max", "max": "min", "any": "all", "all": "any"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Operator:
+    """Another operator in the place of an operation's, which may group the operands differently."""
+
+    operator: type[ast.operator]
+
+    @property
+    def text(self) -> str:
+        return _OPERATORS[self.operator]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +101,14 @@ def repairs(function: Function) -> list[Repair]:
     found: list[Repair] = []
     for node, edit in filter(None, itertools.chain.from_iterable(in_turn)):
         name = f"{NAME}_{len(found)}"
-        changed = _spliced(lines, node, edit)
+        changed = (
+            _regrouped(lines, node, edit) if isinstance(edit, _Operator) else _spliced(lines, node, edit)
+        )
         if changed is not None:
-            shown = f"`{edit}` for `{unparse(node)}`".replace(NAME, function.name)
+            written = (
+                f"{edit.text}` for the operator of `" if isinstance(edit, _Operator) else f"{edit}` for `"
+            )
+            shown = f"`{written}{unparse(node)}`".replace(NAME, function.name)
             found.append(Repair(name, _bounded(changed.replace(NAME, name), name), shown))
         if len(found) == MOST_REPAIRS:
             break
@@ -111,17 +142,46 @@ def _spliced(lines: Sequence[bytes], node: ast.expr | ast.stmt, edit: str) -> st
     return b"\n".join(made).decode()
 
 
-def _places(tree: ast.Module) -> Iterator[Iterator[tuple[ast.expr | ast.stmt, str]]]:
-    """Yield, for each node that can be edited, the node with one replacement as text after another."""
+def _regrouped(lines: Sequence[bytes], node: ast.expr | ast.stmt, sign: _Operator) -> str | None:
+    """Return the source with the operator of an operation exchanged where that groups its neighbors differently.
+
+    None where it does not: then it is the same edit as that of the operation.
+    """
+    if not isinstance(node, ast.BinOp) or node.left.end_lineno != node.right.lineno:
+        return None
+    number, start, end = node.right.lineno - 1, node.left.end_col_offset or 0, node.right.col_offset
+    between = lines[number][start:end].decode().replace(_OPERATORS[type(node.op)], sign.text, 1)
+    line = lines[number][:start] + between.encode() + lines[number][end:]
+    made = b"\n".join((*lines[:number], line, *lines[number + 1 :])).decode()
+    as_operation = _spliced(lines, node, unparse(ast.BinOp(node.left, sign.operator(), node.right)))
+    trees = [parse_or_none(text) for text in (made, as_operation or "")]
+    first, second = (ast.dump(tree) if tree is not None else "" for tree in trees)
+    return made if first and first != second else None
+
+
+def _places(tree: ast.Module) -> Iterator[Iterator[tuple[ast.expr | ast.stmt, str | _Operator]]]:
+    """Yield, for each node that can be edited, the node with one replacement after another."""
     texts = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
     inside_text = {id(part) for node in texts for part in ast.walk(node)}
     conditions = {id(part) for node in ast.walk(tree) for part in _conditions(node)}
     bounds = {id(part) for node in ast.walk(tree) for part in _bounds(node)}
+    nested = {id(part) for node in ast.walk(tree) for part in _nested_operations(node)}
     for node in ast.walk(tree):
         if id(node) in inside_text or not isinstance(node, ast.expr | ast.stmt):
             continue
-        edits = _all_edits(node, id(node) in conditions, id(node) in bounds)
+        edits: Iterator[str | _Operator] = _all_edits(node, id(node) in conditions, id(node) in bounds)
+        if id(node) in nested and isinstance(node, ast.BinOp):
+            signs = (_Operator(operator) for operator in _operators(type(node.op)))
+            edits = itertools.chain(edits, signs)
         yield zip(itertools.repeat(node), edits)
+
+
+def _nested_operations(node: ast.AST) -> list[ast.expr]:
+    """Return the operations of which one is an operand of the other."""
+    if not isinstance(node, ast.BinOp):
+        return []
+    inner: list[ast.expr] = [item for item in (node.left, node.right) if isinstance(item, ast.BinOp)]
+    return [node, *inner] if inner else []
 
 
 def _conditions(node: ast.AST) -> list[ast.expr]:
@@ -173,10 +233,12 @@ def _edits(node: ast.expr | ast.stmt) -> Iterator[str]:
             yield unparse(ast.BoolOp(ast.Or() if isinstance(op, ast.And) else ast.And(), values))
         case ast.UnaryOp(op=ast.Not() | ast.USub(), operand=operand):
             yield unparse(operand)
+        case ast.UnaryOp(operand=operand):
+            yield unparse(ast.UnaryOp(ast.USub(), operand))
         case ast.Constant(value=bool(value)):
             yield repr(not value)
         case ast.Constant(value=int(value)) if abs(value) < 1 << 60:
-            yield from map(repr, (value - 1, value + 1))
+            yield from map(repr, (value - 1, value + 1, *([-value] if value else [])))
         case ast.Name(id=name, ctx=ast.Load()) if name in _COUNTERPARTS:
             yield _COUNTERPARTS[name]
         case ast.Break():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from codeguard.behavior.source.definitions import Definition, Function, dotted_name
 
@@ -27,6 +27,7 @@ _IDLE = re.compile(
 )
 _RAISES = re.compile(r"\s*rais(?:e|es|ing)\b", re.IGNORECASE)  # at the beginning of a description
 _DECLARED = frozenset({"overload", "abstractmethod", "abstractproperty"})
+_TYPING = frozenset({"typing", "typing_extensions"})
 _STORES = (ast.Attribute, ast.Subscript, ast.Starred)
 _ASKS = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom)
 _CHANGES = (ast.Global, ast.Nonlocal, ast.Delete, ast.Import, ast.ImportFrom)
@@ -84,6 +85,39 @@ def hands_back(definition: Definition) -> bool:
     )
 
 
+def has_dead_loop(function: Function) -> bool:
+    """Return whether a loop with work to do runs over a literal that is empty, so that this work is never done.
+
+    A loop that only yields or passes is there to make a generator, or does nothing anyway.
+    """
+    return any(
+        isinstance(node, ast.For | ast.AsyncFor)
+        and _is_empty(node.iter)
+        and not all(map(_is_idle, node.body))
+        for node in ast.walk(function)
+    )
+
+
+def _is_empty(node: ast.expr) -> bool:
+    """Return whether an expression is a literal without items."""
+    match node:
+        case ast.List(elts=[]) | ast.Tuple(elts=[]) | ast.Dict(keys=[]):
+            return True
+        case ast.Constant(value=str() | bytes() as text):
+            return not text
+        case ast.Call(
+            func=ast.Name(id="list" | "tuple" | "dict" | "set" | "frozenset"), args=[], keywords=[]
+        ):
+            return True
+    return False
+
+
+def _is_idle(statement: ast.stmt) -> bool:
+    """Return whether a statement of a loop over nothing is there for its form only."""
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(statement, ast.Pass) or isinstance(value, ast.Constant | ast.Yield | ast.YieldFrom)
+
+
 def _is_interface(owner: ast.ClassDef) -> bool:
     """Return whether half of a class's methods, and not just a few, do nothing: they are there to be overridden."""
     methods = [item for item in owner.body if isinstance(item, Function)]
@@ -93,9 +127,43 @@ def _is_interface(owner: ast.ClassDef) -> bool:
 
 def is_declaration(function: Function, path: str) -> bool:
     """Return whether a function in a stub file (PEP 484, `.pyi`) has no body there."""
-    return path.endswith(".pyi") and all(
+    return path.endswith(".pyi") and _has_no_body(function)
+
+
+def _has_no_body(function: Function) -> bool:
+    return all(
         isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
         for node in function.body
+    )
+
+
+def is_overload(function: Function, statements: Sequence[ast.stmt]) -> bool:
+    """Return whether a function of a module only declares the types of an implementation after it.
+
+    Its single decorator has to be that of `typing`: any other may put something in the place of the function.
+    """
+    if len(function.decorator_list) != 1 or not _has_no_body(function):
+        return False
+    written = dotted_name(function.decorator_list[0])
+    if written.rpartition(".")[2] != "overload":
+        return False
+    nodes = [node for statement in statements for node in ast.walk(statement)]
+    imported = {
+        (item.asname or item.name)
+        if isinstance(node, ast.ImportFrom)
+        else f"{item.asname or item.name}.overload"
+        for node in nodes
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for item in node.names
+        if (item.name if isinstance(node, ast.Import) else node.module) in _TYPING
+        if isinstance(node, ast.Import) or item.name == "overload"
+    }
+    name = written.partition(".")[0]
+    return written in imported and not any(
+        (isinstance(node, Function | ast.ClassDef) and node.name == name)
+        or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == name)
+        or (isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr == "overload")
+        for node in nodes
     )
 
 

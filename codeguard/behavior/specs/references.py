@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from codeguard.behavior.matching.claims import Features, function_features
-from codeguard.behavior.matching.stubs import is_declaration
+from codeguard.behavior.matching.stubs import is_declaration, is_overload
 from codeguard.behavior.source.definitions import (
     Definition,
     Module,
@@ -116,7 +116,9 @@ def references_of(
         return
     module = trusted.modules.get(file.path) or read_module(file.text)
     for definition in definitions(module.statements):
-        if not definition.nested and not is_declaration(definition.node, file.path):
+        node = definition.node
+        declared = is_declaration(node, file.path) or is_overload(node, module.statements)
+        if not definition.nested and not declared:
             shown = [_placed(example, definition) for example in tested.get(definition.name, ())]
             own = () if definition.is_setter else recorded.get((file.path, definition.qualified_name), ())
             written = (*docstring_examples(definition, file.path), *shown, *own)

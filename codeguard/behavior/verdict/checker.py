@@ -17,6 +17,7 @@ from codeguard.behavior.matching.stubs import (
     describes_result,
     does_nothing,
     hands_back,
+    has_dead_loop,
     is_meant_empty,
 )
 from codeguard.behavior.specs.examples import Spec
@@ -181,7 +182,15 @@ class BehaviorChecker:
         return self._last[1]
 
     def _idle_report(self, candidate: CandidateFunction) -> CheckReport | None:
-        """Report a function of which nothing else is known and that works with none of its arguments."""
+        """Report a function of which nothing else is known and that works with none of its arguments.
+
+        Or one whose loop runs over nothing, which cannot do what is written in it.
+        """
+        if has_dead_loop(candidate.definition.node):
+            reason = "has a loop that never runs, because it goes over an empty literal"
+            claims = "what is written in its loop"
+            level, effects = self._sandbox.level.name, candidate.effects
+            return CheckReport(Verdict.NO_SIGNAL, reason, level, effects=effects, claims=claims, refuted=True)
         if not hands_back(candidate.definition):
             return None
         return self._stub_report(candidate, "only returns or prints an argument as it is")

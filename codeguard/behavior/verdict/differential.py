@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.files import sample_files
@@ -16,6 +17,7 @@ from codeguard.behavior.inputs.preconditions import excluded_by
 from codeguard.behavior.matching.candidate import CandidateFunction
 from codeguard.behavior.matching.claims import DISTINCTIVE_DOC_WORDS, Similarity
 from codeguard.behavior.matching.fingerprints import Calls
+from codeguard.behavior.source.definitions import parse_or_none
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import (
     NOT_TAKEN,
@@ -226,6 +228,28 @@ def _paths_as_objects(call: Call) -> Call | None:
     return Call(f"{call.target}({', '.join(texts)})", None, setup="import pathlib")
 
 
+@lru_cache(maxsize=4096)
+def _written_arguments(*texts: str) -> tuple[tuple[int, tuple[str, ...]], ...]:
+    """Return the number of positional arguments and the keywords of each call of the function in some code.
+
+    Calls with arguments that are unpacked are left out.
+    """
+    trees = [tree for text in texts if SUBJECT in text and (tree := parse_or_none(text)) is not None]
+    calls = [
+        node
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == SUBJECT
+    ]
+    return tuple(
+        (len(call.args), names)
+        for call in calls
+        if not any(isinstance(item, ast.Starred) for item in call.args)
+        if len(names := tuple(item.arg for item in call.keywords if item.arg is not None))
+        == len(call.keywords)
+    )
+
+
 MAX_ROUNDS = 3
 MAX_SETTLED = 24
 SHRINK_WIDTH = 24
@@ -258,12 +282,17 @@ class CandidateSession:
         return (yield from self.runner.run(*batches))
 
     def accepts_call(self, case: Case) -> bool:
-        """Return whether the candidate's class can be made as the call does, and a plain call's arguments bind."""
+        """Return whether the candidate's class can be made as the call does, and the arguments bind."""
         call, runnable = case.call, self.candidate.runnable
         made = runnable.target.partition(".")[0]
         if made in call.target and not makes_an_instance(runnable.target, runnable.source):
             return False
-        return call.args is None or self.candidate.features.accepts(len(call.args), list(call.kwargs))
+        accepts = self.candidate.features.accepts
+        if call.args is None:
+            return all(
+                accepts(count, list(names)) for count, names in _written_arguments(call.target, call.setup)
+            )
+        return accepts(len(call.args), list(call.kwargs))
 
     def has_options_of(self, reference: Reference, case: Case) -> bool:
         """Return whether the optional parameters that a plain call sets by their places are the candidate's as well."""

@@ -27,7 +27,7 @@ from codeguard.behavior.verdict.values import Comparison
 from codeguard.sandbox.model import Call, CallResult, Outcome
 
 MOST_FORMS, MOST_SAMPLED = 60, 6  # forms that are tried, and calls of each
-MOST_EDITED = 3  # forms in which single edits are tried
+MOST_EDITED = 3  # forms that are tried on all calls, without an edit and with single ones
 LEAST_CALLS = 5
 MOST_TEXT = 1_000  # characters of a result; comparing longer ones for every edit would take too long
 LEAST_RIGHT = 3  # different results that have to be right in a form
@@ -69,18 +69,44 @@ def in_other_form(
 ) -> Steps[OtherForm | None]:
     """Return in which form a candidate is the trusted function that it is named after, or one edit away; or None."""
     seen = known_calls(profile)
+    parallel = [item for item in seen if has_parallel_rows(_args(item))]
+    # A candidate may insist on lists of one length where the trusted function takes any.
+    for asked in (seen, parallel) if len(parallel) < len(seen) else (seen,):
+        found = yield from _in_form(session, profile, similarity, asked)
+        if found is not None:
+            return found
+    return None
+
+
+def has_parallel_rows(args: Row) -> bool:
+    """Return whether a call has several lists, all of one length."""
+    lengths = [len(value) for value in args if isinstance(value, list)]
+    return len(lengths) > 1 and len(set(lengths)) == 1
+
+
+def _in_form(
+    session: CandidateSession, profile: Profile, similarity: Similarity, seen: Sequence[ObservedCall]
+) -> Steps[OtherForm | None]:
+    """Return in which form a candidate does on some calls what the trusted function does there; or None."""
     if len(seen) < LEAST_CALLS:
         return None
     sample = sample_of(seen, MOST_SAMPLED)
     ranked = yield from _ranked_forms(session, sample)
     if not ranked:
         return None
-    right, form = ranked[0]
-    if not form.is_own and right >= min(LEAST_RIGHT, len({_text(item) for item in sample})) > 1:
+    claimed = similarity.name == 1.0 or similarity.describes_reference
+    least = min(LEAST_RIGHT, len({_text(item) for item in sample}))
+    differs: OtherForm | None = None
+    for right, form in ranked[:MOST_EDITED]:
+        if form.is_own or not right >= least > 1:
+            break  # its own form comes first only where no other one is right more often
         found = yield from _as_it_is(session, profile, form, seen)
-        claimed = similarity.name == 1.0 or similarity.describes_reference
-        if found is not None and (found.wrong is None or (claimed and not form.loses_order)):
+        if found is not None and found.wrong is None:
             return found
+        if claimed and not form.loses_order:
+            differs = differs or found
+    if differs is not None:
+        return differs
     # Few nodes are one edit away from many functions, so that nothing but the whole name shows which is meant.
     small = session.candidate.features.body.total() < LEAST_SIZE
     if small and similarity.name < 1.0:
@@ -123,12 +149,17 @@ def _with_result(item: ObservedCall) -> CallResult:
 
 
 def sample_of(seen: Sequence[ObservedCall], count: int) -> list[ObservedCall]:
-    """Return some calls, those of different results first."""
+    """Return some calls, those of different results and, among these, of different arguments first."""
     by_result: dict[str, list[ObservedCall]] = {}
-    for item in seen:
+    for item in sorted(seen, key=_repeats_arguments):
         by_result.setdefault(_text(item), []).append(item)
     in_turn = itertools.chain.from_iterable(itertools.zip_longest(*by_result.values()))
     return list(itertools.islice((item for item in in_turn if item is not None), count))
+
+
+def _repeats_arguments(item: ObservedCall) -> bool:
+    """Return whether a call has an argument twice, so that it does not show in which order they are meant."""
+    return len({repr(value) for value in _args(item)}) < len(_args(item))
 
 
 def _text(item: ObservedCall) -> str:

@@ -22,6 +22,7 @@ from codeguard.behavior.matching.fingerprints import (
     worth_probing,
 )
 from codeguard.behavior.matching.repairs import Repair, repairs
+from codeguard.behavior.specs.examples import Returns
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import (
     CaseResult,
@@ -39,7 +40,7 @@ from codeguard.behavior.verdict.values import Comparison
 
 MOST_KINDS = 4
 SHARP = 5  # probes of each kind for the first run of a variant
-MOST_TRIED = 8  # variants that are run on all probes
+MOST_TRIED = 12  # variants that are run on all probes
 LEAST_FIRST = 0.75  # share of results that has to agree in the first run
 LEAST_SHARE = 0.9  # share of all results: edge cases may follow other conventions
 LEAST_TOLD = 3  # answers
@@ -90,7 +91,7 @@ def repaired(
     )
     calls = tuple(index.calls(own)[place] for own, place in probes)
     rows = yield from session.probes.rows(runner, [item.name for item in made], calls)
-    for _, number, place in _agreeing_pairs(index, probes, rows)[:MOST_TRIED]:
+    for _, number, place in agreeing_pairs(index, probes, rows)[:MOST_TRIED]:
         if (yield from _agrees(session.probes, runner, index, made[number], place)):
             profile = yield from observed(place)
             found = yield from _confirmed(runner, profile, made[number])
@@ -105,7 +106,7 @@ def _kinds(candidate: CandidateFunction, index: FingerprintIndex, answered: Fing
     return sorted(shown, key=lambda kinds: kinds not in answered)[:MOST_KINDS]
 
 
-def _agreeing_pairs(
+def agreeing_pairs(
     index: FingerprintIndex, probes: Sequence[tuple[Kinds, int]], rows: Sequence[Sequence[str | None]]
 ) -> list[tuple[float, int, int]]:
     """Return pairs of a variant and a trusted function with nearly equal results, strongest match first."""
@@ -127,7 +128,15 @@ def _agreeing_pairs(
             for place, weights in distinctive.items()
             if len(weights) >= max(LEAST_TOLD, LEAST_FIRST * totals[place]) and any(weights)
         ]
-    return sorted(found)
+    # Edits with the same answers and the same trusted function are mostly right or wrong together, so
+    # that others have their turn before the second of them.
+    seen: Counter[tuple[int, tuple[str | None, ...]]] = Counter()
+    turns: list[tuple[float, int, int]] = []
+    for weight, text, place in sorted(found):
+        alike = (place, tuple(rows[text]))
+        turns.append((weight / 2 ** seen[alike], text, place))
+        seen[alike] += 1
+    return sorted(turns)
 
 
 def _agrees(
@@ -162,7 +171,28 @@ def _confirmed(runner: CallRunner, profile: Profile, repair: Repair) -> Steps[Re
     agreed = [item for item in compared if item.comparison is Comparison.SAME]
     if len(agreed) < max(LEAST_AGREED, LEAST_SHARE * len(compared)):
         return None
-    wrong = wrong_results(compare_results(cases, own.calls))
+    plain = compare_results(cases, own.calls)
+    if all(map(_is_opposite, comparable_results(plain))):
+        return None
+    wrong = wrong_results(plain)
     same = {id(item.case) for item in agreed}
     shown = next((item for item in wrong if id(item.case) in same), None)
     return Repaired(profile.reference, repair, len(agreed), shown) if shown is not None else None
+
+
+def _is_opposite(item: CaseResult) -> bool:
+    """Return whether a call has True for False, or the other way round.
+
+    Odd and even are two functions: where all results are opposite, nothing shows which of them is meant.
+    """
+    example, reference = item.case.example, item.case.reference
+    expected = example.expected if example is not None else None
+    value = (
+        expected.value
+        if isinstance(expected, Returns)
+        else reference.value
+        if reference is not None
+        else None
+    )
+    got = item.answer.value
+    return isinstance(value, bool) and isinstance(got, bool) and got is not value

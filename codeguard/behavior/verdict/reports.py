@@ -12,7 +12,7 @@ from codeguard.behavior.matching.stubs import uses_plain_values_only
 from codeguard.behavior.source.definitions import Definition
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import Case, CaseResult, case_of_observed
-from codeguard.behavior.verdict.coverage import merged_coverage, unreached
+from codeguard.behavior.verdict.coverage import merged_coverage, refusing_branches, unreached
 from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.effect_tables import CONVICTING, ESCAPE, OUTWARD
 from codeguard.behavior.verdict.effects import Capability, capabilities_beyond, observed_effects
@@ -225,6 +225,9 @@ class CandidateReports(CandidateSession):
             report = self.report(Verdict.NO_SIGNAL, reason, idle)
             return replace(report, claims=claims, refuted=True, counterexample=found.wrong.text)
         missing = yield from self._unreached(found.agreed)
+        refusals = {f"one way out of: {text}" for text in refusing_branches(self.candidate.runnable.node)}
+        # A branch that only raises returns nothing wrong.
+        missing = [text for text in missing if not text.startswith("raise ") and text not in refusals]
         if missing:
             return self.report(Verdict.NO_SIGNAL, f"{reason}; not reached: {missing[0]}", idle)
         return self.report(Verdict.DIFFERS, reason, idle, origin=reference.origin)
