@@ -12,6 +12,7 @@ from functools import partial
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.matching.candidate import TOO_LARGE, Candidate, read_candidate
 from codeguard.behavior.matching.claims import Similarity
+from codeguard.behavior.matching.defects import defect_of
 from codeguard.behavior.matching.fingerprints import worth_probing
 from codeguard.behavior.matching.stubs import (
     describes_result,
@@ -19,6 +20,7 @@ from codeguard.behavior.matching.stubs import (
     hands_back,
     is_meant_empty,
 )
+from codeguard.behavior.matching.unrelated import is_unrelated
 from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
@@ -181,10 +183,30 @@ class BehaviorChecker:
         return self._last[1]
 
     def _idle_report(self, candidate: Candidate) -> CheckReport | None:
-        """Report a function of which nothing else is known and that works with none of its arguments."""
-        if not hands_back(candidate.definition):
+        """Report a function of which nothing else is known and whose text cannot do what it describes."""
+        definition = candidate.definition
+        if hands_back(definition):
+            return self._stub_report(candidate, "only returns or prints an argument as it is")
+        if is_unrelated(definition):
+            return self._stub_report(candidate, "does nothing of what it describes with its arguments")
+        defect = defect_of(definition.node)
+        return self._defect_report(candidate, defect) if defect else None
+
+    def _defect_report(self, candidate: Candidate, defect: str) -> CheckReport | None:
+        """Report a function that cannot work as it is written; None if a trusted function has the same defect."""
+        trusted = self._library.lookalikes_of(candidate.features)
+        if any(defect_of(item.definition.node) for item in trusted):
             return None
-        return self._stub_report(candidate, "only returns or prints an argument as it is")
+        return CheckReport(
+            Verdict.NO_SIGNAL,
+            f"cannot work as it is written: {defect}",
+            self._sandbox.level.name,
+            effects=candidate.effects,
+            claims=next(
+                (f"{item.name} ({item.origin})" for item in trusted), "what its description promises"
+            ),
+            refuted=True,
+        )
 
     def _stub_report(self, candidate: Candidate, reason: str) -> CheckReport | None:
         """Report a function that does nothing although it claims to be a trusted one or describes a result.
@@ -193,7 +215,10 @@ class BehaviorChecker:
         well, or the stub is there to be overridden.
         """
         trusted = self._library.lookalikes_of(candidate.features)
-        stubs = any(does_nothing(item.definition.node) or hands_back(item.definition) for item in trusted)
+        stubs = any(
+            does_nothing(item.definition.node) or hands_back(item.definition) or is_unrelated(item.definition)
+            for item in trusted
+        )
         if stubs or is_meant_empty(candidate.definition):
             return None
         claims = next((f"{item.name} ({item.origin})" for item in trusted), "")
@@ -297,7 +322,9 @@ class BehaviorChecker:
         report = yield from self._compared(plan, examination)
         if _is_undecided(report) or report.verdict is Verdict.DIFFERS:
             report = (yield from against_own_examples(examination)) or report
-        return (self._idle_report(plan[0]) or report) if _is_undecided(report) else report
+        # Text alone decides here, so an error that hid its behavior is no excuse.
+        idle = _is_undecided(report) or report.verdict is Verdict.ERROR
+        return (self._idle_report(plan[0]) or report) if idle else report
 
     def _compared(self, plan: Plan, examination: Examination) -> Steps[CheckReport]:
         """Compare a candidate with specs and trusted functions."""
