@@ -357,9 +357,10 @@ def _after_pass(item: Evidence, passed: Evidence, subject: Subject) -> Evidence:
     rule = f"{item.signal}.{item.id}"
     if rule in SETTLED_BY_A_PASS and _reached(item, passed, subject):
         return replace(item, penalty=0.0, reason=f"{item.reason}; shown to behave alike")
-    is_function = subject.chunk.kind is ChunkKind.FUNCTION
-    if rule in CHANGES and is_function and not item.convicts and _is_unreached(item, passed, subject):
-        return replace(item, demotes=True, reason=f"{item.reason}; no call decided it both ways")
+    partial = passed.measurements.get("coverage") != Coverage.FULL.value
+    is_function = subject.chunk.kind is ChunkKind.FUNCTION and not item.convicts
+    if rule in CHANGES and partial and is_function and _is_unreached(item, passed, subject):
+        return replace(item, demotes=True, reason=f"{item.reason}; not shown to behave alike")
     return item
 
 
@@ -374,11 +375,14 @@ def _reached(change: Evidence, passed: Evidence, subject: Subject) -> bool:
 
 
 def _is_unreached(change: Evidence, passed: Evidence, subject: Subject) -> bool:
-    """Return whether a changed line is among the places that the calls of a pass did not reach."""
-    changed = _changed(change, subject)
-    return bool(changed) and any(
-        _bare(part) in changed or changed in _bare(part) for part in _missing(passed)
-    )
+    """Return whether a changed line is among the places that the calls of a pass did not reach.
+
+    Few calls settle nothing either if the report names no such places, or as many as it can.
+    """
+    changed, missing, calls = _changed(change, subject), _missing(passed), passed.measurements.get("calls", 0)
+    if isinstance(calls, int) and calls < LEAST_SETTLING and not 0 < len(missing) < MOST_UNREACHED:
+        return True
+    return bool(changed) and any(_bare(part) in changed or changed in _bare(part) for part in missing)
 
 
 def _missing(passed: Evidence) -> list[str]:

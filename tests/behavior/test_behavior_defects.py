@@ -30,6 +30,18 @@ BROKEN = {
     "asks None for more": "return a is None and a.name",
     "or has it": "return b and (a is not None or a.name)",
     "None within a further condition": "if a is None:\n    if b:\n        return a.name",
+    "takes text from text": "x = ''\nfor i in a:\n    x -= str(i)\nreturn x",
+    "takes from a result of text": "return ', '.join(b).lower() + a - b",
+    "a number beside text": "return 'a' + str(b) + 1",
+    "a list and a text": "x = []\nx += [a]\nreturn x + 'b'",
+    "text times text": "return '-'.upper() * str(a)",
+    "no order": "x = len(a)\nif x > '3':\n    return b",
+    "an attribute of a text": "return getattr('name', a)",
+    "a value in the place of a class": "return isinstance(a, 'str')",
+    "bytes are taken away": "return a - b'.pag'",
+    "replaced only if there": "if b is not None:\n    b = str(b)\nreturn a + b.name",
+    "or only if true": "if b:\n    b = open(b)\nb.feed(a)\nreturn b",
+    "or not if None": "if not b is None:\n    b = a\nx = b[0]\nreturn x",
     "read before it is bound": "print(x)\nx = a\nreturn x",
     "read in a value of itself": "x = x or a\nreturn x",
     "read in a loop before it": "for i in x:\n    print(i)\nx = a\nreturn x",
@@ -40,6 +52,24 @@ HONEST = {
     "a path": "return 'folder' / a",
     "a grammar": "return '(' - a",
     "a type that comes later": "x = 'Later' | None\nreturn x",
+    "a set without others": "x = set(a)\nx -= {1}\nreturn x - set(b)",
+    "a name of several kinds": "x = ''\nif a:\n    x = a\nreturn x - b",
+    "a parameter": "a = a or ''\nreturn a - b",
+    "bound by a loop as well": "x = ''\nfor x in a:\n    x -= b\nreturn x",
+    "bound in an inner function": "x = ''\ndef g():\n    nonlocal x\n    x = b\ng()\nreturn x - a",
+    "an array from the right": "return [1, 2] - a",
+    "a path from computed text": "return str(a) / b",
+    "numbers": "return 1 + 2.5 - len(a) * 3",
+    "repeated": "return 'ab' * 3 + '-' * len(a) + 'x'[0] * 2",
+    "formatted": "return '%s' % (a,) + 'x' + a",
+    "text and what becomes text": "x = '' + a\nx += b\nreturn x",
+    "an attribute of a class": "return getattr(str, a)",
+    "replaced if None": "if b is None:\n    b = a\nreturn b.name",
+    "replaced if there and asked again": "if b:\n    b = open(b)\nif b:\n    return b.name",
+    "replaced if there and used if there": "if b is not None:\n    b = str(b)\nreturn b and b.name",
+    "replaced if there and otherwise": "if b:\n    b = open(b)\nelse:\n    b = a\nreturn b.name",
+    "replaced twice": "if not b:\n    b = a\nif b:\n    b = open(b)\nreturn b.name",
+    "no default": "if a:\n    a = open(a)\nreturn a.name",
     "as many values": "return '%s of %d%%' % (a, b)",
     "values by name": "return '%(a)s %(b)s' % (a, b)",
     "starred values": "return '%s %s' % (*a,)",
@@ -73,7 +103,7 @@ HONEST = {
 
 
 def _function(body: str) -> str:
-    return "def f(a, b):\n" + "".join(f"    {line}\n" for line in body.split("\n"))
+    return "def f(a, b=None):\n" + "".join(f"    {line}\n" for line in body.split("\n"))
 
 
 def _found(body: str) -> str:
@@ -122,3 +152,27 @@ def test_what_calls_show_comes_first(check: Check) -> None:
 
 def test_a_method_is_held_to_it_as_well(check: Check) -> None:
     assert check("class A:\n    def f(self, a):\n        return 'a %s' // a\n").false_claim
+
+
+FORMULAS = [
+    ("Same as a / b.", "return a * b", True),
+    ("Same as a <<= b", "a >>= b\n    return a", True),
+    ("Equivalent to ``a < b``, for numbers.", "return a <= b", True),
+    ("Return a + b.", "return b - a", True),
+    ("Same as a / b.", "return a / b", False),
+    ("Same as a <<= b", "return a << b", False),
+    ("Same as a != b", "return not a == b", False),  # in another way
+    ("Same as a / b.", "return divided(a, b) * 1", False),
+    ("Same as a / b.", "return a * b ** -1", False),
+    ("Same as the sum of a and b.", "return a - b", False),  # no formula
+    ("Return a list, or b if there is none.", "return a * b", False),
+]
+
+
+@pytest.mark.parametrize(("description", "body", "wrong"), FORMULAS)
+def test_a_formula_in_the_description_is_held_against_the_body(
+    check: Check, description: str, body: str, wrong: bool
+) -> None:
+    report = check(f'def f(a, b):\n    """{description}"""\n    {body}\n')
+    assert report.false_claim is wrong
+    assert ("its description states" in report.reason) is wrong

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from codeguard.behavior.matching.plain_kinds import Kinds, kinds_of_names, lacks_operator, lacks_order
 from codeguard.behavior.source.definitions import Function, name_of, unparse
 from codeguard.behavior.source.names import bindings
 
@@ -53,11 +54,31 @@ class _Fact:
 
 def defect_of(function: Function) -> str:
     """Return what in a function cannot work, as text for a reason; "" if nothing is seen."""
+    names = kinds_of_names(function)
     for node in ast.walk(function):
-        found = _of_node(node)
+        found = _of_node(node) or _of_kinds(node, names)
         if found:
             return found
     return _unbound(function)
+
+
+def _of_kinds(node: ast.AST, names: Kinds) -> str:
+    """Report what plain values of these kinds cannot do, and builtins whose arguments stand in the wrong order."""
+    match node:
+        case ast.BinOp(left, operator, right) if lacks_operator(left, operator, right, names):
+            return f"its values have no such operator: {_shown(node)}"
+        case ast.AugAssign(ast.Name(name), operator, value) if name in names:
+            if lacks_operator(ast.Name(name, ast.Load()), operator, value, names):
+                return f"its values have no such operator: {_shown(node)}"
+        case ast.Compare(left, [operator], [right]) if lacks_order(left, operator, right, names):
+            return f"its values have no order: {_shown(node)}"
+        case ast.Call(
+            ast.Name("getattr" | "hasattr" | "setattr" | "delattr"), [ast.Constant(str()), ast.Name(), *_]
+        ):
+            return f"looks for an attribute of a text: {_shown(node)}"
+        case ast.Call(ast.Name("isinstance" | "issubclass"), [_, ast.Constant()]):
+            return f"no class to compare with: {_shown(node)}"
+    return ""
 
 
 def _of_node(node: ast.AST) -> str:
@@ -91,8 +112,40 @@ def _of_node(node: ast.AST) -> str:
                 ),
                 "",
             )
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            return _after_exits(node.body) or _default_stays(node)
         case _:
             return _after_exits(getattr(node, "body", None))
+
+
+def _default_stays(function: Function) -> str:
+    """Report a parameter that is None by default, replaced only where it is something else, and then used as such."""
+    given = function.args
+    pairs = [*zip(reversed([*given.posonlyargs, *given.args]), reversed(given.defaults), strict=False)]
+    pairs += [(item, value) for item, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if value]
+    absent = {item.arg for item, value in pairs if isinstance(value, ast.Constant) and value.value is None}
+    seen: set[str] = set()
+    for place, statement in enumerate(function.body):
+        name = _replaced_if_there(statement)
+        if name in absent and name not in seen:
+            found = _contradiction(function.body[place + 1 :], [_Fact(_NONE, name)])
+            if found:
+                return f"{found}, as it is by default"
+        seen |= bindings([statement]).bound
+    return ""
+
+
+def _replaced_if_there(statement: ast.stmt) -> str:
+    """Return the name that a statement replaces only if it is not None, or "" if it does nothing of the kind."""
+    match statement:
+        case ast.If(ast.Name(name), body, []) if name in bindings(body).bound:
+            return name
+        case ast.If(ast.Compare(ast.Name(name), [ast.IsNot() | ast.NotEq()], [ast.Constant(None)]), body, []):
+            return name if name in bindings(body).bound else ""
+        case ast.If(ast.UnaryOp(ast.Not(), test), body, []) if _facts(test, True):
+            name = next((fact.name for fact in _facts(test, True) if fact.kind == _NONE), "")
+            return name if name in bindings(body).bound else ""
+    return ""
 
 
 def _after_exits(block: object) -> str:

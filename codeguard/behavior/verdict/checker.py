@@ -14,6 +14,7 @@ from codeguard.behavior.matching.candidate import TOO_LARGE, Candidate, read_can
 from codeguard.behavior.matching.claims import Similarity
 from codeguard.behavior.matching.defects import defect_of
 from codeguard.behavior.matching.fingerprints import worth_probing
+from codeguard.behavior.matching.formulas import other_formula
 from codeguard.behavior.matching.stubs import (
     describes_result,
     does_nothing,
@@ -21,6 +22,7 @@ from codeguard.behavior.matching.stubs import (
     is_meant_empty,
 )
 from codeguard.behavior.matching.unrelated import is_unrelated
+from codeguard.behavior.source.definitions import Definition
 from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
@@ -189,17 +191,17 @@ class BehaviorChecker:
             return self._stub_report(candidate, "only returns or prints an argument as it is")
         if is_unrelated(definition):
             return self._stub_report(candidate, "does nothing of what it describes with its arguments")
-        defect = defect_of(definition.node)
+        defect = _defect(definition)
         return self._defect_report(candidate, defect) if defect else None
 
     def _defect_report(self, candidate: Candidate, defect: str) -> CheckReport | None:
-        """Report a function that cannot work as it is written; None if a trusted function has the same defect."""
+        """Report a function that contradicts itself; None if a trusted function does so as well."""
         trusted = self._library.lookalikes_of(candidate.features)
-        if any(defect_of(item.definition.node) for item in trusted):
+        if any(_defect(item.definition) for item in trusted):
             return None
         return CheckReport(
             Verdict.NO_SIGNAL,
-            f"cannot work as it is written: {defect}",
+            defect,
             self._sandbox.level.name,
             effects=candidate.effects,
             claims=next(
@@ -492,6 +494,15 @@ class BehaviorChecker:
 def _is_open(report: CheckReport | None) -> bool:
     """Return whether no comparison has shown anything yet."""
     return report is None or (report.verdict is Verdict.NO_SIGNAL and not report.refuted)
+
+
+def _defect(definition: Definition) -> str:
+    """Return why a function cannot be right, whatever is known of others; "" if nothing in its text shows it."""
+    broken = defect_of(definition.node)
+    if broken:
+        return f"cannot work as it is written: {broken}"
+    stated = other_formula(definition)
+    return f"contradicts its own description: {stated}" if stated else ""
 
 
 def _is_undecided(made: Plan | CheckReport) -> bool:
