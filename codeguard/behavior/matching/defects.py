@@ -36,7 +36,7 @@ _TEXT_LACKS = (
 _DIRECTIVE = re.compile(r"%(?:\(\w+\))?[#0\- +]*(?:\d+|\*)?(?:\.(?:\d+|\*))?[diouxXeEfFgGcrsa]")
 _DISPLAYS = (ast.Tuple, ast.List, ast.Dict, ast.Set, ast.JoinedStr)
 _EXITS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
-_MISSING, _NONE = "missing", "none"
+_MISSING, _NONE, _EMPTY = "missing", "none", "empty"
 _BINDING = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _NAME_ERRORS = frozenset({"NameError", "UnboundLocalError", "Exception", "BaseException"})
 _OF_NONE = frozenset(dir(None))
@@ -45,7 +45,7 @@ MAX_SHOWN = 80  # characters of code in a reason
 
 @dataclass(frozen=True, slots=True)
 class _Fact:
-    """What a condition says of a name where its branch is taken: it is None, or lacks a text."""
+    """What a condition says of a name where its branch is taken: it is None, counts as false, or lacks a text."""
 
     kind: str
     name: str
@@ -128,6 +128,9 @@ def _default_stays(function: Function) -> str:
     for place, statement in enumerate(function.body):
         name = _replaced_if_there(statement)
         if name in absent and name not in seen:
+            match statement:
+                case ast.If(body=[ast.Assign([ast.Name()], value)]) if not _mentions(value, name):
+                    return f"`{name}` is replaced where it is given, and left None where it is not"
             found = _contradiction(function.body[place + 1 :], [_Fact(_NONE, name)])
             if found:
                 return f"{found}, as it is by default"
@@ -317,6 +320,8 @@ def _facts(test: ast.expr, holds: bool) -> list[_Fact]:
     match test:
         case ast.UnaryOp(ast.Not(), operand):
             return _facts(operand, not holds)
+        case ast.Name(name) if not holds:
+            return [_Fact(_EMPTY, name)]
         case ast.BoolOp(ast.And(), values) if holds:
             return [fact for value in values for fact in _facts(value, True)]
         case ast.BoolOp(ast.Or(), values) if not holds:
@@ -412,6 +417,8 @@ def _needs_more(node: ast.AST, fact: _Fact) -> str:
             case ast.For(iter=ast.Name(name)) if name == fact.name:
                 return f"a loop over {name} where it is None"
         return ""
+    if fact.kind == _EMPTY:
+        return _needs_something(node, fact.name)
     match node:
         case ast.Assign([ast.Tuple(targets)], ast.Call() as call) if _splits(call, fact):
             if len(targets) > 1 and not any(isinstance(item, ast.Starred) for item in targets):
@@ -422,6 +429,24 @@ def _needs_more(node: ast.AST, fact: _Fact) -> str:
         case ast.Call(ast.Attribute(ast.Name(name), "index" | "rindex"), [ast.Constant(part), *_]):
             if name == fact.name and part == fact.part:
                 return f"`{_shown(node)}` where {fact.part!r} is not in {fact.name}"
+    return ""
+
+
+def _needs_something(node: ast.AST, empty: str) -> str:
+    """Report code that does nothing or fails with a value that counts as false."""
+    match node:
+        case ast.For(iter=ast.Name(name)) if name == empty:
+            return f"a loop over {name} where there is nothing in it"
+        case ast.Subscript(ast.Name(name), ast.Constant(int()) | ast.UnaryOp(ast.USub(), _), ast.Load()) if (
+            name == empty
+        ):
+            return f"`{_shown(node)}` where there is nothing in {name}"
+        case ast.Call(ast.Name(name)) if name == empty:
+            return f"`{_shown(node)}` where there is no {name}"
+        case ast.BinOp(ast.Constant(str() | bytes()), ast.Add(), ast.Name(name)) | ast.BinOp(
+            ast.Name(name), ast.Add(), ast.Constant(str() | bytes())
+        ) if name == empty:
+            return f"`{_shown(node)}` where there is nothing in {name}"
     return ""
 
 
