@@ -187,3 +187,10 @@ def test_a_formula_in_the_description_is_held_against_the_body(
     report = check(f'def f(a, b):\n    """{description}"""\n    {body}\n')
     assert report.false_claim is wrong
     assert ("its description states" in report.reason) is wrong
+
+
+@pytest.mark.parametrize("count", [40, 900, 20_000])
+def test_long_and_deep_code_is_read_within_bounds(count: int) -> None:
+    assert _found("return " + " + ".join(["a"] * min(count, 900))) == ""  # the parser itself goes no deeper
+    assert _found("return [" + ", ".join(["a"] * count) + "]") == ""
+    assert _found("\n".join(["if a is None:\n    return b"] * min(count, 900) + ["return a"])) == ""

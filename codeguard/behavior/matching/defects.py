@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import encodings
 import encodings.aliases
+import itertools
 import pkgutil
 import re
 from collections.abc import Iterator, Sequence
@@ -37,9 +38,22 @@ _DIRECTIVE = re.compile(r"%(?:\(\w+\))?[#0\- +]*(?:\d+|\*)?(?:\.(?:\d+|\*))?[dio
 _DISPLAYS = (ast.Tuple, ast.List, ast.Dict, ast.Set, ast.JoinedStr)
 _EXITS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _MISSING, _NONE, _EMPTY = "missing", "none", "empty"
-_BINDING = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_TOLD = (ast.Dict, ast.BinOp, ast.Call, ast.IfExp, ast.BoolOp, ast.stmt, ast.ExceptHandler)
+_COMPUTED = (ast.BinOp, ast.AugAssign, ast.Compare, ast.Call)
+_BINDING = (
+    ast.Import,
+    ast.ImportFrom,
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+    ast.MatchAs,
+    ast.MatchStar,
+    ast.MatchMapping,
+)
 _NAME_ERRORS = frozenset({"NameError", "UnboundLocalError", "Exception", "BaseException"})
 _OF_NONE = frozenset(dir(None))
+MAX_NODES = 6_000  # of a function: what is longer is not looked at
+MAX_AHEAD = 400  # nodes of a branch
 MAX_SHOWN = 80  # characters of code in a reason
 
 
@@ -54,12 +68,19 @@ class _Fact:
 
 def defect_of(function: Function) -> str:
     """Return what in a function cannot work, as text for a reason; "" if nothing is seen."""
-    names = kinds_of_names(function)
-    for node in ast.walk(function):
-        found = _of_node(node) or _of_kinds(node, names)
+    nodes = list(itertools.islice(ast.walk(function), MAX_NODES + 1))
+    if len(nodes) > MAX_NODES:
+        return ""
+    names = kinds_of_names(function.args, nodes)
+    for node in nodes:
+        found = _of_node(node) if isinstance(node, _TOLD) else ""
+        found = found or (_of_kinds(node, names) if isinstance(node, _COMPUTED) else "")
         if found:
             return found
-    return _unbound(function)
+    try:
+        return _unbound(function, nodes)
+    except RecursionError:  # a chain of a thousand operators: nothing is claimed of it
+        return ""
 
 
 def _of_kinds(node: ast.AST, names: Kinds) -> str:
@@ -163,28 +184,48 @@ def _after_exits(block: object) -> str:
     return ""
 
 
-def _unbound(function: Function) -> str:
+def _unbound(function: Function, nodes: Sequence[ast.AST]) -> str:
     """Report a local name that is read where nothing can have bound it yet."""
+    if not _reads_early(nodes):
+        return ""
     own = bindings(function.body)
     given = {item.arg for item in ast.walk(function.args) if isinstance(item, ast.arg)}
     local = own.bound - own.declared_global - given
-    if not local or any(
-        isinstance(node, ast.ExceptHandler) and _hides_names(node) for node in ast.walk(function)
-    ):
+    if not local or any(isinstance(node, ast.ExceptHandler) and _hides_names(node) for node in nodes):
         return ""
     bound: set[str] = set()
+    within: dict[ast.AST, set[str]] = {}  # what a loop binds: its next round may read it
     for node, loops in _flow(function.body, ()):
         names = _bound_by(node)
         if not names:
             read = node.id if isinstance(node, ast.Name) else ""
-            if (
-                read in local
-                and read not in bound
-                and not any(read in bindings([loop]).bound for loop in loops)
-            ):
-                return f"`{read}` is read before anything is assigned to it"
+            if read in local and read not in bound:
+                for loop in loops:
+                    if loop not in within:
+                        within[loop] = bindings([loop]).bound
+                if not any(read in within[loop] for loop in loops):
+                    return f"`{read}` is read before anything is assigned to it"
         bound |= names
     return ""
+
+
+def _reads_early(nodes: Sequence[ast.AST]) -> bool:
+    """Return whether any name is read further up than it is first assigned: a quick look that rules out most."""
+    loads: dict[str, tuple[int, int]] = {}
+    stores: dict[str, tuple[int, int]] = {}
+    after: dict[int, tuple[int, int]] = {}  # the end of what is assigned to a target
+    for node in nodes:
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) and node.value is not None:
+            end = node.value.end_lineno or 0, node.value.end_col_offset or 0
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                after[id(target)] = end
+        elif isinstance(node, ast.Name):
+            first, place = stores, after.get(id(node), (node.lineno, node.col_offset))
+            if isinstance(node.ctx, ast.Load):
+                first = loads
+            if node.id not in first or place < first[node.id]:
+                first[node.id] = place
+    return any(name in loads and loads[name] < place for name, place in stores.items())
 
 
 def _hides_names(handler: ast.ExceptHandler) -> bool:
@@ -199,9 +240,9 @@ def _bound_by(node: ast.AST) -> set[str]:
         return set() if isinstance(node.ctx, ast.Load) else {node.id}
     if isinstance(node, ast.Nonlocal):
         return set(node.names)
-    if isinstance(node, ast.stmt | ast.expr) and not isinstance(node, _BINDING):
-        return set()
-    return bindings([node]).bound
+    if isinstance(node, ast.ExceptHandler):
+        return {node.name} if node.name else set()
+    return bindings([node]).bound if isinstance(node, _BINDING) else set()
 
 
 def _flow(
@@ -341,7 +382,7 @@ def _facts(test: ast.expr, holds: bool) -> list[_Fact]:
 def _contradiction(branch: Sequence[ast.AST], facts: Sequence[_Fact]) -> str:
     """Report the first thing in a branch that fails where one of the facts holds."""
     for fact in facts:
-        for node in _in_order(branch, fact.name):
+        for node in itertools.islice(_in_order(branch, fact.name), MAX_AHEAD):
             if fact.name in _bound_by(node):
                 break
             found = _needs_more(node, fact)

@@ -7,14 +7,24 @@ names that are assigned nothing else. A parameter has none, whatever its annotat
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 
-from codeguard.behavior.source.definitions import Function
+from codeguard.behavior.source.names import name_bound_by
 
 Kinds = Mapping[str, str]  # of local names
 UNKNOWN = ""
 ROUNDS = 3  # a name's kind may depend on those of others
+MAX_DEPTH = 12  # of a value
+_NAMING = (
+    ast.arg,
+    ast.ExceptHandler,
+    ast.MatchAs,
+    ast.MatchStar,
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+)
 _OF_CALLS = {
     "str": "str",
     "repr": "str",
@@ -59,50 +69,49 @@ NUMBERS = frozenset({"int", "float"})
 SEQUENCES = frozenset({"str", "bytes", "list", "tuple"})
 
 
-def kinds_of_names(function: Function) -> Kinds:
-    """Return the kinds of the local names that are only ever assigned values of one kind."""
-    given = {item.arg for item in ast.walk(function.args) if isinstance(item, ast.arg)}
+def kinds_of_names(arguments: ast.arguments, nodes: Sequence[ast.AST]) -> Kinds:
+    """Return the kinds of the local names that are only ever assigned values of one kind.
+
+    Args:
+        arguments: the function's parameters.
+        nodes: all nodes of the function.
+    """
+    other = {item.arg for item in ast.walk(arguments) if isinstance(item, ast.arg)}
     values: dict[str, list[ast.expr]] = defaultdict(list)
-    stores: dict[str, int] = defaultdict(int)
-    counted: dict[str, int] = defaultdict(int)
-    for node in ast.walk(function):
-        match node:
-            case ast.Name(name, ast.Store() | ast.Del()):
-                stores[name] += 1
-            case ast.arg(name):
-                given.add(name)
-            case (
-                ast.ExceptHandler(name=str(name))
-                | ast.MatchAs(name=str(name))
-                | ast.MatchStar(name=str(name))
-            ):
-                given.add(name)
-            case ast.Global(names) | ast.Nonlocal(names):
-                given.update(names)
-            case ast.alias():
-                given.add(node.asname or node.name.partition(".")[0])
-            case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
-                given.add(name)
-        match node:
-            case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(ast.Name(name), _, value) if value:
-                values[name].append(value)
-                counted[name] += 1
-            case ast.AugAssign(ast.Name(name), ast.Add(), value):
-                values[name].append(value)
-                counted[name] += 1
-            case ast.AugAssign(ast.Name(name)):
-                counted[name] += 1
-    sure = [name for name in values if name not in given and stores[name] == counted[name]]
+    unexplained: Counter[str] = Counter()  # stores of a name that are no plain assignment
+    for node in nodes:
+        if isinstance(node, ast.Name):
+            if not isinstance(node.ctx, ast.Load):
+                unexplained[node.id] += 1
+        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if len(targets) == 1 and isinstance(targets[0], ast.Name) and node.value is not None:
+                unexplained[targets[0].id] -= 1
+                if not isinstance(node, ast.AugAssign) or isinstance(node.op, ast.Add):
+                    values[targets[0].id].append(node.value)
+        elif isinstance(node, ast.alias):
+            other.add(name_bound_by(node))
+        elif isinstance(node, _NAMING):
+            other.add(getattr(node, "name", None) or getattr(node, "arg", None) or "")
+        elif isinstance(node, ast.Global | ast.Nonlocal):
+            other.update(node.names)
+    sure = [name for name in values if name not in other and not unexplained[name]]
     kinds: dict[str, str] = {}
-    for _ in range(ROUNDS):
+    for _ in range(ROUNDS if sure else 0):
         for name in sure:
             found = {kind_of(value, kinds) for value in values[name]}
             kinds[name] = found.pop() if len(found) == 1 else UNKNOWN
     return {name: kind for name, kind in kinds.items() if kind}
 
 
-def kind_of(node: ast.expr, names: Kinds) -> str:
-    """Return the kind of a value, `UNKNOWN` where the text does not settle it."""
+def kind_of(node: ast.expr, names: Kinds, depth: int = MAX_DEPTH) -> str:
+    """Return the kind of a value, `UNKNOWN` where the text does not settle it, or is nested deeper than `depth`."""
+    if not depth:
+        return UNKNOWN
+
+    def within(part: ast.expr) -> str:
+        return kind_of(part, names, depth - 1)
+
     match node:
         case ast.Constant(value):
             kind = type(value).__name__
@@ -111,21 +120,21 @@ def kind_of(node: ast.expr, names: Kinds) -> str:
             return names.get(name, UNKNOWN)
         case ast.Call(ast.Name(name)):
             return _OF_CALLS.get(name, UNKNOWN)
-        case ast.Call(ast.Attribute(value, method)) if kind_of(value, names) == "str":
+        case ast.Call(ast.Attribute(value, method)) if within(value) == "str":
             return _of_method(method)
         case ast.Subscript(value, ast.Slice()):
-            kind = kind_of(value, names)
+            kind = within(value)
             return kind if kind in SEQUENCES else UNKNOWN
-        case ast.Subscript(value) if kind_of(value, names) == "str":
+        case ast.Subscript(value) if within(value) == "str":
             return "str"
-        case ast.BinOp(left, ast.Mod()) if kind_of(left, names) == "str":
+        case ast.BinOp(left, ast.Mod()) if within(left) == "str":
             return "str"
         case ast.BinOp(left, ast.Add(), right):
-            one, other = kind_of(left, names), kind_of(right, names)
+            one, other = within(left), within(right)
             return one if one == other or (other == UNKNOWN and one == "str") else UNKNOWN
         case ast.IfExp(_, body, orelse):
-            kind = kind_of(body, names)
-            return kind if kind == kind_of(orelse, names) else UNKNOWN
+            kind = within(body)
+            return kind if kind == within(orelse) else UNKNOWN
         case _:
             return _DISPLAYS.get(type(node), UNKNOWN)
 
