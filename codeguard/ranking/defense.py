@@ -377,10 +377,10 @@ def _reached(change: Evidence, passed: Evidence, subject: Subject) -> bool:
 def _is_unreached(change: Evidence, passed: Evidence, subject: Subject) -> bool:
     """Return whether a changed line is among the places that the calls of a pass did not reach.
 
-    Few calls settle nothing either if the report names no such places, or as many as it can.
+    Few calls that leave as many unreached as a report names settle nothing either.
     """
     changed, missing, calls = _changed(change, subject), _missing(passed), passed.measurements.get("calls", 0)
-    if isinstance(calls, int) and calls < LEAST_SETTLING and not 0 < len(missing) < MOST_UNREACHED:
+    if isinstance(calls, int) and calls < LEAST_SETTLING and len(missing) >= MOST_UNREACHED:
         return True
     return bool(changed) and any(_bare(part) in changed or changed in _bare(part) for part in missing)
 
