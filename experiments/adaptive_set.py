@@ -25,7 +25,7 @@ from codeguard.corpus.chunking import chunk_file
 from codeguard.index.behavior_reports import checkable
 from codeguard.models import CheckReport, Chunk, SourceFile
 from codeguard.ranking.defense import Candidate, DefenseManager
-from codeguard.ranking.signals.base import Services
+from codeguard.ranking.signals.base import SignalServices
 from codeguard.sandbox import Sandbox
 from experiments import report
 from experiments.corpus.adaptive import build_adaptive_set
@@ -88,7 +88,7 @@ def fates(items: Sequence[Attempt], library: SpecLibrary, sandbox: Sandbox) -> l
     def known(chunk: Chunk, file: SourceFile) -> CheckReport:
         return reports[file.path, chunk.symbol]
 
-    manager = DefenseManager(config, services=Services(behavior=known))
+    manager = DefenseManager(config, services=SignalServices(behavior=known))
     return [_fate(manager, item) for item in items]
 
 

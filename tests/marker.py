@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from codeguard.analysis import Reading
-from codeguard.analysis.rules import Context, Match, Rule
+from codeguard.analysis.rules import DetectorContext, Match, Rule
 from codeguard.models import Confidence, Severity
 
 
@@ -21,7 +21,7 @@ class Marker:
     def __init__(self, severity: Severity | None = None, confidence: Confidence | None = None) -> None:
         self.grades = severity, confidence
 
-    def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
+    def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
         start = reading.text.find("MARK")
         while start >= 0:
             yield Match("mark", start, start + 4, "seen", *self.grades)

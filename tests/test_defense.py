@@ -9,7 +9,7 @@ from typing import ClassVar
 import pytest
 
 from codeguard.analysis.observations import AUDIT, ENGINE_RULES
-from codeguard.analysis.rules import Context, Rule
+from codeguard.analysis.rules import DetectorContext, Rule
 from codeguard.config import DefenseConfig
 from codeguard.corpus.chunking import chunk_file
 from codeguard.errors import ConfigError
@@ -28,7 +28,7 @@ from codeguard.models import (
 from codeguard.ranking.defense import Candidate, DefenseManager, settled
 from codeguard.ranking.scoring import is_demoted
 from codeguard.ranking.signals import load_all, load_signals
-from codeguard.ranking.signals.base import Moment, Services, Subject
+from codeguard.ranking.signals.base import Moment, SignalServices, Subject
 from codeguard.trust import build_manifest, verify_unsigned
 from codeguard.weights import DEFAULTS
 
@@ -65,7 +65,7 @@ def test_plain_candidates_are_judged_like_those_of_the_index() -> None:
         }
         for item in (WRONG, CLEAN)
     ]
-    manager = DefenseManager(DefenseConfig(enable_distance=False), services=Services(behavior=reports))
+    manager = DefenseManager(DefenseConfig(enable_distance=False), services=SignalServices(behavior=reports))
     outcome = manager.apply(plain)
     assert [item.chunk.path for item in outcome.retained] == [CLEAN.chunk.path, WRONG.chunk.path]
     assert [item.verdict for item in outcome.retained] == ["pass", "fail"]
@@ -84,7 +84,7 @@ def test_a_plain_candidate_that_is_none_is_refused(value: dict[str, object]) -> 
 
 def test_evidence_of_every_trust(tmp_path) -> None:  # type: ignore[no-untyped-def]
     config = DefenseConfig(enable_distance=False)
-    manager = DefenseManager(config, manifest=manifest(tmp_path), services=Services(behavior=reports))
+    manager = DefenseManager(config, manifest=manifest(tmp_path), services=SignalServices(behavior=reports))
     outcome = manager.apply([WRONG, OURS, CLEAN, COPY])
     by_path = {item.chunk.path: item for item in outcome.retained}
     assert by_path["ours/m.py"].trust is Trust.TRUSTED
@@ -102,15 +102,15 @@ def test_evidence_of_every_trust(tmp_path) -> None:  # type: ignore[no-untyped-d
 
 def test_drop_removes_the_convicted(tmp_path) -> None:  # type: ignore[no-untyped-def]
     config = DefenseConfig(mode="drop")
-    outcome = DefenseManager(config, manifest=manifest(tmp_path), services=Services(behavior=reports)).apply(
-        [WRONG, OURS]
-    )
+    outcome = DefenseManager(
+        config, manifest=manifest(tmp_path), services=SignalServices(behavior=reports)
+    ).apply([WRONG, OURS])
     assert [item.chunk.path for item in outcome.retained] == ["ours/m.py"]
     assert [item.chunk.path for item in outcome.dropped] == ["theirs/x.py"]
 
 
 def test_renaming_and_shuffling_untrusted_files_changes_nothing(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    manager = DefenseManager(manifest=manifest(tmp_path), services=Services(behavior=reports))
+    manager = DefenseManager(manifest=manifest(tmp_path), services=SignalServices(behavior=reports))
     candidates = [OURS, WRONG, CLEAN, COPY]
     expected = {
         item.chunk.text + item.trust: (item.penalty, item.verdict)
@@ -138,7 +138,7 @@ class Broken:
     needs: ClassVar[frozenset[str]] = frozenset()
     rules: ClassVar[tuple[Rule, ...]] = ()
 
-    def examine(self, subject: Subject, context: Context) -> Iterable[Evidence]:
+    def examine(self, subject: Subject, context: DetectorContext) -> Iterable[Evidence]:
         raise ZeroDivisionError("inside the detector")
 
 
@@ -153,7 +153,7 @@ def test_a_failing_detector_is_shown_and_fails_closed(mode: str, kept: int) -> N
 
 def test_a_switched_off_signal_says_nothing(tmp_path) -> None:  # type: ignore[no-untyped-def]
     config = DefenseConfig(enable_behavior=False, enable_distance=False)
-    manager = DefenseManager(config, manifest=manifest(tmp_path), services=Services(behavior=reports))
+    manager = DefenseManager(config, manifest=manifest(tmp_path), services=SignalServices(behavior=reports))
     signals = {part.signal for item in manager.apply([WRONG, CLEAN]).retained for part in item.evidence}
     assert signals == {"provenance"}
 
@@ -199,7 +199,7 @@ def test_what_a_verdict_costs(verdict: Verdict, share: float, penalty: float, co
         return CheckReport(verdict, "why", "L3", share=share)
 
     config = DefenseConfig(enable_provenance=False, enable_distance=False)
-    (item,) = DefenseManager(config, services=Services(behavior=service)).apply([CLEAN]).retained
+    (item,) = DefenseManager(config, services=SignalServices(behavior=service)).apply([CLEAN]).retained
     assert (item.penalty, item.convicted) == (pytest.approx(penalty), convicts)
 
 
@@ -211,7 +211,7 @@ def test_a_lookalike_is_penalised_and_demoted_where_a_call_refutes_it(
         return CheckReport(Verdict.NO_SIGNAL, "like add in words", "L3", claims="add", refuted=refuted)
 
     config = DefenseConfig(enable_provenance=False, enable_distance=False)
-    (item,) = DefenseManager(config, services=Services(behavior=service)).apply([CLEAN]).retained
+    (item,) = DefenseManager(config, services=SignalServices(behavior=service)).apply([CLEAN]).retained
     assert (item.penalty, item.convicted, item.evidence[0].id) == (penalty, False, rule)
     assert item.demoted is refuted
 
@@ -225,7 +225,7 @@ def test_text_around_a_convicted_function_is_demoted(text: str, penalty: float) 
     file = SourceFile("theirs/x.py", "", "0" * 64, "python", (prose, function))
     config = DefenseConfig(enable_provenance=False, enable_distance=False)
     (item,) = (
-        DefenseManager(config, services=Services(behavior=reports))
+        DefenseManager(config, services=SignalServices(behavior=reports))
         .apply([Candidate("p", prose, file, 0.1)])
         .retained
     )
@@ -249,7 +249,7 @@ def test_untested_code_with_both_ends_of_a_leak_is_demoted(
         return CheckReport(verdict, "why", "L3", effects=effects)
 
     config = DefenseConfig(enable_provenance=False, enable_distance=False)
-    (item,) = DefenseManager(config, services=Services(behavior=service)).apply([CLEAN]).retained
+    (item,) = DefenseManager(config, services=SignalServices(behavior=service)).apply([CLEAN]).retained
     assert (item.penalty, item.convicted) == (penalty, False)
 
 
@@ -259,7 +259,7 @@ def test_only_full_coverage_earns_the_bonus(coverage: Coverage, penalty: float) 
         return CheckReport(Verdict.PASS, "", "L3", coverage=coverage)
 
     config = DefenseConfig(enable_provenance=False, enable_distance=False)
-    (item,) = DefenseManager(config, services=Services(behavior=service)).apply([CLEAN]).retained
+    (item,) = DefenseManager(config, services=SignalServices(behavior=service)).apply([CLEAN]).retained
     assert item.penalty == penalty
 
 
@@ -279,7 +279,7 @@ def test_a_changed_line_costs_nothing_where_every_branch_did_the_same(
         def __init__(self, name: str, found: Evidence) -> None:
             self.name, self.found = name, found  # type: ignore[misc]
 
-        def examine(self, subject: Subject, context: Context) -> Iterable[Evidence]:
+        def examine(self, subject: Subject, context: DetectorContext) -> Iterable[Evidence]:
             return [self.found]
 
     passed = Evidence("behavior", "pass", 0.0, "agrees", measurements={"coverage": coverage})
@@ -344,7 +344,7 @@ class Asked:
     def __init__(self, moment: Moment) -> None:
         self.moment, self.times = moment, 0  # type: ignore[misc]
 
-    def examine(self, subject: Subject, context: Context) -> Iterable[Evidence]:
+    def examine(self, subject: Subject, context: DetectorContext) -> Iterable[Evidence]:
         self.times += 1
         return [Evidence(self.name, "often", 0.0, f"asked {self.times} times", demotes=True)]
 
@@ -367,7 +367,7 @@ class Static:
 
 def test_what_lasts_is_settled_once_and_what_a_query_changes_stays_in_its_place(tmp_path: Path) -> None:
     static = Static()
-    services = Services(behavior=reports, static=static)  # type: ignore[arg-type]
+    services = SignalServices(behavior=reports, static=static)  # type: ignore[arg-type]
     manager = DefenseManager(manifest=manifest(tmp_path), services=services, remember=True)
     fresh = DefenseManager(manifest=manifest(tmp_path), services=services)
     near = [OURS, CLEAN, WRONG]

@@ -16,7 +16,7 @@ import pytest
 from lexical_settings import lexical_settings
 
 from codeguard.analysis import Reading
-from codeguard.analysis.rules import Context, Match, Rule
+from codeguard.analysis.rules import DetectorContext, Match, Rule
 from codeguard.api import CodeGuard
 from codeguard.audit.findings import AuditReport
 from codeguard.audit.run import AuditOptions, audit
@@ -26,7 +26,7 @@ from codeguard.index.report import IndexReport
 from codeguard.models import Confidence, Severity
 from codeguard.ranking.reranking import Ranked, Ranking
 from codeguard.workers.processes import default_workers
-from codeguard.workers.tasks import Bounds
+from codeguard.workers.tasks import ItemBounds
 
 pytestmark = pytest.mark.slow  # seconds of the processor until bounds are met
 
@@ -46,7 +46,7 @@ class Hostile:
     needs: ClassVar[frozenset[str]] = frozenset()
     rules: ClassVar[tuple[Rule, ...]] = (Rule("mark", "MARK", Severity.MEDIUM, Confidence.LOW),)
 
-    def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
+    def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
         text = reading.text
         while "'LOOP" in text:
             pass
@@ -106,7 +106,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
         patch.setenv("XDG_CONFIG_HOME", str(root / "config"))
         patch.setenv("XDG_STATE_HOME", str(root / "state"))
         patch.setattr(sys, "path", [str(root / "site"), str(TESTS), *sys.path])
-        patch.setattr("codeguard.index.observation_tasks.OBSERVING", Bounds(0.4))
+        patch.setattr("codeguard.index.observation_tasks.OBSERVING", ItemBounds(0.4))
         with CodeGuard.open(settings=settings_of(root)) as guard:
             report = guard.index([root / "files"])
         with sqlite3.connect(root / "store" / CATALOG) as db:
@@ -115,12 +115,12 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
             query = guard.query("load json from a path", k=20)
             kept = len(guard.catalog.analysis_keys("static:"))
         patch.setattr(
-            "codeguard.index.observation_tasks.OBSERVING", Bounds(30.0)
+            "codeguard.index.observation_tasks.OBSERVING", ItemBounds(30.0)
         )  # what is not kept would now take long
         with CodeGuard.open(settings=settings_of(root)) as guard:
             again = guard.query("load json from a path", k=20)
             drop = guard.query("load json from a path", k=20, mode="drop")
-        patch.setattr("codeguard.index.observation_tasks.OBSERVING", Bounds(0.4))
+        patch.setattr("codeguard.index.observation_tasks.OBSERVING", ItemBounds(0.4))
         found = audit([root / "files"], AuditOptions(behavior=False), settings_of(root / "none"))
     return Ran(report, query, again, drop, found, kept)
 

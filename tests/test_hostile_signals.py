@@ -16,8 +16,8 @@ from codeguard.analysis.rules import Rule
 from codeguard.config import DefenseConfig
 from codeguard.models import CheckReport, Chunk, ChunkKind, Evidence, SourceFile, Span, Verdict, text_digest
 from codeguard.ranking.defense import Candidate, DefenseManager, DefenseOutcome
-from codeguard.ranking.signals.base import Context, Moment, Services, Subject
-from codeguard.workers.tasks import Bounds
+from codeguard.ranking.signals.base import Moment, SignalContext, SignalServices, Subject
+from codeguard.workers.tasks import ItemBounds
 
 pytestmark = pytest.mark.slow  # seconds of the processor until bounds are met
 
@@ -39,7 +39,7 @@ class HostileSignal:
     uses: ClassVar[frozenset[str]] = frozenset({"behavior"})
     rules: ClassVar[tuple[Rule, ...]] = ()
 
-    def examine(self, subject: Subject, context: Context) -> Iterable[Evidence]:
+    def examine(self, subject: Subject, context: SignalContext) -> Iterable[Evidence]:
         text = subject.chunk.text
         while "'LOOP" in text:
             pass
@@ -83,7 +83,7 @@ def _installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", [str(site), str(Path(__file__).parent), *sys.path])
-        patch.setattr("codeguard.ranking.signal_tasks.BOUNDS", Bounds(0.7))
+        patch.setattr("codeguard.ranking.signal_tasks.BOUNDS", ItemBounds(0.7))
         yield
 
 
@@ -94,7 +94,7 @@ def outcome() -> DefenseOutcome:
     def behavior(chunk: Chunk, file: SourceFile) -> CheckReport:
         return CheckReport(Verdict.NO_SIGNAL, "", level="")
 
-    manager = DefenseManager(DefenseConfig(), services=Services(behavior=behavior))
+    manager = DefenseManager(DefenseConfig(), services=SignalServices(behavior=behavior))
     return manager.apply(candidate(word, 0.1 * place) for place, word in enumerate(words))
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index import lexical
 from codeguard.index.catalog import Catalog, FileState
-from codeguard.index.lexical import IndexedText, query_words, words
+from codeguard.index.lexical import IndexedText, index_words, query_words
 
 KEY = b"k" * 32
 PARSE = 'def parseHTTPResponse(raw):\n    return decode_header(raw, "utf8")\n'
@@ -33,7 +33,7 @@ OTHER = "def render_page(title):\n    return title.upper()\n"
     ],
 )
 def test_words(text: str, expected: list[str]) -> None:
-    assert sorted(words(text)) == sorted(expected)
+    assert sorted(index_words(text)) == sorted(expected)
 
 
 def test_a_query_is_searched_by_what_it_says() -> None:

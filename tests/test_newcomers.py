@@ -21,7 +21,7 @@ from click.testing import CliRunner
 from codeguard import reports
 from codeguard.analysis import Reading
 from codeguard.analysis.rules import insecure, load_file_signals
-from codeguard.analysis.rules.insecure.engine import Engine as Checks
+from codeguard.analysis.rules.insecure.engine import RuleIndex as Checks
 from codeguard.analysis.rules.insecure.engine import load_checks
 from codeguard.audit import rules as audit_rules
 from codeguard.config import DefenseConfig

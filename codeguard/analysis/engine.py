@@ -25,22 +25,22 @@ from codeguard.analysis.observations import (
     all_observed,
     bound_met,
     detector_error,
-    observed,
+    observe_match,
 )
 from codeguard.analysis.own_checks import (
+    file_kind,
     foreign_cells,
     inline_ignores,
     is_notebook,
     is_python,
-    kind_of,
     limit_met,
     syntax,
 )
 from codeguard.analysis.python.test_files import is_test_file
 from codeguard.analysis.reading import IN_CELLS, IN_PROSE, Reading
-from codeguard.analysis.rules.base import IN_TEST, Context, FileSignal, Match
+from codeguard.analysis.rules.base import IN_TEST, DetectorContext, FileSignal, Match
 from codeguard.corpus.chunking import gave_up
-from codeguard.corpus.embedded import MOST, embedded
+from codeguard.corpus.embedded import MOST, code_in_prose
 from codeguard.models import SourceFile, parts_digest
 from codeguard.workers.deadline import WALL, Allowance, Deadline, DeadlineError
 from codeguard.workers.tasks import LOOKING_S, SOFT_SHARE
@@ -97,7 +97,7 @@ class Engine:
     detector whose services are not available is empty.
     """
 
-    def __init__(self, signals: Iterable[FileSignal], context: Context) -> None:
+    def __init__(self, signals: Iterable[FileSignal], context: DetectorContext) -> None:
         self._signals = tuple(signals)
         self._context = context
 
@@ -135,7 +135,7 @@ def _composed(outer: Callable[[int], int], inner: Callable[[int], int]) -> Calla
 class _Examination:
     """The examination of one file: its reading, those of the code inside it, and the remaining time."""
 
-    def __init__(self, file: SourceFile, context: Context) -> None:
+    def __init__(self, file: SourceFile, context: DetectorContext) -> None:
         self._context = context
         self._gave_up = gave_up(file)
         self._left = Allowance(LOOKING_S * SOFT_SHARE)
@@ -204,7 +204,7 @@ class _Examination:
         """Read the code blocks of prose; `place` maps their offsets to those of the file."""
         try:
             with self._left.step():
-                for block in embedded(text):
+                for block in code_in_prose(text):
                     part = self._part(block.text, block.language, _composed(place, block.place))
                     part.reading.shared[IN_PROSE] = True
         except (Exception, DeadlineError) as error:  # hostile text
@@ -222,7 +222,9 @@ class _Examination:
         reading = self._reading
         try:
             with self._left.step():
-                return [observed(reading, item, group, ENGINE_RULES[item.rule]) for item in look(reading)]
+                return [
+                    observe_match(reading, item, group, ENGINE_RULES[item.rule]) for item in look(reading)
+                ]
         except (Exception, DeadlineError) as error:  # the parser meets hostile text
             return [_unfinished(group, reading, error)]
 
@@ -233,11 +235,13 @@ class _Examination:
             limits = reading.unread.limits
             for limit in limits[self._told.get(reading, 0) :]:
                 match = part.in_file(limit_met(reading, limit))
-                yield observed(self._reading, match, AUDIT, ENGINE_RULES[match.rule])
+                yield observe_match(self._reading, match, AUDIT, ENGINE_RULES[match.rule])
             self._told[reading] = len(limits)
 
 
-def _matches(signal: FileSignal, reading: Reading, context: Context, deadline: Deadline) -> _DetectorResult:
+def _matches(
+    signal: FileSignal, reading: Reading, context: DetectorContext, deadline: Deadline
+) -> _DetectorResult:
     found = _DetectorResult()
     try:
         with deadline:
@@ -273,7 +277,7 @@ def _unfinished(group: str, reading: Reading, error: BaseException) -> Observati
 
 def kind_and_digest(file: SourceFile) -> tuple[str, ...]:
     """Return the properties of a file that its observations depend on."""
-    return (file.sha256, file.language, kind_of(file), *(("gave up",) if gave_up(file) else ()))
+    return (file.sha256, file.language, file_kind(file), *(("gave up",) if gave_up(file) else ()))
 
 
 def signal_version(signal: FileSignal) -> str:

@@ -99,7 +99,7 @@ class Observation:
         )  # fmt: skip
 
 
-def observed(reading: Reading, match: Match, signal: str, rule: Rule) -> Observation:
+def observe_match(reading: Reading, match: Match, signal: str, rule: Rule) -> Observation:
     """Return the observation for a match."""
     start, end = _within(reading, match)
     lines = _lines(reading, start, end)
@@ -133,7 +133,7 @@ def all_observed(
         listed[rule.id] += 1
         if listed[rule.id] <= LISTED_OF_A_RULE:
             first.setdefault(key, len(kept))
-            kept.append(observed(reading, item, signal.name, rule))
+            kept.append(observe_match(reading, item, signal.name, rule))
         elif key not in first:
             first[key] = len(kept)
             kept.append(_brief(reading, item, signal.name, rule))
@@ -157,7 +157,9 @@ def detector_error(signal: str, reading: Reading, error: BaseException) -> Obser
     said = (
         str(error) if type(error).__module__.startswith("codeguard.") else f"{type(error).__name__}: {error}"
     )
-    shown = observed(reading, Match(rule.id, 0, 0, f"the signal {signal} failed: {said[:300]}"), signal, rule)
+    shown = observe_match(
+        reading, Match(rule.id, 0, 0, f"the signal {signal} failed: {said[:300]}"), signal, rule
+    )
     return replace(shown, rule=DETECTOR_ERROR)
 
 

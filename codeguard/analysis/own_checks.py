@@ -39,7 +39,7 @@ def is_notebook(file: SourceFile) -> bool:
     )
 
 
-def kind_of(file: SourceFile) -> str:
+def file_kind(file: SourceFile) -> str:
     """Return the kind that decides how a file is read: its language, or `notebook` and the like."""
     return "python" if is_python(file) else "notebook" if is_notebook(file) else file.language
 

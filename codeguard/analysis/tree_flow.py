@@ -36,7 +36,7 @@ from codeguard.analysis.python.taint import (
 )
 from codeguard.analysis.reading import Reading
 from codeguard.corpus.chunking import registry
-from codeguard.corpus.chunking.parsing import parse
+from codeguard.corpus.chunking.parsing import syntax_root
 from codeguard.corpus.patterns import lazy
 
 CONNECTION, PROCESS = "connection", "process"
@@ -218,17 +218,17 @@ def tree_arrivals(reading: Reading) -> tuple[TreeArrival, ...]:
     if table is None or (quick is not None and not quick.search(reading.text)):
         return ()
     grammar = registry.by_name(reading.language)
-    loaded = registry.load(grammar) if grammar is not None else None
+    loaded = registry.load_grammar(grammar) if grammar is not None else None
     if loaded is None and language == "javascript":
         javascript = registry.by_name("javascript")
-        loaded = registry.load(javascript) if javascript is not None else None
+        loaded = registry.load_grammar(javascript) if javascript is not None else None
     if loaded is None:
         return ()
     source = reading.text.encode("utf-8", "replace")
     if len(source) > LARGEST:
         reading.unread.note(_TOO_LARGE)
         return ()
-    root = parse(loaded, source)
+    root = syntax_root(loaded, source)
     if root is None:
         reading.unread.note("taint was not tracked: parsing the file exceeded a limit")
         return ()

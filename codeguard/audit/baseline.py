@@ -23,7 +23,7 @@ Key = tuple[str, str, str]  # rule, path, digest of the lines
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BaselineEntry:
     """One kind of finding in one file, how often it may occur, and why it is tolerated."""
 
     rule: str
@@ -42,7 +42,7 @@ class Entry:
 class Baseline:
     """The entries of a baseline file. An entry without a reason overrules nothing."""
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[BaselineEntry, ...] = ()
 
     def apply(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return the findings, overruling those that an entry names, up to its count."""
@@ -66,7 +66,9 @@ class Baseline:
             key_of(item) for item in findings if item.standing in (Standing.OPEN, Standing.BASELINED)
         )
         known = {entry.key: entry.reason for entry in self.entries if entry.reason.strip()}
-        return Baseline(tuple(Entry(*key, counts[key], known.get(key, reason)) for key in sorted(counts)))
+        return Baseline(
+            tuple(BaselineEntry(*key, counts[key], known.get(key, reason)) for key in sorted(counts))
+        )
 
     def to_text(self) -> str:
         """Return the file's text: one block per entry, sorted, so that diffs are readable."""
@@ -107,7 +109,7 @@ def baseline_from_text(data: bytes, where: str) -> Baseline:
     return Baseline(entries)
 
 
-def _entry(row: Any, where: str) -> Entry:
+def _entry(row: Any, where: str) -> BaselineEntry:
     if not isinstance(row, Mapping):
         raise ConfigError(where, got=type(row).__name__, expected="an object")
     texts = {}
@@ -118,7 +120,7 @@ def _entry(row: Any, where: str) -> Entry:
     count = row.get("count")
     if not isinstance(count, int) or isinstance(count, bool) or count < 1:
         raise ConfigError(f"{where}: count", got=repr(count), expected="a number, 1 or more")
-    return Entry(texts["rule"], texts["path"], texts["digest"], count, texts["reason"])
+    return BaselineEntry(texts["rule"], texts["path"], texts["digest"], count, texts["reason"])
 
 
 NOT_REVIEWED = "taken over as it was, not reviewed"

@@ -22,10 +22,10 @@ from codeguard.corpus.discovery import FoundFile, read_file
 from codeguard.errors import CorpusError
 from codeguard.index.executor import batched, spread
 from codeguard.models import Skipped
-from codeguard.workers.tasks import Bounds, Run
+from codeguard.workers.tasks import ItemBounds, Run
 
 CACHE = "__pycache__"
-BOUNDS = Bounds(5.0)
+BOUNDS = ItemBounds(5.0)
 PAIRS_A_BATCH, BATCH_BYTES = 64, 1 << 20
 _HEADER = 16  # magic number, flags, and time and size or hash of the source (PEP 552)
 _FOLLOWS_SOURCE = (b"\0\0\0\0", b"\3\0\0\0")  # flags: an unchecked hash outlives source changes

@@ -12,7 +12,7 @@ from codeguard.behavior import SpecLibrary
 from codeguard.behavior.source.import_paths import INIT
 from codeguard.config import Settings, user_config_dir
 from codeguard.corpus.chunking import chunk_file
-from codeguard.corpus.decoding import refusal
+from codeguard.corpus.decoding import unreadable_reason
 from codeguard.corpus.discovery import HEAD_BYTES, discover
 from codeguard.errors import CorpusError, NoIndexError, NothingToDoError
 from codeguard.index.behavior_reports import checkable
@@ -66,7 +66,7 @@ def check_file(
             raise CorpusError(file.reason)
         (file,) = masked([file], executor)
         wanted = [chunk for chunk in file.chunks if checkable(chunk) and symbol in (None, chunk.symbol)]
-        if not wanted and (why := refusal(data[:HEAD_BYTES], path.name)):
+        if not wanted and (why := unreadable_reason(data[:HEAD_BYTES], path.name)):
             raise NothingToDoError(f"{path} holds no code", got=why, expected="a file of Python")
         if not wanted:
             got = f"{symbol!r}" if symbol else "none"

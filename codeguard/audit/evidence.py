@@ -18,7 +18,7 @@ from codeguard.config import Settings, below_level
 from codeguard.corpus.agent_files import agent_file_kind
 from codeguard.errors import CodeguardError
 from codeguard.models import Severity, SourceFile, Trust, Verdict
-from codeguard.ranking.signals.base import Context, Services, Subject
+from codeguard.ranking.signals.base import SignalContext, SignalServices, Subject
 from codeguard.ranking.signals.behavior import BehaviorSignal
 from codeguard.ranking.signals.provenance import ProvenanceSignal
 from codeguard.trust.paths import NameIndex
@@ -158,7 +158,7 @@ def _checked(
         workspace.ran_at = reports.ran_at
         level = workspace.level  # cached evidence may come from another machine
     below = below_level(level, workspace.settings.defense.required_level)
-    context = Context(Services(behavior=reports))
+    context = SignalContext(SignalServices(behavior=reports))
     found: list[Finding] = []
     for file in files:
         found += _of_file(file, base, context)
@@ -166,7 +166,7 @@ def _checked(
     return Checked(tuple(found), level, 0 if below else len(subjects), ran, tuple(warnings))
 
 
-def _of_file(file: SourceFile, base: TrustedBase, context: Context) -> list[Finding]:
+def _of_file(file: SourceFile, base: TrustedBase, context: SignalContext) -> list[Finding]:
     from codeguard.index.behavior_reports import checkable
 
     reading = Reading(file)

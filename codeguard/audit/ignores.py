@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from codeguard.analysis.observations import AUDIT, Observation
 from codeguard.analysis.own_checks import INLINE_IGNORE
 from codeguard.audit.findings import Finding, Standing
-from codeguard.audit.rules import Selection
+from codeguard.audit.rules import RuleSelection
 
 RULE = f"{AUDIT}.{INLINE_IGNORE}"
 
@@ -50,7 +50,7 @@ def suppressed(findings: Sequence[Finding], ignores: Mapping[str, Sequence[Ignor
     result = []
     for item in findings:
         for ignore in ignores.get(item.path, ()):
-            named = Selection(ignore.rules).takes(item.rule) and item.place.start_line in ignore.lines
+            named = RuleSelection(ignore.rules).takes(item.rule) and item.place.start_line in ignore.lines
             if named and item.rule != RULE:
                 item = item.overruled(Standing.SUPPRESSED, ignore.reason)
                 break

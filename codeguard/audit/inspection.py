@@ -18,10 +18,10 @@ from codeguard.analysis.observations import (
     Observation,
     Place,
     digest_of_lines,
-    observed,
+    observe_match,
 )
 from codeguard.analysis.own_checks import INLINE_IGNORE
-from codeguard.analysis.rules import Context, FileSignal, Match, Rule
+from codeguard.analysis.rules import DetectorContext, FileSignal, Match, Rule
 from codeguard.analysis.rules.base import IMPORTED, IN_TEST, LESS_SURE
 from codeguard.analysis.rules.secrets import OF_TESTS
 from codeguard.analysis.rules.secrets import SIGNAL as SECRETS
@@ -80,7 +80,7 @@ _KEY_FILES = (".pem", ".key")
 class Inspector:
     """The engine in this process, for trusted texts: a detector that ignores its deadline is not stopped."""
 
-    def __init__(self, signals: Iterable[FileSignal], context: Context, *, keep: bool = True) -> None:
+    def __init__(self, signals: Iterable[FileSignal], context: DetectorContext, *, keep: bool = True) -> None:
         self._engine = Engine(signals, context)
         self._keep = keep
         self._collector = Collector()
@@ -383,5 +383,5 @@ def chunk_finding(reading: Reading, chunk: Chunk, match: Match, signal: str, rul
     shown = reading.text[starts[line - 1] : starts[line]].rstrip()
     start = starts[line - 1] + len(shown) - len(shown.lstrip())
     placed = replace(match, start=start, end=starts[line - 1] + len(shown))
-    found = finding_of(reading.file, observed(reading, placed, signal, rule))
+    found = finding_of(reading.file, observe_match(reading, placed, signal, rule))
     return replace(found, digest=chunk.sha256, symbol=chunk.symbol, text_digest=chunk.sha256)

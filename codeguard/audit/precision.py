@@ -61,7 +61,7 @@ class Scale:
         return Confidence.MEDIUM if share >= self.medium else Confidence.LOW
 
 
-def table(text: str) -> tuple[Scale, Counts]:
+def precision_table(text: str) -> tuple[Scale, Counts]:
     """Return the scale and the counts of a table such as `precision.toml`."""
     rows = tomllib.loads(text)
     return Scale(**rows["scale"]), {rule: (count, false) for rule, (count, false) in rows["judged"].items()}
@@ -69,7 +69,7 @@ def table(text: str) -> tuple[Scale, Counts]:
 
 @cache
 def _measured() -> tuple[Scale, Counts]:
-    return table(TABLE.read_text(encoding="utf-8"))
+    return precision_table(TABLE.read_text(encoding="utf-8"))
 
 
 @cache

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 
 from codeguard.audit.findings import Finding
-from codeguard.audit.rules import Kind, kind_of_rule
+from codeguard.audit.rules import FindingKind, kind_of_rule
 from codeguard.corpus.patterns import lazy
 
 FEW = 3  # places that are each told in full
@@ -46,8 +46,8 @@ def repeated(findings: Iterable[Finding]) -> dict[str, str]:
 def _message(item: Finding) -> tuple[object, ...]:
     kind = kind_of_rule(item.rule)
     reason = _ELSEWHERE.sub("", item.reason)
-    if kind is Kind.UNREAD:
+    if kind is FindingKind.UNREAD:
         reason = re.sub(r"\d+", "0", reason)
-    line = item.snippet.strip() if kind is Kind.INTENT else ""
+    line = item.snippet.strip() if kind is FindingKind.INTENT else ""
     folder = PurePosixPath(item.path).parent
     return item.rule, folder, reason, line, item.severity, item.confidence, item.standing, item.note

@@ -54,7 +54,7 @@ class NamedRule:
         return f"{self.signal}.{self.rule.id}"
 
 
-class Kind(StrEnum):
+class FindingKind(StrEnum):
     """What a finding tells of, the most urgent first: an attacker's intent, a flaw by mistake, or what was not read."""
 
     INTENT = "intent"
@@ -68,9 +68,9 @@ class Kind(StrEnum):
 
 
 _HEADINGS = {
-    Kind.INTENT: "intent, what an attacker would plant",
-    Kind.FLAW: "flaws, mistakes that make code insecure",
-    Kind.UNREAD: "not read, so not cleared",
+    FindingKind.INTENT: "intent, what an attacker would plant",
+    FindingKind.FLAW: "flaws, mistakes that make code insecure",
+    FindingKind.UNREAD: "not read, so not cleared",
 }
 
 
@@ -79,15 +79,15 @@ def _signals_of_intent() -> frozenset[str]:
     return frozenset(signal.name for signal in load_all() if getattr(signal, "intent", False))
 
 
-def kind_of_rule(rule: str) -> Kind:
+def kind_of_rule(rule: str) -> FindingKind:
     """Return the kind of what a rule (`signal.rule`) reports.
 
     A signal whose `intent` is true tells of what an attacker would plant, any other of flaws.
     """
     signal = rule.partition(".")[0]
     if signal in (AUDIT, DISCOVERY):
-        return Kind.UNREAD
-    return Kind.INTENT if signal in _signals_of_intent() else Kind.FLAW
+        return FindingKind.UNREAD
+    return FindingKind.INTENT if signal in _signals_of_intent() else FindingKind.FLAW
 
 
 OWN_RULES: dict[str, Rule] = {
@@ -113,7 +113,7 @@ def _with_confidence(named: NamedRule) -> NamedRule:
     return named if confidence is None else replace(named, rule=replace(named.rule, confidence=confidence))
 
 
-def page_of(id_: str) -> str:
+def documentation_page(id_: str) -> str:
     """Return the documentation page of a rule, with the rule's anchor."""
     return f"{RULES_PAGE}#{id_}"
 
@@ -127,7 +127,7 @@ def url_of(id_: str) -> str:
     except (PackageNotFoundError, ValueError):
         urls = {}
     base = urls.get("Documentation", f"https://pypi.org/project/{DISTRIBUTION}").rstrip("/")
-    return f"{base}/{page_of(id_)}" if "Documentation" in urls else f"{base}/#{id_}"
+    return f"{base}/{documentation_page(id_)}" if "Documentation" in urls else f"{base}/#{id_}"
 
 
 def find_rule(id_: str) -> NamedRule:
@@ -152,7 +152,7 @@ def _meant(wrong: str, rules: Sequence[NamedRule]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class RuleSelection:
     """Which rules count, by full id or by prefix at a dot: `insecure` means all of that signal.
 
     Without `select` all count; `ignore` excludes some. If several patterns match, the longest decides.

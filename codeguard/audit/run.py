@@ -20,7 +20,7 @@ from codeguard.audit.findings import AuditReport, Finding, Standing, with_finger
 from codeguard.audit.ignores import Ignore, suppressed, uncounted
 from codeguard.audit.inspection import Inspected, Source, own_modules, told_once, without_general
 from codeguard.audit.precision import with_confidence
-from codeguard.audit.rules import Selection, all_rules
+from codeguard.audit.rules import RuleSelection, all_rules
 from codeguard.audit.skipped_files import secret_file_findings, skipped_findings
 from codeguard.audit.trust import TrustedBase, of_paths
 from codeguard.audit.workers import corpus_findings, inspect_all, workers_for
@@ -57,7 +57,7 @@ class AuditOptions:
     least as severe as `baseline_from`; new entries get `reason`.
     """
 
-    selection: Selection = field(default_factory=Selection)
+    selection: RuleSelection = field(default_factory=RuleSelection)
     min_confidence: Confidence = Confidence.LOW
     staged: bool = False
     trust: tuple[Path, ...] = ()

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from codeguard.audit.inspection import Source
-from codeguard.corpus.decoding import refusal
+from codeguard.corpus.decoding import unreadable_reason
 from codeguard.corpus.discovery import HEAD_BYTES, name_problem, printable_name
 from codeguard.corpus.git import run_git
 from codeguard.errors import CorpusError
@@ -137,7 +137,7 @@ def _link_problem(entry: _Entry, data: bytes) -> str:
 def _content_problem(entry: _Entry, data: bytes) -> str:
     if len(data) > MAX_BYTES:
         return f"too large: {len(data)} bytes, the limit is {MAX_BYTES}"
-    return refusal(data[:HEAD_BYTES], entry.name)
+    return unreadable_reason(data[:HEAD_BYTES], entry.name)
 
 
 def _blobs(root: Path, entries: Sequence[_Entry]) -> list[bytes]:

@@ -17,7 +17,7 @@ from codeguard.trust import (
     MANIFEST_NAME,
     VerifiedManifest,
     build_manifest,
-    combined,
+    combined_manifest,
     read_inside,
     rechunked,
     unlistable,
@@ -57,7 +57,7 @@ def of_paths(paths: Sequence[Path], settings: Settings, root: Path) -> TrustedBa
         ManifestError, ConfigError: a manifest is refused, or a signature is required and there is none.
         CorpusError: a path cannot be read.
     """
-    from codeguard.trust.signed_trees import find_signed_trees, holds, of_users, verified_trees
+    from codeguard.trust.signed_trees import find_signed_trees, is_trusted_part, of_users, verified_trees
 
     base = root.resolve()
     trees, ignored = of_users(find_signed_trees([path.resolve() for path in paths], base), settings)
@@ -71,14 +71,14 @@ def of_paths(paths: Sequence[Path], settings: Settings, root: Path) -> TrustedBa
             continue
         data = read_file(item)
         sources[item.name] = file = without_secrets(chunk_file(item.name, data))
-        if not any(holds(tree, item.name) for tree in trees):
+        if not any(is_trusted_part(tree, item.name) for tree in trees):
             files.append((item.name, data, [chunk.sha256 for chunk in file.chunks]))
     if files:
         unsigned = build_manifest(base, files, chunker=CHUNKER_ID)
         parts.append((".", verify_unsigned(unsigned, require_signature=settings.require_signature)))
     if not parts:
         return TrustedBase(base)
-    manifest = combined(parts)
+    manifest = combined_manifest(parts)
     trusted = [file for name, file in sources.items() if manifest.covers(name, file.sha256)]
     refusals = (f"{name} is not trusted: {reason}" for name, reason in refused.items())
     return TrustedBase(base, manifest, lambda: trusted, _said(manifest), (*ignored, *refusals))

@@ -16,16 +16,16 @@ from codeguard.analysis.observations import (
     bound_met,
     detector_error,
 )
-from codeguard.analysis.rules import Context, CorpusSignal, Match, load_corpus_signals
+from codeguard.analysis.rules import CorpusSignal, DetectorContext, Match, load_corpus_signals
 from codeguard.audit.findings import Finding
 from codeguard.audit.inspection import Inspected, Source, finding_of, findings_of, inspected, unreadable
-from codeguard.corpus.serialization import described, rebuilt
+from codeguard.corpus.serialization import as_json, rebuilt
 from codeguard.errors import CorpusError
 from codeguard.index.chunk_tasks import chunked
 from codeguard.index.executor import spread
-from codeguard.index.observation_tasks import Request, observed
+from codeguard.index.observation_tasks import ExaminationRequest, examine_files
 from codeguard.models import Skipped, SourceFile
-from codeguard.workers.tasks import MEMORY_BYTES, Bounds, Run, Shared, WorkerError
+from codeguard.workers.tasks import MEMORY_BYTES, ItemBounds, Run, Shared, WorkerError
 
 WORTH_A_PROCESS = 400_000  # bytes: about the text that is examined in the time a process needs to start
 FILES_A_PROCESS = 12
@@ -79,8 +79,8 @@ def inspect_all(
             cut.append(position)
             yield file
 
-    requests = map(Request, files())
-    for file, steps in observed(executor, lambda: shared, names, requests):
+    requests = map(ExaminationRequest, files())
+    for file, steps in examine_files(executor, lambda: shared, names, requests):
         progress(len(results), len(sources))
         results[cut.popleft()] = inspected(file, steps, keep=keep)
     progress(len(sources), len(sources))
@@ -94,9 +94,9 @@ def corpus_findings(
     files = [item.file for item in all_inspected if item.file is not None]
     if not files or not names:
         return []
-    payload = json.dumps([described(file) for file in files]).encode("ascii")
+    payload = json.dumps([as_json(file) for file in files]).encode("ascii")
     size = len(payload)
-    bounds = Bounds(
+    bounds = ItemBounds(
         CORPUS_CPU_S + CORPUS_CPU_S_PER_BYTE * size,
         600.0,
         MEMORY_BYTES + CORPUS_MEMORY_PER_BYTE * size,
@@ -136,7 +136,7 @@ def corpus_task(shared: Shared) -> Run:
 def _of_corpus(signal: CorpusSignal, readings: dict[str, Reading]) -> dict[str, list[Observation]]:
     try:
         found: dict[str, list[Match]] = {}
-        for path, match in signal.inspect_corpus(readings.values(), Context()):
+        for path, match in signal.inspect_corpus(readings.values(), DetectorContext()):
             found.setdefault(path, []).append(match)
         return {path: all_observed(signal, readings[path], matches) for path, matches in found.items()}
     except Exception as error:  # third-party signals may fail; the failure is reported for the first file

@@ -17,21 +17,21 @@ from enum import StrEnum
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.objects import STOOD_IN
 from codeguard.behavior.inputs.pools import Arguments
-from codeguard.behavior.inputs.shapes import kinds_of, matches_kinds
+from codeguard.behavior.inputs.shapes import matches_kinds, value_kind
 from codeguard.behavior.inputs.tailored import tailored_inputs
 from codeguard.behavior.inputs.wide import wide_calls
-from codeguard.behavior.matching.candidate import Candidate
+from codeguard.behavior.matching.candidate import CandidateFunction
 from codeguard.behavior.source.constants import constants_of, literals_of
-from codeguard.behavior.source.definitions import parse
+from codeguard.behavior.source.definitions import parse_or_none
 from codeguard.behavior.specs.calls import plain_call
 from codeguard.behavior.specs.examples import Example
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import NOT_TAKEN, short, write_call
-from codeguard.behavior.verdict.coverage import merged, unreached
+from codeguard.behavior.verdict.coverage import merged_coverage, unreached
 from codeguard.behavior.verdict.differential import size, smaller
-from codeguard.behavior.verdict.effects import observed
+from codeguard.behavior.verdict.effects import observed_effects
 from codeguard.behavior.verdict.profiles import Profile, is_stable, observe, random_for, written_calls
-from codeguard.behavior.verdict.running import Batch, Runner, Steps, call_of, worlds_for
+from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of, worlds_for
 from codeguard.behavior.verdict.values import INCONCLUSIVE_EXCEPTIONS
 from codeguard.sandbox.model import (
     Call,
@@ -88,7 +88,7 @@ class _Side:
     """One of the two functions, with the coverage and effects of its runs."""
 
     reference: Reference
-    runner: Runner
+    runner: CallRunner
     coverage: LineCoverage | None = None
     effects: frozenset[str] = frozenset()
     problem: str = ""
@@ -114,8 +114,8 @@ class _Side:
         return found
 
     def _record_run(self, result: JobResult) -> None:
-        self.coverage = merged([self.coverage, result.coverage])
-        self.effects |= {capability.kind for capability in observed(result.effects)}
+        self.coverage = merged_coverage([self.coverage, result.coverage])
+        self.effects |= {capability.kind for capability in observed_effects(result.effects)}
         if not any(call.outcome is not Outcome.NOT_RUN for call in result.calls):
             self.problem = result.detail or result.status.value
 
@@ -178,9 +178,9 @@ def compare_functions(
     return replace(report, result=EquivalenceResult.SAME, reason=reason)
 
 
-def _runner(reference: Reference, level: Level, budget: Budget) -> Runner:
+def _runner(reference: Reference, level: Level, budget: Budget) -> CallRunner:
     tier = Tier.NATIVE if level >= Level.L2 else Tier.RESTRICTED
-    return Runner(reference.runnable, level, budget, tier)
+    return CallRunner(reference.runnable, level, budget, tier)
 
 
 def _calls(
@@ -193,7 +193,7 @@ def _calls(
     first, second = (profile.reference for profile in profiles)
     literals = []
     for reference in (first, second):
-        tree = parse(reference.runnable.source)
+        tree = parse_or_none(reference.runnable.source)
         literals += [] if tree is None else list(literals_of(tree, constants_of(tree)))
     made: list[Example] = []
     for profile, other in (tuple(profiles), tuple(profiles[::-1])):
@@ -213,8 +213,8 @@ def _calls(
     return list(distinct.values())[:MAX_CALLS], sorts
 
 
-def _candidate(reference: Reference) -> Candidate:
-    return Candidate(reference.definition, reference.features, reference.module, reference.trusted)
+def _candidate(reference: Reference) -> CandidateFunction:
+    return CandidateFunction(reference.definition, reference.features, reference.module, reference.trusted)
 
 
 def _known_calls(profile: Profile) -> Iterator[Example]:
@@ -229,7 +229,7 @@ def _known_calls(profile: Profile) -> Iterator[Example]:
 
 def _plain_example(example: Example, reference: Reference) -> Example | None:
     """Return a call that is written as an expression as one with plain arguments; None if impossible."""
-    tree = parse(example.expression)
+    tree = parse_or_none(example.expression)
     node = tree.body[0] if tree is not None and len(tree.body) == 1 else None
     call = node.value if isinstance(node, ast.Expr) else None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or example.setup:
@@ -242,8 +242,8 @@ def _argument_kinds(example: Example) -> object:
     """Return the argument types of a call, to tell calls inside the function's domain from others."""
     named = sorted(example.kwargs.items())
     return (
-        ("positional", *(kinds_of(value) for value in example.args or ())),
-        ("named", *((name, kinds_of(value)) for name, value in named)),
+        ("positional", *(value_kind(value) for value in example.args or ())),
+        ("named", *((name, value_kind(value)) for name, value in named)),
     )
 
 

@@ -156,7 +156,7 @@ def audit(
     if keys and manifest is None:
         raise ConfigError("--key", got="no --manifest", expected="--manifest FILE")
     from codeguard.audit import last_findings
-    from codeguard.audit.rules import Selection
+    from codeguard.audit.rules import RuleSelection
     from codeguard.audit.run import AuditOptions
     from codeguard.audit.run import audit as run_audit
     from codeguard.models import Confidence, Severity
@@ -169,7 +169,7 @@ def audit(
     usual = Severity.INFO if show_all else min(Severity.MEDIUM, least)
     shown = Severity[min_severity.upper()] if min_severity is not None else usual
     options = AuditOptions(
-        selection=Selection(select, ignore),
+        selection=RuleSelection(select, ignore),
         min_confidence=Confidence[min_confidence.upper()],
         staged=staged,
         trust=trust,

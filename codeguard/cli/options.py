@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def combined(*options: Callable[[F], F]) -> Callable[[F], F]:
+def option_group(*options: Callable[[F], F]) -> Callable[[F], F]:
     """Return one decorator for several options, which the help shows in this order."""
 
     def add(command: F) -> F:

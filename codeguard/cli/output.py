@@ -59,13 +59,13 @@ LOOKS: dict[str, dict[str, Any]] = {
 
 def say_lines(lines: Sequence[Line]) -> None:
     """Print lines: colored, linked and paged on a terminal, plain in a pipe or with NO_COLOR."""
-    from codeguard.reports.styled import plain  # not needed for `--help`
+    from codeguard.reports.styled import unstyled  # not needed for `--help`
 
     if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
-        say_block(plain(lines))
+        say_block(unstyled(lines))
         return
     colour = not os.environ.get("NO_COLOR")
-    text = "\n".join(_for_terminal(line) if colour else _masked(plain([line])) for line in lines)
+    text = "\n".join(_for_terminal(line) if colour else _masked(unstyled([line])) for line in lines)
     if text.count("\n") >= shutil.get_terminal_size().lines:
         os.environ.setdefault("LESS", "FRX")
         click.echo_via_pager(text, color=colour)

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from codeguard.cli.options import combined
+from codeguard.cli.options import option_group
 from codeguard.cli.output import EXIT_ERROR, EXIT_FINDINGS, guarded, origin, say, say_json, say_report, warn
 from codeguard.index.embedding import Embedding
 from codeguard.reports.text_selection import selection_lines, selection_page, selection_table
@@ -32,7 +32,7 @@ DEFAULT_STORE = ".codeguard"
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-llm_options = combined(
+llm_options = option_group(
     click.option("--llm-url", help="OpenAI-compatible endpoint; without it no LLM is used."),
     click.option("--llm-model", default="default", show_default=True),
     click.option("--llm-timeout", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True,
@@ -42,13 +42,13 @@ llm_options = combined(
     click.option("--llm-tokens", type=click.IntRange(0), default=0, help="Most tokens in all; 0: any."),
     click.option("--llm-cache", type=click.Path(file_okay=False, path_type=Path), help="Folder for answers."),
 )  # fmt: skip
-field_options = combined(
+field_options = option_group(
     click.option("--text-field", default="text", show_default=True),
     click.option("--label-field", default="label", show_default=True),
     click.option("--id-field", default="id", show_default=True),
     click.option("--source-field", default="source", show_default=True),
 )
-output_options = combined(
+output_options = option_group(
     click.option(
         "--embedding",
         default="auto",
@@ -67,14 +67,14 @@ output_options = combined(
 store_option = click.option(
     "--store", default=DEFAULT_STORE, show_default=True, help="Folder, or http(s)://host:port of Chroma."
 )
-detector_options = combined(
+detector_options = option_group(
     click.option("--detector", type=click.Choice(CHOICES), default="auto", show_default=True),
     click.option("--level", type=click.Choice(LEVELS), default="entry", show_default=True),
     click.option("--neighbours", type=click.IntRange(1), default=11, show_default=True),
     click.option("--batch-share", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.5,
                  show_default=True, help="Share of disagreeing entries at which --level auto rejects a batch."),
 )  # fmt: skip
-collection_options = combined(
+collection_options = option_group(
     click.option("--collection", help="Ask this collection instead of reading DOCUMENTS."),
     store_option,
     click.option(
@@ -227,7 +227,7 @@ def filter_command(
     Exit code 0: everything within --keep passed; 1: something rejected; 2: error, a failed call of the model too.
     """
     from codeguard.index.embedding import open_embedding
-    from codeguard.text.filterrag import FilterConfig, FilterRAG, calibrate
+    from codeguard.text.filterrag import FilterConfig, FilterRAG, calibrate_threshold
     from codeguard.text.frequency import WordMatcher
     from codeguard.text.mlfilter import MLFilterRAG, TrainedFilter, recalibrate, train_filter
 
@@ -263,7 +263,7 @@ def filter_command(
     else:
         config = FilterConfig(top, keep, threshold, reading)  # type: ignore[arg-type]
         if pairs is not None:
-            learned = calibrate(pairs, reader, matcher, reading=config.reading, keep=keep_clean)
+            learned = calibrate_threshold(pairs, reader, matcher, reading=config.reading, keep=keep_clean)
             config, notes = replace(config, threshold=learned.threshold), learned.notes
         defense = FilterRAG(reader, matcher, config)
     found = _found(documents, collection, store, query, top, options, fields, opened)

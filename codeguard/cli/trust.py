@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from codeguard.cli.options import FORMAT, combined, store_option
+from codeguard.cli.options import FORMAT, option_group, store_option
 from codeguard.cli.output import EXIT_FINDINGS, guarded, read_settings, say, say_json, warn
 from codeguard.cli.trust_inputs import (
     TrustInputs,
@@ -56,7 +56,7 @@ def _policy_options(*names: str) -> Callable[[F], F]:
     `names` are the names of the option for public keys.
     """
     path = click.Path(dir_okay=False, path_type=Path)
-    return combined(
+    return option_group(
         _LABEL,
         click.option(
             *names,

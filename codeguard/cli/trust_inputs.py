@@ -17,7 +17,7 @@ from codeguard.errors import ConfigError, CorpusError, ManifestError, NothingToD
 
 if TYPE_CHECKING:
     from codeguard.corpus.discovery import FoundFile
-    from codeguard.trust import Difference, Envelope, KeyRing, Manifest, SigningPolicy, VerifiedManifest
+    from codeguard.trust import Envelope, KeyRing, Manifest, SigningPolicy, TreeDifference, VerifiedManifest
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def _discovered(root: Path, scope: Sequence[str]) -> list[FoundFile]:
     return [item for item in result.files if item.name not in (MANIFEST_NAME, BUNDLE_NAME)]
 
 
-def tree_differences(verified: VerifiedManifest, root: Path) -> tuple[Difference, ...]:
+def tree_differences(verified: VerifiedManifest, root: Path) -> tuple[TreeDifference, ...]:
     """Return the differences between `root` and the manifest."""
     from codeguard.trust import check_tree
 
@@ -176,15 +176,15 @@ def tree_differences(verified: VerifiedManifest, root: Path) -> tuple[Difference
     return check_tree(verified, root, present)
 
 
-def changed_files(root: Path, differences: Sequence[Difference]) -> dict[str, str | None]:
+def changed_files(root: Path, differences: Sequence[TreeDifference]) -> dict[str, str | None]:
     """Return the changed files with their current sha256; raise if a commit cannot vouch for a change."""
-    from codeguard.trust import Change, read_inside
+    from codeguard.trust import FileChange, read_inside
 
     changed: dict[str, str | None] = {}
     for difference in differences:
-        if difference.change not in (Change.CHANGED, Change.ADDED, Change.MISSING):
+        if difference.change not in (FileChange.CHANGED, FileChange.ADDED, FileChange.MISSING):
             raise difference.error()
-        gone = difference.change is Change.MISSING
+        gone = difference.change is FileChange.MISSING
         changed[difference.path] = None if gone else sha256(read_inside(root, difference.path)).hexdigest()
     return changed
 

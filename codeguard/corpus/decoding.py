@@ -145,7 +145,7 @@ def kind_of_bytes(head: bytes) -> str:
     return next((kind for kind, signature in _SIGNATURES if signature.match(head)), "")
 
 
-def refusal(head: bytes, name: str) -> str:
+def unreadable_reason(head: bytes, name: str) -> str:
     """Return why a file that begins with `head` cannot be read as text, or ""."""
     marked = next((encoding for mark, encoding in _MARKS[1:] if head.startswith(mark)), None)
     if marked is not None:

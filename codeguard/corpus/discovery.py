@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from codeguard.corpus.decoding import DecodedText, byte_offsets, read_text, refusal
+from codeguard.corpus.decoding import DecodedText, byte_offsets, read_text, unreadable_reason
 from codeguard.corpus.git import WorkingTree
 from codeguard.corpus.ignore_rules import Exclusion, IgnoreRules
 from codeguard.corpus.names import name_of
@@ -314,7 +314,7 @@ class _Walk:
             raise _UnsuitableError(f"too large: {info.st_size} bytes, the limit is {self._max_bytes}")
         if self._known.get(name) != (info.st_size, info.st_mtime_ns):
             head = _read(path, HEAD_BYTES)
-            reason = refusal(head, name)
+            reason = unreadable_reason(head, name)
             if reason:
                 raise _UnsuitableError(reason)
             if self._withhold_secrets and b"-" in head[:80] and key_of_whole(read_text(head, name).text):

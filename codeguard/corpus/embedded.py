@@ -81,7 +81,7 @@ class Embedded:
         return self.places[line] + offset - self.starts[line] if self.places else 0
 
 
-def embedded(text: str) -> Iterator[Embedded]:
+def code_in_prose(text: str) -> Iterator[Embedded]:
     """Yield the pieces of code in prose, at most `MOST`, in order."""
     if _PATH_FILE.fullmatch(text):
         lines = [(found.group(), found.start()) for found in _PATH_IMPORT.finditer(text)]

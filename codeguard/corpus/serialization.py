@@ -9,7 +9,7 @@ from typing import Any
 from codeguard.models import Chunk, ChunkKind, Sibling, SourceFile, Span, text_digest
 
 
-def described(file: SourceFile) -> dict[str, Any]:
+def as_json(file: SourceFile) -> dict[str, Any]:
     """Return a file as JSON values."""
     imports: dict[tuple[str, ...], int] = {}
     return {

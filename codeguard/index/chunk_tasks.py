@@ -18,11 +18,11 @@ from codeguard.errors import CorpusError
 from codeguard.index.executor import batched, spread
 from codeguard.models import Skipped, SourceFile
 from codeguard.workers.processes import default_workers
-from codeguard.workers.tasks import CUTTING_S, FAILED, Answer, Bounds, Run, WorkerError
+from codeguard.workers.tasks import CUTTING_S, FAILED, ItemBounds, Run, TaskAnswer, WorkerError
 
 FILES_A_BATCH = 256
 BATCH_BYTES = 1 << 20  # about a tenth of a second
-BOUNDS = Bounds(CUTTING_S)
+BOUNDS = ItemBounds(CUTTING_S)
 PASSING = "this time"  # part of a note that another try may invalidate
 
 File = tuple[str, bytes]  # name and content
@@ -74,7 +74,7 @@ def chunk_task() -> Run:
     return run
 
 
-def _unpacked(file: File, answer: Answer) -> SourceFile | Skipped:
+def _unpacked(file: File, answer: TaskAnswer) -> SourceFile | Skipped:
     try:
         text = read_file_text(*file)
     except CorpusError as error:

@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from typing import Any, ParamSpec, TypeVar
 
 from codeguard.errors import ConfigError, MissingExtraError
-from codeguard.index.worker_facts import WorkerFacts, difference, facts_of, facts_task, own_make
+from codeguard.index.worker_facts import WorkerFacts, facts_of, facts_task, first_difference, own_make
 from codeguard.sandbox import Level
 from codeguard.workers.processes import Pool, run_bounded
 from codeguard.workers.tasks import Shared, WorkerError
@@ -164,7 +164,7 @@ def census(client: Any) -> tuple[WorkerFacts, ...]:
         ) from None
     found = tuple(_facts(address, answer) for address, answer in sorted(answers.items()))
     for worker in found:
-        odd = difference(own_make(), worker.make)
+        odd = first_difference(own_make(), worker.make)
         if odd is not None:
             name, got, expected = odd
             raise ConfigError(

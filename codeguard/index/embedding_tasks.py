@@ -20,7 +20,7 @@ from codeguard.workers.tasks import NO_BOUNDS, Run, Shared, WorkerError
 BATCH_CHARACTERS = 1 << 17
 
 
-def embedded(executor: Executor, embedding: Embedding, name: str, texts: Sequence[str]) -> Vectors:
+def embed_texts(executor: Executor, embedding: Embedding, name: str, texts: Sequence[str]) -> Vectors:
     """Return a row for each text, by the workers of a cluster where the embedding can be sent there.
 
     `name` opens the embedding on a worker, which verifies the weights by

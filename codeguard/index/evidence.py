@@ -14,7 +14,7 @@ from codeguard.index.behavior_reports import checkable
 from codeguard.index.catalog import FileState
 from codeguard.index.cluster import Cluster
 from codeguard.index.executor import workers_of
-from codeguard.index.observation_tasks import Observed, Request, observed
+from codeguard.index.observation_tasks import ExaminationRequest, ExaminedFile, examine_files
 from codeguard.index.report import FALSE_CLAIM, Progress, Suspect
 from codeguard.index.siblings import siblings_digest
 from codeguard.index.worker_facts import own_level
@@ -40,7 +40,7 @@ BY_NAME = 512
 _NOTHING_FOUND: dict[str, Any] = {"convicted": [], "demoted": [], "verdicts": {}}  # what is kept of a file
 
 
-class Outcome(NamedTuple):
+class VerdictCounts(NamedTuple):
     """The functions that the behavior checker convicts or demotes, and how many functions have each verdict."""
 
     convicted: tuple[Suspect, ...]
@@ -106,11 +106,11 @@ class Judge:
             if worker.level < required
         ]
 
-    def _observed(self, requests: Iterable[Request]) -> Iterator[Observed]:
+    def _observed(self, requests: Iterable[ExaminationRequest]) -> Iterator[ExaminedFile]:
         """Yield the workers' observations; a file counts as done once its answer has arrived."""
         sent = 0
 
-        def counted() -> Iterator[Request]:
+        def counted() -> Iterator[ExaminationRequest]:
             nonlocal sent
             for request in requests:
                 sent += 1
@@ -118,7 +118,7 @@ class Judge:
 
         if self._due:
             self._progress("signals", 0, self._due)
-        answers = observed(self._executor, self._shared, self._static.names, counted())
+        answers = examine_files(self._executor, self._shared, self._static.names, counted())
         for answered, seen in enumerate(answers, 1):
             self._progress("signals", self._read - (sent - answered), self._due)
             yield seen
@@ -137,10 +137,10 @@ class Judge:
             self._read += 1
             yield from self._files([path])
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> VerdictCounts:
         """Return the verdicts on the functions of the whole index."""
         if not self._enabled:
-            return Outcome((), (), {})
+            return VerdictCounts((), (), {})
         accepted = load_acceptances(self._workspace.state)
         found: dict[str, list[Suspect]] = {"convicted": [], "demoted": []}
         verdicts: Counter[str] = Counter()
@@ -151,7 +151,7 @@ class Judge:
                 for item in kept[group]:
                     overruled = accepted.of(item["sha256"])
                     suspects.append(Suspect(**item, accepted="" if overruled is None else overruled.say()))
-        return Outcome(tuple(found["convicted"]), tuple(found["demoted"]), dict(verdicts))
+        return VerdictCounts(tuple(found["convicted"]), tuple(found["demoted"]), dict(verdicts))
 
     def _look(self, path: str, key: str) -> dict[str, Any]:
         """Collect the verdicts of one file; they are stored if every check was done."""

@@ -20,7 +20,7 @@ from codeguard.analysis.rules import load_file_signals
 from codeguard.behavior import BehaviorChecker, SpecLibrary
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
 from codeguard.behavior.verdict.running import worlds_for
-from codeguard.corpus.serialization import described, rebuilt
+from codeguard.corpus.serialization import as_json, rebuilt
 from codeguard.index.behavior_reports import (
     TRUSTED_ANSWERS,
     Answered,
@@ -38,15 +38,15 @@ from codeguard.sandbox import Level, Sandbox
 from codeguard.sandbox.given import Texts
 from codeguard.workers.deadline import CPU, WALL
 from codeguard.workers.processes import Processes, at_end, send
-from codeguard.workers.tasks import CHECKING_S, MEMORY, NO_BOUNDS, Answer, Bounds, Run, Shared
+from codeguard.workers.tasks import CHECKING_S, MEMORY, NO_BOUNDS, ItemBounds, Run, Shared, TaskAnswer
 
 CHECKS_A_TASK = 16
 FILES_KEPT = CHECKS_A_TASK  # as many as one task has at most
 FILES_A_WORKER = 16  # changed files for which it pays to start a process early
 FIRST_CHECKS = (1, 1, 2, 2, 4, 4, 8, 8)  # in the first tasks, so that the user soon sees an estimate
 KNOWN_PREFIX = 16  # hex digits of a check's key that tell a worker that its result is cached
-CHECKING = Bounds(CHECKING_S, 300.0)  # per function; the sandbox has its own limits
-CHECKING_TOGETHER = Bounds(CHECKING_S + CHECKS_A_TASK, 120.0 * CHECKS_A_TASK)
+CHECKING = ItemBounds(CHECKING_S, 300.0)  # per function; the sandbox has its own limits
+CHECKING_TOGETHER = ItemBounds(CHECKING_S + CHECKS_A_TASK, 120.0 * CHECKS_A_TASK)
 CHECKED_SO_FAR = {CPU: Verdict.TIMEOUT, WALL: Verdict.ERROR, MEMORY: Verdict.MEMORY}
 
 
@@ -230,7 +230,7 @@ class Checks:
             else:
                 yield from zip(part, self._keyed_reports(part, answer), strict=True)
 
-    def _keyed_reports(self, subjects: Sequence[Subject], answer: Answer) -> list[KeyedReport]:
+    def _keyed_reports(self, subjects: Sequence[Subject], answer: TaskAnswer) -> list[KeyedReport]:
         """Return a worker's result; for a function ended by a limit a verdict that is no pass."""
         if answer.ended:
             verdict = CHECKED_SO_FAR.get(answer.ended, Verdict.ERROR)
@@ -253,7 +253,7 @@ class Checks:
                 files[id(file)] = len(files)
                 places.update(((id(file), chunk.span), place) for place, chunk in enumerate(file.chunks))
                 if id(file) not in texts:
-                    texts[id(file)] = json.dumps(described(file))
+                    texts[id(file)] = json.dumps(as_json(file))
         for old in texts.keys() - files.keys():
             del texts[old]
         value = {

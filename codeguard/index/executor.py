@@ -9,7 +9,7 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future,
 
 from codeguard.errors import CodeguardError
 from codeguard.workers.processes import Pool, Processes, default_workers, may_fork, send
-from codeguard.workers.tasks import Answer, Bounds, Shared, Task, WorkerError
+from codeguard.workers.tasks import ItemBounds, Shared, Task, TaskAnswer, WorkerError
 
 TRIES = 3
 AHEAD = 3  # batches in flight per worker
@@ -68,8 +68,8 @@ def spread(
     task: Task,
     batches: Iterable[list[bytes]],
     shared: Shared | None = None,
-    bounds: Bounds = Bounds(),  # noqa: B008 - it is frozen
-) -> Iterator[Answer]:
+    bounds: ItemBounds = ItemBounds(),  # noqa: B008 - it is frozen
+) -> Iterator[TaskAnswer]:
     """Yield the answers of a task to the items of batches, in order; a lost worker's batch goes to another.
 
     A batch is the unit of work of a worker; each of its items has its own limits, and one item cannot end the
@@ -79,7 +79,7 @@ def spread(
         WorkerError: a task cannot be prepared, or its worker was lost at every try.
     """
     window = AHEAD * workers_of(executor)
-    flying: deque[tuple[Future[list[Answer]], list[bytes]]] = deque()
+    flying: deque[tuple[Future[list[TaskAnswer]], list[bytes]]] = deque()
     for batch in batches:
         flying.append((send(executor, task, batch, shared, bounds), batch))
         if len(flying) >= window:
@@ -105,11 +105,11 @@ def batched(items: Iterable[bytes], most: int, most_bytes: int) -> Iterator[list
 def _result(
     executor: Executor,
     task: Task,
-    future: Future[list[Answer]],
+    future: Future[list[TaskAnswer]],
     batch: list[bytes],
     shared: Shared | None,
-    bounds: Bounds,
-) -> list[Answer]:
+    bounds: ItemBounds,
+) -> list[TaskAnswer]:
     for left in range(TRIES - 1, -1, -1):
         while isinstance(executor, Pool) and not wait([future], LOOK_S).done:
             executor.check()

@@ -58,7 +58,7 @@ def _split(token: str) -> str:
     return " ".join(parts)
 
 
-def words(text: str) -> list[str]:
+def index_words(text: str) -> list[str]:
     """Return the words of a text, identifiers split at case, underscore and digits, and whole as well.
 
     >>> words("parseHTTPResponse(raw)")
@@ -69,7 +69,7 @@ def words(text: str) -> list[str]:
 
 def query_words(query: str) -> list[str]:
     """Return the words a query is searched by, without repetition: the longest ones if there are many."""
-    found = list(dict.fromkeys(words(query)))
+    found = list(dict.fromkeys(index_words(query)))
     informative = [word for word in found if word not in STOP_WORDS] or found
     return sorted(informative, key=len, reverse=True)[:MAX_QUERY_WORDS]
 
@@ -77,12 +77,12 @@ def query_words(query: str) -> list[str]:
 def add(db: sqlite3.Connection, documents: Iterable[IndexedText]) -> None:
     """Index documents whose ids are not indexed yet. Call in a transaction."""
     for document in documents:
-        body = words(document.text)
+        body = index_words(document.text)
         if body:
             number = db.execute("INSERT INTO lexical_ids (id) VALUES (?)", (document.id,)).lastrowid
             db.execute(
                 "INSERT INTO lexical (rowid, symbol, body) VALUES (?, ?, ?)",
-                (number, " ".join(words(document.symbol)), " ".join(body)),
+                (number, " ".join(index_words(document.symbol)), " ".join(body)),
             )
 
 
@@ -93,7 +93,7 @@ def remove(db: sqlite3.Connection, documents: Iterable[IndexedText]) -> None:
         if row is not None:
             db.execute(
                 "INSERT INTO lexical (lexical, rowid, symbol, body) VALUES ('delete', ?, ?, ?)",
-                (row[0], " ".join(words(document.symbol)), " ".join(words(document.text))),
+                (row[0], " ".join(index_words(document.symbol)), " ".join(index_words(document.text))),
             )
             db.execute("DELETE FROM lexical_ids WHERE number = ?", (row[0],))
 

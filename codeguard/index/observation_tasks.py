@@ -18,27 +18,27 @@ from typing import NamedTuple
 from codeguard.analysis.engine import ENGINE, Engine, Step, signal_version
 from codeguard.analysis.observations import AUDIT, Observation, bound_met, detector_error
 from codeguard.analysis.reading import Reading
-from codeguard.analysis.rules import Context, load_file_signals
+from codeguard.analysis.rules import DetectorContext, load_file_signals
 from codeguard.analysis.rules.base import FileSignal
 from codeguard.analysis.rules.services import services_for
-from codeguard.corpus.serialization import described, rebuilt
+from codeguard.corpus.serialization import as_json, rebuilt
 from codeguard.index.executor import batched, spread
 from codeguard.models import SourceFile
-from codeguard.workers.tasks import FAILED, LOOKING_S, Answer, Bounds, Run, Shared, WorkerError
+from codeguard.workers.tasks import FAILED, LOOKING_S, ItemBounds, Run, Shared, TaskAnswer, WorkerError
 
 FILES_A_BATCH = 12
 BATCH_BYTES = 1 << 18
-OBSERVING = Bounds(LOOKING_S)
+OBSERVING = ItemBounds(LOOKING_S)
 
 
-class Request(NamedTuple):
+class ExaminationRequest(NamedTuple):
     """A file to examine, and the names of the detectors to run, None for all."""
 
     file: SourceFile
     only: tuple[str, ...] | None = None
 
 
-class Observed(NamedTuple):
+class ExaminedFile(NamedTuple):
     """The engine's result for a file: its own step and one for each detector that ran."""
 
     file: SourceFile
@@ -50,7 +50,7 @@ class Observed(NamedTuple):
         return tuple(item for step in self.steps for item in step.observations)
 
 
-Observe = Callable[[Iterable[Request]], Iterator[Observed]]
+Observe = Callable[[Iterable[ExaminationRequest]], Iterator[ExaminedFile]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Compared:
     def to_json(self) -> dict[str, object]:
         """Return it as plain values."""
         return {
-            "trusted": None if self.trusted is None else [described(file) for file in self.trusted],
+            "trusted": None if self.trusted is None else [as_json(file) for file in self.trusted],
             "audited": None if self.audited is None else list(self.audited),
             "signals": list(self.signals),
             "versions": versions_of(load_file_signals(), self.signals),
@@ -99,7 +99,7 @@ def _engine(shared: Shared) -> Engine:
         None if trusted is None else lambda: [rebuilt(item) for item in trusted],
         None if audited is None else lambda: list(audited),
     )
-    return Engine(signals, Context(services))
+    return Engine(signals, DetectorContext(services))
 
 
 def observe_task(shared: Shared) -> Run:
@@ -114,9 +114,12 @@ def observe_task(shared: Shared) -> Run:
     return run
 
 
-def observed(
-    executor: Executor, shared: Callable[[], Shared], names: Sequence[str], requests: Iterable[Request]
-) -> Iterator[Observed]:
+def examine_files(
+    executor: Executor,
+    shared: Callable[[], Shared],
+    names: Sequence[str],
+    requests: Iterable[ExaminationRequest],
+) -> Iterator[ExaminedFile]:
     """Yield the engine's results for files, computed by workers, in order.
 
     Args:
@@ -125,12 +128,12 @@ def observed(
         names: the detectors in order, to report which one was ended by a limit.
         requests: read ahead only as far as the workers need.
     """
-    sent: deque[Request] = deque()
+    sent: deque[ExaminationRequest] = deque()
 
     def items() -> Iterator[bytes]:
         for request in requests:
             sent.append(request)
-            value = {"file": described(request.file), "only": request.only}
+            value = {"file": as_json(request.file), "only": request.only}
             yield json.dumps(value).encode("ascii")
 
     batches = batched(items(), FILES_A_BATCH, BATCH_BYTES)
@@ -141,7 +144,7 @@ def observed(
         yield _answered(sent.popleft(), answer, names)
 
 
-def _answered(request: Request, answer: Answer, names: Sequence[str]) -> Observed:
+def _answered(request: ExaminationRequest, answer: TaskAnswer, names: Sequence[str]) -> ExaminedFile:
     try:
         steps = [Step.from_values(json.loads(part)) for part in answer.parts]
     except (TypeError, ValueError) as error:
@@ -157,4 +160,4 @@ def _answered(request: Request, answer: Answer, names: Sequence[str]) -> Observe
         steps.append(Step(left[0], (ended,), answer.lasting))
         # Detectors that did not run would end the same way: do not retry until the file changes.
         steps += [Step(name, (), answer.lasting) for name in left[1:]]
-    return Observed(request.file, tuple(steps))
+    return ExaminedFile(request.file, tuple(steps))

@@ -22,12 +22,12 @@ from codeguard.index.catalog import Catalog, FileState
 from codeguard.index.chunk_tasks import PASSING, chunked
 from codeguard.index.embedding import open_embedding
 from codeguard.index.embedding.base import Vectors
-from codeguard.index.embedding_tasks import embedded
-from codeguard.index.evidence import Judge, Outcome
+from codeguard.index.embedding_tasks import embed_texts
+from codeguard.index.evidence import Judge, VerdictCounts
 from codeguard.index.evidence_tasks import start_workers
 from codeguard.index.executor import open_executor
-from codeguard.index.report import IndexReport, Progress, Suspect, Withheld
-from codeguard.index.retrieval_text import is_recorded, retrievable, retrieval_text
+from codeguard.index.report import IndexReport, Progress, Suspect, WithheldLines
+from codeguard.index.retrieval_text import holds_recorded_specs, retrievable, retrieval_text
 from codeguard.index.scopes import below
 from codeguard.index.secret_tasks import masked
 from codeguard.index.store_contents import StoreContents
@@ -296,7 +296,7 @@ class Indexer:
                 run.skipped.append(file)
                 self._count(run)
                 continue
-            if not is_recorded(file.path):  # it is read as specs, however it is cut
+            if not holds_recorded_specs(file.path):  # it is read as specs, however it is cut
                 run.notes.extend(f"{file.path}: {note}" for note in file.notes)
             if any(PASSING in note for note in file.notes):
                 state = replace(state, mtime_ns=TO_BE_READ_AGAIN)
@@ -393,7 +393,7 @@ class Indexer:
             missing = list(dict.fromkeys(texts))
         if missing:
             name = self._catalog.meta("embedding_name") or ""
-            vectors = embedded(self._executor, self._workspace.embedding, name, missing)
+            vectors = embed_texts(self._executor, self._workspace.embedding, name, missing)
             run.vectors.update(zip(missing, vectors, strict=True))
         return np.stack([run.vectors[text] for text in texts])
 
@@ -449,7 +449,7 @@ class Indexer:
         run: _Run,
         checked: int,
         judge: Judge,
-        outcome: Outcome,
+        outcome: VerdictCounts,
         quarantined: int,
         seconds: float,
     ) -> IndexReport:
@@ -467,7 +467,7 @@ class Indexer:
             unchanged=run.unchanged,
             skipped=tuple(run.skipped),
             secrets=tuple(
-                Withheld(chunk.path, chunk.start_line, chunk.end_line, chunk.secrets, chunk.withheld)
+                WithheldLines(chunk.path, chunk.start_line, chunk.end_line, chunk.secrets, chunk.withheld)
                 for chunk in self._catalog.holding_secrets()
             ),
             by_lines=tuple(path for path in self._catalog.unparsed() if not is_prose(path)),

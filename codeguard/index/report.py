@@ -26,7 +26,7 @@ class Suspect:
 
 
 @dataclass(frozen=True, slots=True)
-class Withheld:
+class WithheldLines:
     """The lines of a file that contain secrets, the rules, and whether they are excluded from retrieval."""
 
     path: str
@@ -46,7 +46,7 @@ class IndexReport:
     removed: int
     unchanged: int
     skipped: tuple[Skipped, ...]
-    secrets: tuple[Withheld, ...]
+    secrets: tuple[WithheldLines, ...]
     by_lines: tuple[str, ...]  # except prose
     notes: tuple[str, ...]
     trusted_files: int
@@ -78,7 +78,7 @@ class IndexReport:
                 **fields,
                 "skipped": tuple(Skipped(**item) for item in fields["skipped"]),
                 "secrets": tuple(
-                    Withheld(**{**item, "rules": tuple(item["rules"])}) for item in fields["secrets"]
+                    WithheldLines(**{**item, "rules": tuple(item["rules"])}) for item in fields["secrets"]
                 ),
                 **{key: tuple(Suspect(**item) for item in fields[key]) for key in ("convicted", "demoted")},
                 "coverage": SpecCoverage(**fields["coverage"]),

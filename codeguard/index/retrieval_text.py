@@ -9,7 +9,7 @@ from codeguard.models import Chunk
 _WORD_BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\W]+")
 
 
-def is_recorded(path: str) -> bool:
+def holds_recorded_specs(path: str) -> bool:
     """Return whether a file holds recorded specs, by its name."""
     from codeguard.behavior.specs.files import RECORDED_NAME  # an unchanged index must not import behavior
 
@@ -18,7 +18,7 @@ def is_recorded(path: str) -> bool:
 
 def retrievable(chunk: Chunk) -> bool:
     """Return whether a chunk may be a result: not withheld, no recorded specs, and at least one word."""
-    if chunk.withheld or is_recorded(chunk.path):
+    if chunk.withheld or holds_recorded_specs(chunk.path):
         return False
     return any(char.isalnum() for char in chunk.text)
 

@@ -14,10 +14,10 @@ from codeguard.corpus.secrets import FoundSecret, find_secrets, named_secrets, w
 from codeguard.index.executor import batched, spread
 from codeguard.models import SourceFile
 from codeguard.workers.processes import default_workers
-from codeguard.workers.tasks import Answer, Bounds, Run, WorkerError
+from codeguard.workers.tasks import ItemBounds, Run, TaskAnswer, WorkerError
 
 TEXTS_A_BATCH, BATCH_BYTES = 256, 1 << 20
-BOUNDS = Bounds(2.0)
+BOUNDS = ItemBounds(2.0)
 UNSEARCHED = "not-searched"  # the rule for a text that could not be searched
 
 
@@ -71,7 +71,7 @@ def _searched(texts: Iterable[tuple[str, str]], executor: Executor | None) -> It
         yield _found(answer, sizes.popleft())
 
 
-def _found(answer: Answer, size: int) -> list[FoundSecret]:
+def _found(answer: TaskAnswer, size: int) -> list[FoundSecret]:
     if answer.ended:
         return [FoundSecret(0, size, UNSEARCHED)]
     try:

@@ -24,7 +24,7 @@ LARGEST = 200_000  # characters of one file: more cannot be run anyway
 MOST_KEPT = 20_000_000  # characters of all files that are kept
 
 
-class Files(Protocol):
+class SiblingFiles(Protocol):
     """The files that may be imported, by path."""
 
     def has(self, path: str) -> bool:
@@ -55,7 +55,7 @@ class ListedFiles:
         self,
         files: Iterable[SourceFile],
         covered: Callable[[str, str], bool] = lambda path, sha256: False,
-        others: Files | None = None,
+        others: SiblingFiles | None = None,
     ) -> None:
         self._files = {file.path: file for file in files}
         self._covered = covered
@@ -104,7 +104,7 @@ def sibling_of(file: SourceFile, covered: Callable[[str, str], bool]) -> Sibling
 class Siblings:
     """Finds what files import. It caches what it has read, so a new one is created where files may have changed."""
 
-    def __init__(self, files: Files | None = None) -> None:
+    def __init__(self, files: SiblingFiles | None = None) -> None:
         self._files = files or NoFiles()
         self._read: dict[str, Sibling | None] = {}
         self._imported: dict[str, list[str]] = {}

@@ -16,10 +16,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from codeguard.analysis.engine import ENGINE, PROSE, Engine, Step, engine_version, kind_and_digest
 from codeguard.analysis.observations import AUDIT, DISCOVERY, NOT_FULLY_READ, Observation
 from codeguard.analysis.own_checks import is_notebook
-from codeguard.analysis.rules import Context, FileSignal, load_file_signals
+from codeguard.analysis.rules import DetectorContext, FileSignal, load_file_signals
 from codeguard.analysis.rules.base import own_weights
 from codeguard.analysis.rules.services import asked_of, services_for
-from codeguard.index.observation_tasks import Compared, Observe, Observed, Request, observed, versions_of
+from codeguard.index.observation_tasks import (
+    Compared,
+    ExaminationRequest,
+    ExaminedFile,
+    Observe,
+    examine_files,
+    versions_of,
+)
 from codeguard.models import (
     DETECTOR_ERROR,
     NOT_YET,
@@ -164,16 +171,16 @@ class StaticEvidence:
                 self.unfinished.append((seen.file.path, why))
         return count
 
-    def _requests(self, files: Iterable[SourceFile]) -> Iterator[Request]:
+    def _requests(self, files: Iterable[SourceFile]) -> Iterator[ExaminationRequest]:
         for file in files:
             missing = self._missing(self._kept(file))
             if missing:
-                yield Request(file, missing)
+                yield ExaminationRequest(file, missing)
 
-    def _here(self, requests: Iterable[Request]) -> Iterator[Observed]:
-        engine = Engine(self._signals, Context(services_for(self._signals, self._trusted)))
+    def _here(self, requests: Iterable[ExaminationRequest]) -> Iterator[ExaminedFile]:
+        engine = Engine(self._signals, DetectorContext(services_for(self._signals, self._trusted)))
         for request in requests:
-            yield Observed(request.file, tuple(engine.observe(*request)))
+            yield ExaminedFile(request.file, tuple(engine.observe(*request)))
 
     def _rows(self, file: SourceFile) -> Rows:
         key = _key(file)
@@ -183,7 +190,7 @@ class StaticEvidence:
                 self._known.clear()
             missing = self._missing(kept)
             if missing:
-                (seen,) = self._elsewhere([Request(file, missing)])
+                (seen,) = self._elsewhere([ExaminationRequest(file, missing)])
                 self._known[key] = self._take(seen)
             else:
                 self._known[key] = _distinct(item for rows in kept.values() for item in rows)
@@ -193,7 +200,7 @@ class StaticEvidence:
         """Return the detectors that must be asked: none of them has a version without the engine's in it."""
         return tuple(name for name in self.names if name not in kept)
 
-    def _take(self, seen: Observed) -> Rows:
+    def _take(self, seen: ExaminedFile) -> Rows:
         """Keep what the steps say together with what was known, as far as it lasts; return all of it."""
         kept = dict(self._kept(seen.file))
         asked = {name: Step(name, ()) for name in self._missing(kept)}
@@ -252,8 +259,8 @@ class StaticEvidence:
 def evidence_alone(weights: Weights, enabled: Callable[[str], bool]) -> StaticEvidence:
     """Return what the static signals say, by the worker that this process shares, if there is no index."""
 
-    def observe(requests: Iterable[Request]) -> Iterator[Observed]:
-        return observed(default_workers(), made.compared().shared, made.names, requests)
+    def observe(requests: Iterable[ExaminationRequest]) -> Iterator[ExaminedFile]:
+        return examine_files(default_workers(), made.compared().shared, made.names, requests)
 
     made = StaticEvidence(weights, enabled=enabled, elsewhere=observe)
     return made

@@ -24,7 +24,13 @@ from codeguard.index.trusted_paths import (
 )
 from codeguard.index.workspace import PERPLEXITY, Workspace
 from codeguard.trust import FileEntry, Manifest, unlistable
-from codeguard.trust.signed_trees import SignedTree, find_signed_trees, holds, of_users, verified_trees
+from codeguard.trust.signed_trees import (
+    SignedTree,
+    find_signed_trees,
+    is_trusted_part,
+    of_users,
+    verified_trees,
+)
 
 TRAINED_ON = "trained_on"
 REPLACED = ": it is replaced"
@@ -126,7 +132,7 @@ class TrustUpdate:
         )
         self._workspace.warnings.extend(warnings)
         for item in met:
-            if item.signed and not any(holds(tree, item.name or ".") for tree in trees):
+            if item.signed and not any(is_trusted_part(tree, item.name or ".") for tree in trees):
                 raise ManifestError(
                     f"{item.path} was trusted by a signed manifest, which is gone",
                     got="no codeguard.manifest.json",
@@ -165,7 +171,7 @@ class TrustUpdate:
                 raise
             listed = set()
         trees = self._workspace.signed_trees
-        signed = {name for name in found if any(holds(tree, name) for tree in trees)}
+        signed = {name for name in found if any(is_trusted_part(tree, name) for tree in trees)}
         lost = sorted(
             name
             for name in (listed & found | signed) - trusted
@@ -192,11 +198,13 @@ class TrustUpdate:
             and (parts := tuple(part for part in tree.parts if trusted_by_name(_name(part), plan.known)))
         ]
         trees = [*kept, *plan.trees]
-        signed = [item.name for item in plan.known if any(holds(tree, item.name or ".") for tree in trees)]
+        signed = [
+            item.name for item in plan.known if any(is_trusted_part(tree, item.name or ".") for tree in trees)
+        ]
         with self._catalog.transaction():
             self._workspace.save_signed_trees(trees)
             self._workspace.save_trusted_paths(marked_signed(plan.known, signed))
-        in_trees = {name for name in trusted if any(holds(tree, name) for tree in trees)}
+        in_trees = {name for name in trusted if any(is_trusted_part(tree, name) for tree in trees)}
         self._update_unsigned(plan, trees, trusted - in_trees, decided, root_name)
         self._workspace.forget_trust()
         manifest = self._workspace.manifest
@@ -227,7 +235,7 @@ class TrustUpdate:
             self._workspace.warnings.append(error.what + REPLACED)
             before = None
             listed = {name for name in states if trusted_by_name(name, plan.known)}
-            listed = {name for name in listed if not any(holds(tree, name) for tree in trees)}
+            listed = {name for name in listed if not any(is_trusted_part(tree, name) for tree in trees)}
         kept = {name for name in listed - decided if not any(below(name, scope) for scope in plan.untrusted)}
         names = sorted(kept | (trusted & states.keys()))
         refused = unlistable(names)

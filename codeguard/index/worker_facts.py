@@ -55,7 +55,7 @@ def facts_of(address: str, answer: bytes) -> WorkerFacts:
     return WorkerFacts(address, Level[value["level"]], str(value["python"]), make)
 
 
-def difference(ours: Mapping[str, str], theirs: Mapping[str, str]) -> tuple[str, str, str] | None:
+def first_difference(ours: Mapping[str, str], theirs: Mapping[str, str]) -> tuple[str, str, str] | None:
     """Return the first difference between two makes: its name, their value, our value."""
     for name in sorted(ours.keys() | theirs.keys()):
         got, expected = theirs.get(name, "none"), ours.get(name, "none")

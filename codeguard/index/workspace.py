@@ -656,11 +656,11 @@ class Workspace:
 
     def static_evidence(self, config: DefenseConfig) -> StaticEvidence:
         """Return the static evidence about indexed files, by the weights of a configuration."""
-        from codeguard.index.observation_tasks import Observed, Request, observed
+        from codeguard.index.observation_tasks import ExaminationRequest, ExaminedFile, examine_files
         from codeguard.index.static_evidence import StaticEvidence
 
-        def observe(requests: Iterable[Request]) -> Iterator[Observed]:
-            return observed(default_workers(), lambda: self.material(made), made.names, requests)
+        def observe(requests: Iterable[ExaminationRequest]) -> Iterator[ExaminedFile]:
+            return examine_files(default_workers(), lambda: self.material(made), made.names, requests)
 
         made = StaticEvidence(
             config.weights,

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from codeguard.api import CodeGuard
 from codeguard.config import DefenseConfig
 from codeguard.errors import ConfigError
-from codeguard.integrations.documents import DEMOTED, MASKED, Document, DocumentJudge, Verdicts
+from codeguard.integrations.documents import DEMOTED, MASKED, DocumentJudge, StoredText, Verdicts
 from codeguard.ranking.reranking import Ranked
 from codeguard.trust import VerifiedManifest
 
@@ -313,9 +313,9 @@ class _Row:
         self.id = id_
         self.columns = columns
 
-    def document(self) -> Document:
+    def document(self) -> StoredText:
         get = self.columns.get
-        return Document(self.id, get("documents"), get("distances"), get("metadatas"))
+        return StoredText(self.id, get("documents"), get("distances"), get("metadatas"))
 
     def shown(self, item: Ranked) -> _Row:
         """Return the row without the secrets of its document; its metadata say that it is masked, or demoted."""

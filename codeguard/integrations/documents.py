@@ -44,11 +44,11 @@ from codeguard.ranking.reranking import Judged, Ranked, rank
 from codeguard.ranking.scoring import standardise
 from codeguard.ranking.search import BehaviorService
 from codeguard.ranking.signals import load_signals
-from codeguard.ranking.signals.base import Moment, Services, Signal, Subject
+from codeguard.ranking.signals.base import Moment, Signal, SignalServices, Subject
 from codeguard.trust import VerifiedManifest
 from codeguard.trust.acceptances import ACCEPTED_NAME, load_acceptances
 from codeguard.workers.processes import default_workers, send
-from codeguard.workers.tasks import Bounds, Run
+from codeguard.workers.tasks import ItemBounds, Run
 
 KEPT_DOCUMENTS = 50_000  # whose evidence stays in memory
 LONGEST = 1 << 20  # characters of a document; a longer one is judged unread
@@ -68,7 +68,7 @@ _PYTHON_LINE = re.compile(r"^[ \t]*(?:async[ \t]+def|def|class|import|from)[ \t]
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class StoredText:
     """A text from a third-party store: its id there, its distance to the query (None without a query)."""
 
     id: str
@@ -111,7 +111,7 @@ class Retrieval:
         return ranking.results
 
 
-def place_of(item: Ranked) -> dict[str, Any]:
+def location_metadata(item: Ranked) -> dict[str, Any]:
     """Return the location of a result, and of the same text in other files, for a framework's metadata."""
     chunk = item.chunk
     copies = [f"{copy.chunk.path}:{copy.chunk.start_line}" for copy in item.copies[:MOST_COPIES]]
@@ -174,7 +174,7 @@ class DocumentJudge:
         self._behavior = BehaviorService()
         self._lasting = self._momentary = DefenseManager(self.config, signals=())
 
-    def judge(self, documents: Sequence[Document]) -> Verdicts:
+    def judge(self, documents: Sequence[StoredText]) -> Verdicts:
         """Return documents ordered and, in mode "drop", filtered; the input order does not matter."""
         self._renew()
         costs = [document.distance if document.distance is not None else 0.0 for document in documents]
@@ -221,14 +221,14 @@ class DocumentJudge:
     def _make_managers(self) -> None:
         if self._guard is not None:
             workspace = self._guard.workspace
-            services = Services(
+            services = SignalServices(
                 behavior=self._behavior,
                 perplexity=workspace.perplexity,
                 static=workspace.static_evidence(self.config),
                 acceptances=load_acceptances(workspace.state),
             )
         else:
-            services = Services(static=evidence_alone(self.config.weights, self.config.enabled))
+            services = SignalServices(static=evidence_alone(self.config.weights, self.config.enabled))
         signals = load_signals()
         lasting = [item for item in signals if _lasts(item)]
         passing = [item for item in signals if not _lasts(item)]
@@ -237,12 +237,12 @@ class DocumentJudge:
         )
         self._momentary = DefenseManager(self.config, manifest=self._manifest, signals=passing)
 
-    def _judged(self, document: Document, cost: float, z: float) -> Judged:
+    def _judged(self, document: StoredText, cost: float, z: float) -> Judged:
         trust, chunk, file, evidence = self._found(document)
         now = self._momentary.evidence(Subject(chunk, file, trust, document.distance, z))
         return Judged(document.id, chunk, trust, round(cost, 6), z, (*evidence, *now))
 
-    def _found(self, document: Document) -> tuple[Trust, Chunk, SourceFile, tuple[Evidence, ...]]:
+    def _found(self, document: StoredText) -> tuple[Trust, Chunk, SourceFile, tuple[Evidence, ...]]:
         text = document.text or ""
         name = _name_for(text, document.metadata or {})
         key = (text_digest(text), name)
@@ -263,7 +263,7 @@ class DocumentJudge:
         return 0 if self._guard is None else self._behavior.reports.out_of_budget
 
     def _examined(
-        self, document: Document, text: str, name: str
+        self, document: StoredText, text: str, name: str
     ) -> tuple[Trust, Chunk, SourceFile, tuple[Evidence, ...]]:
         digest = text_digest(text)
         whole = _whole(text, digest)
@@ -323,7 +323,7 @@ def _is_python(text: str) -> bool:
     if len(text) > LONGEST or not _PYTHON_LINE.search(text):
         return False
     payload = textwrap.dedent(text).encode("utf-8", "replace")
-    (answer,) = send(default_workers(), python_task, [payload], None, Bounds(PARSING_S)).result()
+    (answer,) = send(default_workers(), python_task, [payload], None, ItemBounds(PARSING_S)).result()
     return bool(answer.ended) or answer.last == b"python"
 
 

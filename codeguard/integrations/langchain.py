@@ -7,7 +7,7 @@ import functools
 from typing import Any
 
 from codeguard.errors import MissingExtraError
-from codeguard.integrations.documents import Retrieval, place_of, verdict_of
+from codeguard.integrations.documents import Retrieval, location_metadata, verdict_of
 
 try:
     from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
@@ -43,7 +43,9 @@ class CodeGuardRetriever(BaseRetriever):
     ) -> list[Document]:
         found = self._retrieval.ask(query, self.k if k is None else k, mode or self.mode)
         return [
-            Document(page_content=item.chunk.text, id=item.id, metadata=place_of(item) | verdict_of(item))
+            Document(
+                page_content=item.chunk.text, id=item.id, metadata=location_metadata(item) | verdict_of(item)
+            )
             for item in found
         ]
 

@@ -11,7 +11,13 @@ from typing import Any
 
 from codeguard.api import CodeGuard
 from codeguard.errors import MissingExtraError
-from codeguard.integrations.documents import Document, DocumentJudge, Retrieval, place_of, verdict_of
+from codeguard.integrations.documents import (
+    DocumentJudge,
+    Retrieval,
+    StoredText,
+    location_metadata,
+    verdict_of,
+)
 from codeguard.ranking.reranking import Ranked
 
 try:
@@ -51,7 +57,7 @@ class CodeGuardPostprocessor(BaseNodePostprocessor):
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
         documents = [
-            Document(
+            StoredText(
                 id=str(place),  # two nodes may share an id
                 text=node.node.get_content(metadata_mode=MetadataMode.NONE),
                 distance=None if node.score is None else -float(node.score),
@@ -93,7 +99,7 @@ def _judged(node: BaseNode, item: Ranked) -> BaseNode:
         node.set_content(chunk.text)
     # Values that a node already has under these names are not ours.
     node.metadata = {key: value for key, value in node.metadata.items() if not key.startswith(PREFIX)}
-    said = verdict_of(item) | {"masked": chunk.masked} | (place_of(item) if chunk.path else {})
+    said = verdict_of(item) | {"masked": chunk.masked} | (location_metadata(item) if chunk.path else {})
     named = {f"{PREFIX}{key}": value for key, value in said.items()}
     node.metadata |= named
     node.excluded_llm_metadata_keys = [*node.excluded_llm_metadata_keys, *named]

@@ -29,9 +29,9 @@ from codeguard.models import (
 )
 from codeguard.ranking.reranking import Judged, Ranked, rank
 from codeguard.ranking.scoring import standardise
-from codeguard.ranking.signal_tasks import bounded, ended, examined, ours
+from codeguard.ranking.signal_tasks import ended, examined, ours, runs_in_worker
 from codeguard.ranking.signals import load_signals
-from codeguard.ranking.signals.base import Context, Moment, Services, Signal, Subject
+from codeguard.ranking.signals.base import Moment, Signal, SignalContext, SignalServices, Subject
 from codeguard.trust import VerifiedManifest
 from codeguard.trust.acceptances import SIGNAL as ACCEPTANCE
 from codeguard.workers.deadline import Deadline, DeadlineError
@@ -116,7 +116,7 @@ class DefenseManager:
         config: DefenseConfig | None = None,
         *,
         manifest: VerifiedManifest | None = None,
-        services: Services | None = None,
+        services: SignalServices | None = None,
         signals: Sequence[Signal] | None = None,
         remember: bool = False,
     ) -> None:
@@ -124,14 +124,14 @@ class DefenseManager:
         self._remember = remember
         self._kept: dict[tuple[str, str, Trust], tuple[Evidence, ...]] = {}
         self._manifest = manifest
-        known = services or Services()
+        known = services or SignalServices()
         self._static = known.static
         self._acceptances = known.acceptances
         registered = load_signals() if signals is None else signals
-        self._context = Context(known, self.config.weights.with_own(own_weights(registered)))
+        self._context = SignalContext(known, self.config.weights.with_own(own_weights(registered)))
         enabled = [item for item in registered if self.config.enabled(item.name)]
         self.active = tuple(item for item in enabled if known.meet(item.needs))
-        self._in_workers = frozenset(item.name for item in self.active if bounded(item))
+        self._in_workers = frozenset(item.name for item in self.active if runs_in_worker(item))
         self._ours = frozenset(item.name for item in self.active if ours(item))
         # Ours neither demote nor convict, so nothing else depends on what they say of one query.
         self._asked_last = {

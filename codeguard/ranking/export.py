@@ -8,7 +8,7 @@ from typing import Any
 from codeguard.index.workspace import Workspace
 from codeguard.ranking.defense import DefenseManager
 from codeguard.ranking.scoring import is_convicted, is_demoted
-from codeguard.ranking.signals.base import Services, Subject
+from codeguard.ranking.signals.base import SignalServices, Subject
 from codeguard.trust.acceptances import load_acceptances
 
 SCHEMA = "codeguard.export/1"
@@ -23,7 +23,7 @@ def export(workspace: Workspace) -> Iterator[dict[str, Any]]:
         StoreError, ManifestError: see there.
     """
     config = workspace.settings.defense
-    services = Services(
+    services = SignalServices(
         behavior=workspace.reports(budget_s=0.0),
         perplexity=workspace.perplexity,
         static=workspace.static_evidence(config),

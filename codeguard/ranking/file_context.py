@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import takewhile
 from pathlib import PurePosixPath
 
-from codeguard.index.lexical import query_words, words
+from codeguard.index.lexical import index_words, query_words
 from codeguard.models import Chunk
 from codeguard.ranking.scoring import standardise
 
@@ -95,7 +95,7 @@ def _named(path: str) -> tuple[str, ...]:
     """Return the words of a file's name, or of its folder's where the file stands for it."""
     place = PurePosixPath(path)
     named = place.name.partition(".")[0]
-    return tuple(words(place.parent.name if named.lower() in _FOLDER_NAMES else named))
+    return tuple(index_words(place.parent.name if named.lower() in _FOLDER_NAMES else named))
 
 
 @lru_cache(maxsize=_KEPT)

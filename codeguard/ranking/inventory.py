@@ -13,12 +13,12 @@ from codeguard.ranking.defense import Candidate, DefenseManager
 from codeguard.ranking.reranking import Ranked
 from codeguard.ranking.signal_tasks import ours
 from codeguard.ranking.signals import load_signals
-from codeguard.ranking.signals.base import Check, Services
+from codeguard.ranking.signals.base import Check, SignalServices
 from codeguard.trust.acceptances import SIGNAL as ACCEPTANCE
 from codeguard.trust.acceptances import load_acceptances
 
 
-class Standing(StrEnum):
+class ChunkStanding(StrEnum):
     """The decision about a chunk."""
 
     CONVICTED = "convicted"
@@ -31,7 +31,7 @@ class Flagged:
     """A chunk with a decision and its evidence."""
 
     chunk: Ranked
-    standing: Standing
+    standing: ChunkStanding
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class KnownFile:
     flagged: tuple[Flagged, ...] = ()
     complete: bool = True
 
-    def has(self, standing: Standing) -> bool:
+    def has(self, standing: ChunkStanding) -> bool:
         """Return whether one of its chunks has this decision."""
         return any(item.standing is standing for item in self.flagged)
 
@@ -96,7 +96,7 @@ class Inventory:
         basis = (workspace.epoch, static.version, accepted.entries)
         if basis != self._basis:
             self._basis, self._known = basis, {}
-        services = Services(
+        services = SignalServices(
             behavior=_once_a_file(workspace.reports(budget_s=0.0)), static=static, acceptances=accepted
         )  # the perplexity model never decides alone
         signals = [item for item in load_signals() if ours(item)]  # plugins may be slow
@@ -127,13 +127,13 @@ class Inventory:
         return tuple(sorted(outcome.retained, key=lambda item: item.chunk.span.start_byte))
 
 
-def standing(item: Ranked) -> Standing | None:
+def standing(item: Ranked) -> ChunkStanding | None:
     """Return the decision about a chunk, or None."""
     if item.convicted:
-        return Standing.CONVICTED
+        return ChunkStanding.CONVICTED
     if item.demoted:
-        return Standing.DEMOTED
-    return Standing.ACCEPTED if any(part.signal == ACCEPTANCE for part in item.evidence) else None
+        return ChunkStanding.DEMOTED
+    return ChunkStanding.ACCEPTED if any(part.signal == ACCEPTANCE for part in item.evidence) else None
 
 
 def _once_a_file(check: Check) -> Check:

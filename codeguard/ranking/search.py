@@ -22,7 +22,7 @@ from codeguard.ranking.defense import Candidate, DefenseManager, DefenseOutcome
 from codeguard.ranking.file_context import with_context
 from codeguard.ranking.reranking import Ranked, Ranking, distinct, has_distinct, one_per_file
 from codeguard.ranking.signals import load_signals, refuse_unknown
-from codeguard.ranking.signals.base import Services, Signal
+from codeguard.ranking.signals.base import Signal, SignalServices
 from codeguard.trust.acceptances import ACCEPTED_NAME, load_acceptances
 
 Vector = NDArray[np.float32]
@@ -182,7 +182,7 @@ class Searcher:
         for known, defended, manager in self._managers:
             if defended == defense and known == config:
                 return manager
-        services = Services()
+        services = SignalServices()
         signals: Sequence[Signal] = ()
         if defense:
             refuse_unknown(config)
@@ -191,7 +191,7 @@ class Searcher:
             signals = self._signals
             accepted = load_acceptances(self._workspace.state)
             self._refused = accepted.refused
-            services = Services(
+            services = SignalServices(
                 behavior=self._behavior,
                 perplexity=self._workspace.perplexity,
                 static=self._workspace.static_evidence(config),

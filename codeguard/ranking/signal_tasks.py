@@ -16,23 +16,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codeguard.analysis.observations import NOT_FULLY_READ
-from codeguard.corpus.serialization import described, rebuilt
+from codeguard.corpus.serialization import as_json, rebuilt
 from codeguard.models import CheckReport, Confidence, Evidence, Severity, Trust
 from codeguard.ranking.signals import load_signals
-from codeguard.ranking.signals.base import Context, Services, Signal, Subject
+from codeguard.ranking.signals.base import Signal, SignalContext, SignalServices, Subject
 from codeguard.weights import Weights
 from codeguard.workers.processes import default_workers, send
-from codeguard.workers.tasks import FAILED, LOOKING_S, Bounds, Run, Shared, WorkerError
+from codeguard.workers.tasks import FAILED, LOOKING_S, ItemBounds, Run, Shared, WorkerError
 
 if TYPE_CHECKING:
     from codeguard.analysis.perplexity import PerplexityModel
 
-BOUNDS = Bounds(LOOKING_S)
+BOUNDS = ItemBounds(LOOKING_S)
 MOST = 1_000  # pieces of evidence about one chunk
 BEHAVIOR, PERPLEXITY = "behavior", "perplexity"
 
 
-def bounded(signal: Signal) -> bool:
+def runs_in_worker(signal: Signal) -> bool:
     """Return whether a signal runs in a worker: if it is an installed plugin, which a worker can load."""
     return not ours(signal) and any(known is signal for known in load_signals())
 
@@ -42,7 +42,7 @@ def ours(signal: Signal) -> bool:
     return type(signal).__module__.startswith("codeguard.")
 
 
-def examined(signal: Signal, subject: Subject, context: Context) -> tuple[Evidence, ...]:
+def examined(signal: Signal, subject: Subject, context: SignalContext) -> tuple[Evidence, ...]:
     """Return a signal's evidence about a chunk, computed by this process's shared worker.
 
     Raises:
@@ -77,11 +77,11 @@ def _wanted(signal: Signal) -> frozenset[str]:
     return signal.needs | consulted
 
 
-def _asked(signal: Signal, subject: Subject, context: Context) -> dict[str, Any]:
+def _asked(signal: Signal, subject: Subject, context: SignalContext) -> dict[str, Any]:
     checks = context.services.behavior if BEHAVIOR in _wanted(signal) else None
     return {
         "signal": signal.name,
-        "file": described(subject.file),
+        "file": as_json(subject.file),
         "chunk": subject.file.chunks.index(subject.chunk),
         "trust": subject.trust.value,
         "distance": subject.distance,
@@ -112,11 +112,11 @@ def examine_task(shared: Shared) -> Run:
     def run(payload: bytes) -> Iterator[bytes]:
         asked = json.loads(payload)
         report = None if asked["report"] is None else CheckReport.from_json(asked["report"])
-        services = Services(None if report is None else lambda chunk, file: report, model)
+        services = SignalServices(None if report is None else lambda chunk, file: report, model)
         file = rebuilt(asked["file"])
         chunk = file.chunks[asked["chunk"]]
         subject = Subject(chunk, file, Trust(asked["trust"]), asked["distance"], asked["distance_z"])
-        found = signals[asked["signal"]].examine(subject, Context(services, weights))
+        found = signals[asked["signal"]].examine(subject, SignalContext(services, weights))
         yield json.dumps([item.to_json() for item in islice(found, MOST)]).encode("ascii")
 
     return run

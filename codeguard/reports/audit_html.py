@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from codeguard.audit.findings import AuditReport, Finding
 from codeguard.audit.repetition import by_message
-from codeguard.audit.rules import Kind, NamedRule, all_rules, kind_of_rule
+from codeguard.audit.rules import FindingKind, NamedRule, all_rules, kind_of_rule
 from codeguard.corpus.secrets import mask_secrets
 from codeguard.escaping import FinishedPage
 from codeguard.models import Severity
@@ -36,7 +36,7 @@ def render(view: AuditView) -> FinishedPage:
         by_rule.setdefault(item.rule, []).append(item)
     known = {rule.id: rule for rule in all_rules()}
     body = ""
-    for kind in Kind:
+    for kind in FindingKind:
         of_kind = {name: items for name, items in by_rule.items() if kind_of_rule(name) is kind}
         if of_kind:
             classes = _classes([item for items in of_kind.values() for item in items])

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from codeguard.analysis.observations import DISCOVERY
 from codeguard.audit.findings import AuditReport, Finding
 from codeguard.audit.repetition import by_message
-from codeguard.audit.rules import Kind, all_rules, kind_of_rule
+from codeguard.audit.rules import FindingKind, all_rules, kind_of_rule
 from codeguard.escaping import escaped
 from codeguard.models import Confidence
 from codeguard.reports.audit_formats import AuditView
@@ -35,7 +35,7 @@ def render(view: AuditView) -> str:
         sure = [item for item in report.open if item.confidence > Confidence.LOW]
         less_sure = [item for item in report.open if item.confidence == Confidence.LOW]
         in_full = view.in_full or len(report.open) <= SHOWN
-        for kind in reversed(Kind):
+        for kind in reversed(FindingKind):
             of_kind = [item for item in sure if kind_of_rule(item.rule) is kind]
             lines += ["", f"{kind.heading}: {counted(len(of_kind), 'finding')}"] if of_kind else []
             for rule, group in _by_rule(of_kind):

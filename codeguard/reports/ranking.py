@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from codeguard.models import Trust
 from codeguard.ranking.reranking import Ranked, Ranking, at_most_per_file, distinct, represented
 from codeguard.reports.level import level_line
-from codeguard.reports.styled import Line, Styled, code, line, place
+from codeguard.reports.styled import Line, Styled, code, line, place_text
 
 FIRST_LINES = 6  # of the code of a result; --full shows all
 MOST_COLUMNS = 200  # of such a line
@@ -97,7 +97,7 @@ def _result(item: Ranked, *, full: bool, explain: bool, defended: bool) -> list[
     chunk = item.chunk
     name = chunk.symbol or f"({chunk.kind.value})"
     head: list[Styled | str] = [f"{item.rank:>2} ", Styled(name, "strong"), "  "]
-    head += [place(chunk.path, chunk.start_line, chunk.end_line)]
+    head += [place_text(chunk.path, chunk.start_line, chunk.end_line)]
     lines = [line(*head)]
     if defended:
         words: list[Styled | str] = [INDENT, Styled(*ORIGIN[item.trust])]
@@ -130,7 +130,7 @@ def copies_line(item: Ranked) -> Line:
     files = len({copy.chunk.path for copy in item.copies})
     parts: list[Styled | str] = [f"{INDENT}the same text in {files} other file{'s' if files > 1 else ''}: "]
     for number, copy in enumerate(worst_first[:COPIES]):
-        parts += [", " if number else "", place(copy.chunk.path, copy.chunk.start_line)]
+        parts += [", " if number else "", place_text(copy.chunk.path, copy.chunk.start_line)]
         if copy.convicted or copy.demoted:
             parts.append(
                 Styled(f" ({'CONVICTED' if copy.convicted else 'DEMOTED'} there: {why(copy)})", "bad")
@@ -169,7 +169,7 @@ def _short(item: Ranked, *, after: bool = False) -> Line:
     chunk = item.chunk
     number = item.baseline_rank if after else item.rank
     parts: list[Styled | str] = [f"{number:>2} ", Styled(chunk.symbol or f"({chunk.kind.value})"), "  "]
-    parts += [place(chunk.path, chunk.start_line)]
+    parts += [place_text(chunk.path, chunk.start_line)]
     if after:
         moved = f"now place {item.rank}" if item.rank else "dropped"
         state = "CONVICTED, " if item.convicted else "DEMOTED, " if item.demoted else ""
@@ -220,7 +220,9 @@ def _closing(ranking: Ranking, gone: Sequence[Ranked], *, explain: bool) -> list
     for item in gone[:NAMED]:
         reason = why(item) or "others answer better"
         lines.append(
-            line(INDENT, place(item.chunk.path, item.chunk.start_line), f" {item.chunk.symbol}: ", reason)
+            line(
+                INDENT, place_text(item.chunk.path, item.chunk.start_line), f" {item.chunk.symbol}: ", reason
+            )
         )
     if len(gone) > NAMED:
         lines.append(line(Styled(f"{INDENT}… and {len(gone) - NAMED} more", "faint")))

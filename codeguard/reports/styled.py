@@ -29,7 +29,7 @@ class Styled:
 Line = tuple[Styled, ...]
 
 
-def plain(lines: Iterable[Line]) -> str:
+def unstyled(lines: Iterable[Line]) -> str:
     """Return the lines as text without any style."""
     return "\n".join("".join(part.text for part in line) for line in lines)
 
@@ -64,7 +64,7 @@ def by_reason(items: Iterable[tuple[str, str]], where: str = "") -> list[str]:
     return [f"  {len(found)} × {escaped(reason)}: {some_of(found, where)}" for reason, found in ordered]
 
 
-def place(path: str, start: int, end: int = 0) -> Styled:
+def place_text(path: str, start: int, end: int = 0) -> Styled:
     """Return a place in a file, `path:start` or `path:start-end`."""
     return Styled(f"{path}:{start}-{end}" if end > start else f"{path}:{start}", "place", path, start)
 

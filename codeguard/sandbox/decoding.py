@@ -28,7 +28,7 @@ class MalformedError(Exception):
     """The bytes break the protocol."""
 
 
-def frames(output: bytes) -> list[bytes]:
+def complete_frames(output: bytes) -> list[bytes]:
     """Split the output into the bodies of complete frames; drop an incomplete last one."""
     bodies = []
     at = 0
@@ -201,7 +201,7 @@ def _line(found: Any) -> int:
     return found
 
 
-def plain(found: object) -> bool:
+def allowed_as_argument(found: object) -> bool:
     """Return whether a value consists only of types allowed in a call's arguments."""
     stack: list[Any] = [found]
     seen = 0

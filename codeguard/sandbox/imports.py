@@ -18,7 +18,7 @@ _CORE = frozenset(CORE)
 _ENCODED = re.compile(r"code\(\s*(?:encoding\s*=\s*)?['\"](?!utf-?8|ascii|latin)", re.IGNORECASE)
 
 
-class Loaded(IntEnum):
+class LoadedModules(IntEnum):
     """What a zygote has loaded, each with what is in the one before."""
 
     CORE = 0
@@ -26,7 +26,7 @@ class Loaded(IntEnum):
     NUMERIC = 2
 
 
-def needed(job: Job) -> Loaded:
+def needed(job: Job) -> LoadedModules:
     """Return the modules the job may import; too many cost time, too few an ImportError."""
     texts = {job.source, *(call.setup for call in job.calls), *(call.target for call in job.calls)}
     text = "\n;\n".join(texts)
@@ -36,7 +36,7 @@ def needed(job: Job) -> Loaded:
         for name in (source or listed).split(",")
     }
     if any(name.partition(".")[0] == NUMERIC[0] for name in names):
-        return Loaded.NUMERIC
+        return LoadedModules.NUMERIC
     if any(word in text for word in _DYNAMIC) or any(pattern.search(text) for pattern in _MODULES):
-        return Loaded.ALL
-    return Loaded.ALL if _ENCODED.search(text) or not names <= _CORE else Loaded.CORE
+        return LoadedModules.ALL
+    return LoadedModules.ALL if _ENCODED.search(text) or not names <= _CORE else LoadedModules.CORE

@@ -45,7 +45,7 @@ def refusal(job: Job) -> str:
     if not job.world.module.isidentifier():
         return f"module name {job.world.module!r}, expected a name"
     for call in job.calls:
-        if not decoding.plain((call.args, dict(call.kwargs))):
+        if not decoding.allowed_as_argument((call.args, dict(call.kwargs))):
             return f"an argument of {call.target[:40]!r} is not a plain value"
     return ""
 
@@ -87,7 +87,7 @@ def result(
 
     Raises ZygoteDiedError if it is unknown how the child ended, or if that was not the job's doing.
     """
-    bodies = deque(decoding.frames(answer.output))
+    bodies = deque(decoding.complete_frames(answer.output))
     if sent.extra_bytes > wire.CODE_BYTES and bodies and bodies[0].startswith(wire.CODE):
         # the child wrote it before running any of the source
         codes.put(sent.key, bodies.popleft()[len(wire.CODE) :])

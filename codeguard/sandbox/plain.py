@@ -15,11 +15,11 @@ import tempfile
 import time
 from typing import IO
 
-from codeguard.sandbox.imports import Loaded
+from codeguard.sandbox.imports import LoadedModules
 from codeguard.sandbox.inside import wire
 from codeguard.sandbox.lines import Answer, End, ZygoteDiedError
 from codeguard.sandbox.model import Layer, Level, Limits
-from codeguard.sandbox.zygotes import INTERPRETER, Kind, home_of
+from codeguard.sandbox.zygotes import INTERPRETER, ZygoteKind, home_of
 
 _NAMES = (
     "namespaces",
@@ -39,14 +39,14 @@ class PlainProcess:
     level = Level.L0
     core: int | None = None
 
-    def __init__(self, kind: Kind, without: frozenset[str]) -> None:
+    def __init__(self, kind: ZygoteKind, without: frozenset[str]) -> None:
         self.kind = kind
         why = "left out on request" if "zygote" in without else f"not made for {sys.platform}"
         self.layers = tuple(Layer(name, False, why) for name in _NAMES)
         self._options: dict[str, object] = {
             "control": None,
             "site": home_of("RestrictedPython"),
-            "wide": kind.loaded >= Loaded.ALL,
+            "wide": kind.loaded >= LoadedModules.ALL,
             "without": [],
         }
         self._process: subprocess.Popen[bytes] | None = None

@@ -18,7 +18,7 @@ from codeguard.sandbox.lines import Answer, ZygoteDiedError
 from codeguard.sandbox.model import Job, JobResult, Layer, Level, Status
 from codeguard.sandbox.plain import PlainProcess
 from codeguard.sandbox.roster import Roster, Worker
-from codeguard.sandbox.zygotes import Kind
+from codeguard.sandbox.zygotes import ZygoteKind
 
 _AHEAD = 8  # finished results per worker that may wait for an earlier one
 
@@ -28,7 +28,7 @@ class _Flight:
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.kind = Kind(job.world.hash_seed, imports.needed(job))
+        self.kind = ZygoteKind(job.world.hash_seed, imports.needed(job))
         self.start = time.monotonic()
         self.tries = 0
         self.request: Request | None = None
@@ -145,7 +145,7 @@ class Sandbox:
     def _preflight(self) -> tuple[Level, tuple[Layer, ...]]:
         if self._known is None:
             try:
-                zygote = self._take(Kind(self._hash_seed, imports.Loaded.CORE), wait=True)
+                zygote = self._take(ZygoteKind(self._hash_seed, imports.LoadedModules.CORE), wait=True)
                 assert zygote is not None
                 self._roster.give_back(zygote)
             except SandboxError as error:
@@ -222,7 +222,7 @@ class Sandbox:
                 Status.NO_SIGNAL, zygote.level, flight.job.tier, detail=detail, wall_s=wall_s
             )
 
-    def _take(self, kind: Kind, wait: bool) -> Worker | None:
+    def _take(self, kind: ZygoteKind, wait: bool) -> Worker | None:
         zygote = self._roster.take(kind, wait)
         if zygote is not None:
             self._known = (zygote.level, zygote.layers)

@@ -16,7 +16,7 @@ from collections import Counter
 from codeguard.errors import SandboxError
 from codeguard.sandbox.given import Texts
 from codeguard.sandbox.plain import PlainProcess
-from codeguard.sandbox.zygotes import Kind, Zygote
+from codeguard.sandbox.zygotes import Zygote, ZygoteKind
 
 Worker = Zygote | PlainProcess
 
@@ -40,14 +40,14 @@ class Roster:
         self._idle: list[Worker] = []  # least recently used first
         self._lent: list[Worker] = []
         self._starting: list[Zygote] = []
-        self._served: Counter[Kind] = Counter()
+        self._served: Counter[ZygoteKind] = Counter()
         self._closed = False
 
     def idle(self) -> tuple[Worker, ...]:
         """Return the idle workers, least recently used first."""
         return tuple(self._idle)
 
-    def take(self, kind: Kind, wait: bool) -> Worker | None:
+    def take(self, kind: ZygoteKind, wait: bool) -> Worker | None:
         """Lend a worker of a kind, starting one if needed; None if all are busy and `wait` is False.
 
         Raises SandboxError if none can be started, or the roster is closed.
@@ -108,7 +108,7 @@ class Roster:
         for worker in ended:
             worker.close()
 
-    def _choose(self, kind: Kind) -> Worker | None:
+    def _choose(self, kind: ZygoteKind) -> Worker | None:
         """Return the least recently used worker of a kind on the least busy core."""
         fitting = [worker for worker in self._idle if worker.kind == kind]
         if not fitting:
@@ -125,7 +125,7 @@ class Roster:
         ended, self._idle = self._idle[: max(0, least)], self._idle[max(0, least) :]
         return ended
 
-    def _start(self, kind: Kind) -> Worker:
+    def _start(self, kind: ZygoteKind) -> Worker:
         if "zygote" in self._without or not hasattr(os, "fork"):
             return PlainProcess(kind, self._without)
         try:
@@ -133,7 +133,7 @@ class Roster:
         except OSError as error:  # process or descriptor limit of this user
             raise SandboxError("the sandbox's zygote does not start", got=error.strerror or error) from None
 
-    def _reinforce(self, kind: Kind) -> None:
+    def _reinforce(self, kind: ZygoteKind) -> None:
         """Start another zygote of a kind in demand, without waiting for it."""
         if self._served[kind] < _PAYS_FROM or len(self._of(kind)) >= self._most():
             return
@@ -154,14 +154,14 @@ class Roster:
             else:
                 self._idle.insert(0, worker)
 
-    def _of(self, kind: Kind) -> list[Worker]:
+    def _of(self, kind: ZygoteKind) -> list[Worker]:
         return [worker for worker in (*self._idle, *self._lent, *self._starting) if worker.kind == kind]
 
     def _most(self) -> int:
         wanted = min(len(_cores()), 2 * self._workers) if self._zygotes is None else self._zygotes
         return max(self._workers, wanted)
 
-    def _core(self, kind: Kind) -> int | None:
+    def _core(self, kind: ZygoteKind) -> int | None:
         """Return the core for the next zygote of a kind, or None if it may use all."""
         cores = _cores()
         if len(cores) < 2 or self._workers < len(cores) or not hasattr(os, "sched_setaffinity"):

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from codeguard.errors import SandboxError
 from codeguard.sandbox import cgroups
 from codeguard.sandbox.given import Texts
-from codeguard.sandbox.imports import Loaded
+from codeguard.sandbox.imports import LoadedModules
 from codeguard.sandbox.inside import wire
 from codeguard.sandbox.lines import Answer, Line, ZygoteDiedError
 from codeguard.sandbox.model import Layer, Level, Limits
@@ -40,11 +40,11 @@ _SHARE = 0.5  # of its time: a child that waited less for a core is late by its 
 _numbers = itertools.count()  # of the control groups
 
 
-class Kind(NamedTuple):
+class ZygoteKind(NamedTuple):
     """The parameters of a zygote: its hash seed, and the modules that it loads."""
 
     hash_seed: int
-    loaded: Loaded
+    loaded: LoadedModules
 
 
 def home_of(package: str) -> str:
@@ -66,7 +66,7 @@ class Zygote:
     layers: tuple[Layer, ...] = ()
 
     def __init__(
-        self, kind: Kind, without: frozenset[str], core: int | None = None, given: Texts = ()
+        self, kind: ZygoteKind, without: frozenset[str], core: int | None = None, given: Texts = ()
     ) -> None:
         self.kind = kind
         self.core = core
@@ -74,13 +74,13 @@ class Zygote:
         options = {
             "control": theirs.fileno(),
             "site": home_of("RestrictedPython"),
-            "wide": kind.loaded >= Loaded.ALL,
-            "numeric": home_of("numpy") if kind.loaded is Loaded.NUMERIC else "",
+            "wide": kind.loaded >= LoadedModules.ALL,
+            "numeric": home_of("numpy") if kind.loaded is LoadedModules.NUMERIC else "",
             "without": sorted(without),
             "cores": [] if core is None else [core],
         }
         with theirs, tempfile.TemporaryFile() as texts:
-            texts.write(json.dumps(dict(given) if kind.loaded >= Loaded.ALL else {}).encode("ascii"))
+            texts.write(json.dumps(dict(given) if kind.loaded >= LoadedModules.ALL else {}).encode("ascii"))
             texts.seek(0)
             # an empty environment instead of -E, which would hide the hash seed too
             self._process = subprocess.Popen(

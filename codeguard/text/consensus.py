@@ -21,7 +21,7 @@ from codeguard.analysis.rules.injection import gives_order
 from codeguard.errors import ConfigError
 from codeguard.index.embedding import Embedding
 from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, reject_all
-from codeguard.text.reading import Reader, Reading, failures
+from codeguard.text.reading import Reader, ReaderAnswer, failures
 from codeguard.text.tokens import longest_echo, sentences, words
 from codeguard.text.votes import (
     Core,
@@ -165,7 +165,7 @@ class Consensus:
         if len(found) != len(present):
             raise TextDefenseError("the reader lost a summary", got=len(found), expected=len(present))
         summarised = iter(found)
-        readings = [next(summarised) if text else Reading("") for text in texts]
+        readings = [next(summarised) if text else ReaderAnswer("") for text in texts]
         failed = {index: reading.error for index, reading in enumerate(readings) if reading.error}
         summaries = [reading.text for reading in readings]
         if self.config.rule == "original":

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codeguard.index.embedding import Embedding
-from codeguard.text.reading import Reading
+from codeguard.text.reading import ReaderAnswer
 from codeguard.text.tokens import content_words, sentences
 
 LEXICAL_SHARE = 0.3  # weight of BM25 in a sentence's score, the rest is the cosine
@@ -34,27 +34,27 @@ class ExtractiveReader:
         self._length = summary_sentences
         self._answer_words = answer_words
 
-    def answer(self, query: str, texts: Sequence[str]) -> Reading:
+    def answer(self, query: str, texts: Sequence[str]) -> ReaderAnswer:
         """Return the best sentence of all texts; the reading has an error if there is no sentence."""
         return self._pick(query, [part for text in texts for part in sentences(text)], 1)
 
-    def answer_each(self, query: str, texts: Sequence[str]) -> list[Reading]:
+    def answer_each(self, query: str, texts: Sequence[str]) -> list[ReaderAnswer]:
         """Return the best sentence of each text."""
         readings = [self._pick(query, sentences(text), 1) for text in texts]
         if self._answer_words is None:
             return readings
         return [replace(item, text=short_answer(query, item.text, self._answer_words)) for item in readings]
 
-    def summarise_each(self, query: str, texts: Sequence[str]) -> list[Reading]:
+    def summarise_each(self, query: str, texts: Sequence[str]) -> list[ReaderAnswer]:
         """Return the best `summary_sentences` sentences of each text."""
         return [self._pick(query, sentences(text), self._length) for text in texts]
 
-    def _pick(self, query: str, parts: Sequence[str], count: int) -> Reading:
+    def _pick(self, query: str, parts: Sequence[str], count: int) -> ReaderAnswer:
         parts = _without_echoes(query, parts[:MAX_SENTENCES])
         if not parts:
-            return Reading("", error="the text holds no sentence")
+            return ReaderAnswer("", error="the text holds no sentence")
         chosen = np.argsort(-self.scores(query, parts), kind="stable")[:count]
-        return Reading(" ".join(parts[index] for index in sorted(chosen.tolist())))
+        return ReaderAnswer(" ".join(parts[index] for index in sorted(chosen.tolist())))
 
     def scores(self, query: str, parts: Sequence[str]) -> NDArray[np.float64]:
         """Return one score per sentence: its cosine to the query plus BM25 scaled to at most 1, weighted."""

@@ -15,7 +15,7 @@ from codeguard.analysis.perplexity import NgramModel
 from codeguard.index.embedding import Embedding
 from codeguard.text.frequency import WordMatcher
 from codeguard.text.model import TextDefenseError
-from codeguard.text.reading import Reader, Reading
+from codeguard.text.reading import Reader, ReaderAnswer
 from codeguard.text.tokens import content_words, longest_echo, sentences, words
 
 PAPER_FEATURES = ("frequency_density", "perplexity", "log_probability", "matching_frequency")
@@ -80,11 +80,11 @@ class FeatureExtractor:
     matcher: WordMatcher
     background: Background
 
-    def read(self, query: str, texts: Sequence[str]) -> list[Reading]:
+    def read(self, query: str, texts: Sequence[str]) -> list[ReaderAnswer]:
         """Return the reader's answer to the question from each text alone."""
         return self.reader.answer_each(query, [plain_text(text) for text in texts])
 
-    def rows(self, query: str, texts: Sequence[str], readings: Sequence[Reading]) -> NDArray[np.float64]:
+    def rows(self, query: str, texts: Sequence[str], readings: Sequence[ReaderAnswer]) -> NDArray[np.float64]:
         """Return an array of shape (texts, features); the row of a text without an answer is NaN."""
         plain = [plain_text(text) for text in texts]
         vectors = self.embedding.embed([query, *plain, *(reading.text or " " for reading in readings)])
@@ -95,7 +95,9 @@ class FeatureExtractor:
                 rows[index] = self._row(query, text, reading, near[index], near[len(texts) + index])
         return rows
 
-    def _row(self, query: str, text: str, reading: Reading, near: float, answer_near: float) -> list[float]:
+    def _row(
+        self, query: str, text: str, reading: ReaderAnswer, near: float, answer_near: float
+    ) -> list[float]:
         present = Counter(words(text))
         frequency = self.matcher.count(text, query, reading.text)
         question_words = set(content_words(query))

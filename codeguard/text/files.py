@@ -12,7 +12,7 @@ from typing import Any
 
 from codeguard.errors import CorpusError, NothingToDoError
 from codeguard.text.filterrag import CleanPair, own_questions
-from codeguard.text.mlfilter import Example
+from codeguard.text.mlfilter import LabelledText
 from codeguard.text.model import Document
 from codeguard.trust.local import open_regular
 
@@ -65,7 +65,7 @@ def read_documents(path: Path, *, labels: bool = False, fields: Fields | None = 
     return tuple(documents)
 
 
-def read_examples(path: Path, fields: Fields | None = None) -> tuple[Example, ...]:
+def read_examples(path: Path, fields: Fields | None = None) -> tuple[LabelledText, ...]:
     """Return labelled examples, each a query, a text and whether it is poisoned (true or false).
 
     Raises:
@@ -81,7 +81,7 @@ def read_examples(path: Path, fields: Fields | None = None) -> tuple[Example, ..
                 place,
                 expected=f'"{names.query}" and "{names.text}" strings, "{names.poisoned}" true or false',
             )
-        examples.append(Example(query, text, poisoned))
+        examples.append(LabelledText(query, text, poisoned))
     return tuple(examples)
 
 

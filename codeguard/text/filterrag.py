@@ -102,7 +102,7 @@ class CleanPair:
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
+class ThresholdCalibration:
     """A threshold learned from clean passages, and the share of imitated poison that it catches."""
 
     threshold: LengthThreshold
@@ -150,14 +150,14 @@ def imitations(pairs: Sequence[CleanPair], reader: Reader) -> list[CleanPair]:
     ]
 
 
-def calibrate(
+def calibrate_threshold(
     pairs: Sequence[CleanPair],
     reader: Reader,
     matcher: WordMatcher,
     *,
     reading: DensityReading = "count",
     keep: float = 0.95,
-) -> Calibration:
+) -> ThresholdCalibration:
     """Learn a threshold by length from clean passages and measure what it catches.
 
     Raises:
@@ -169,7 +169,7 @@ def calibrate(
         item.density(reading) > fit.at(item.total)
         for item in _count_frequencies(imitations(pairs, reader), reader, matcher)
     ]
-    return Calibration(fit, sum(dense) / max(1, len(dense)))
+    return ThresholdCalibration(fit, sum(dense) / max(1, len(dense)))
 
 
 def _count_frequencies(pairs: Sequence[CleanPair], reader: Reader, matcher: WordMatcher) -> list[Frequency]:

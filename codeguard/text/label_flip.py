@@ -22,7 +22,7 @@ from codeguard.text.labels import Floats, LabelledBase, centroids
 from codeguard.text.llm import LLMClient, LLMError
 from codeguard.text.llm_reader import RULES, unused_mark
 from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, reject_all
-from codeguard.text.reading import Reading, failures
+from codeguard.text.reading import ReaderAnswer, failures
 
 Detector = Literal["centroid", "whitened", "knn-majority", "knn-weighted", "knn-threshold"]
 Choice = Literal["auto", "centroid", "whitened", "knn-majority", "knn-weighted", "knn-threshold"]
@@ -200,7 +200,7 @@ def _margins(detector: Detector, scores: Floats, codes: NDArray[np.intp], config
 class LabelJudge(Protocol):
     """Assigns labels to texts."""
 
-    def name_labels(self, texts: Sequence[str], names: Sequence[str]) -> list[Reading]:
+    def name_labels(self, texts: Sequence[str], names: Sequence[str]) -> list[ReaderAnswer]:
         """Return for each text a reading whose text is one of `names`, or empty without a usable answer."""
         ...
 
@@ -212,7 +212,7 @@ class LLMLabelJudge:
         """Use `client` for all calls."""
         self._client = client
 
-    def name_labels(self, texts: Sequence[str], names: Sequence[str]) -> list[Reading]:
+    def name_labels(self, texts: Sequence[str], names: Sequence[str]) -> list[ReaderAnswer]:
         """Return the model's label for each text, with an error for a failed call or an unknown label."""
         prompts = []
         for text in texts:
@@ -231,10 +231,10 @@ class LLMLabelJudge:
         readings = []
         for answer in self._client.complete_all(prompts):
             if isinstance(answer, LLMError):
-                readings.append(Reading("", error=str(answer), failed=True))
+                readings.append(ReaderAnswer("", error=str(answer), failed=True))
                 continue
             name = known.get(answer.text.strip(" .'\"\n").lower(), "")
-            readings.append(Reading(name, error="" if name else "the model named no label of the base"))
+            readings.append(ReaderAnswer(name, error="" if name else "the model named no label of the base"))
         return readings
 
 
@@ -370,7 +370,7 @@ class LabelFlipDefense:
         scores: Floats,
         codes: NDArray[np.intp],
         flagged: NDArray[np.bool_],
-    ) -> Sequence[Reading]:
+    ) -> Sequence[ReaderAnswer]:
         """Ask the judge about undecided documents, update `flagged` in place and return its answers."""
         if self.judge is None:
             return ()

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from codeguard.models import text_digest
 from codeguard.text.llm import Completion, LLMClient, LLMError, Message
-from codeguard.text.reading import Reading
+from codeguard.text.reading import ReaderAnswer
 
 DOCUMENT_CHARACTERS = 12_000  # of each document, the rest is not sent
 SUMMARY_CHARACTERS = 1_200  # of each answer; a runaway answer is cut
@@ -34,16 +34,16 @@ class LLMReader:
         """Use `client` for all calls."""
         self.client = client
 
-    def answer(self, query: str, texts: Sequence[str]) -> Reading:
+    def answer(self, query: str, texts: Sequence[str]) -> ReaderAnswer:
         """Answer the query from all texts in one call."""
         return _reading(self.client.complete_all([prompt(ANSWER, query, texts)], logprobs=True)[0])
 
-    def answer_each(self, query: str, texts: Sequence[str]) -> list[Reading]:
+    def answer_each(self, query: str, texts: Sequence[str]) -> list[ReaderAnswer]:
         """Answer the query from each text alone, in order."""
         prompts = [prompt(ANSWER, query, [text]) for text in texts]
         return [_reading(item) for item in self.client.complete_all(prompts, logprobs=True)]
 
-    def summarise_each(self, query: str, texts: Sequence[str]) -> list[Reading]:
+    def summarise_each(self, query: str, texts: Sequence[str]) -> list[ReaderAnswer]:
         """Summarise each text alone, in order."""
         prompts = [prompt(SUMMARY, query, [text]) for text in texts]
         return [_reading(item) for item in self.client.complete_all(prompts)]
@@ -72,11 +72,11 @@ def unused_mark(texts: Sequence[str]) -> str:
     return mark
 
 
-def _reading(answer: Completion | LLMError) -> Reading:
+def _reading(answer: Completion | LLMError) -> ReaderAnswer:
     if isinstance(answer, LLMError):
-        return Reading("", error=str(answer), failed=True)
+        return ReaderAnswer("", error=str(answer), failed=True)
     text = answer.text[:SUMMARY_CHARACTERS]
     if not answer.logprobs:
-        return Reading(text)
+        return ReaderAnswer(text)
     total = math.fsum(answer.logprobs)
-    return Reading(text, total, math.exp(min(-total / len(answer.logprobs), 700.0)))
+    return ReaderAnswer(text, total, math.exp(min(-total / len(answer.logprobs), 700.0)))

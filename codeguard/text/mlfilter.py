@@ -45,7 +45,7 @@ LEAST_CAUGHT = 0.5  # share of imitated poison that a recalibrated classifier sh
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class LabelledText:
     """A retrieved text labelled as clean or poisoned, for training."""
 
     query: str
@@ -228,7 +228,7 @@ def recalibrate(
         TextDefenseError: there are too few passages for the share `keep`.
     """
     least = max(FEWEST_CLEAN, math.ceil(keep / (1 - keep)))
-    examples = [Example(pair.query, pair.text, False) for pair in dict.fromkeys(pairs)]
+    examples = [LabelledText(pair.query, pair.text, False) for pair in dict.fromkeys(pairs)]
     if len(examples) < least:
         raise TextDefenseError(
             "too few clean passages", got=len(examples), expected=f"{least} or more", hint=MORE_PASSAGES
@@ -241,7 +241,7 @@ def recalibrate(
         others = replace(_adapted(model, rows[fold != part]), limits={})
         scores[fold == part] = others.predict(rows[fold == part])
     fitted = replace(_adapted(model, rows), threshold=conformal_quantile(scores, keep))
-    poison = [Example(pair.query, pair.text, True) for pair in imitations(pairs, reader)]
+    poison = [LabelledText(pair.query, pair.text, True) for pair in imitations(pairs, reader)]
     imitated = _complete_rows(example_rows(extractor, poison))
     kept_before = float((model.predict(rows) <= model.threshold).mean())
     # Without the limits, which catch these imitations by construction.
@@ -285,7 +285,7 @@ def _complete_rows(rows: Floats) -> Floats:
     return found
 
 
-def _folds(examples: Sequence[Example]) -> NDArray[np.intp]:
+def _folds(examples: Sequence[LabelledText]) -> NDArray[np.intp]:
     """Return the fold of each example; examples with the same question share one."""
     questions = list(dict.fromkeys(example.query for example in examples))
     group = {question: number % FOLDS for number, question in enumerate(questions)}
@@ -293,7 +293,7 @@ def _folds(examples: Sequence[Example]) -> NDArray[np.intp]:
 
 
 def _cross_fitted(
-    examples: Sequence[Example], embedding: Embedding, reader: Reader, matcher: WordMatcher
+    examples: Sequence[LabelledText], embedding: Embedding, reader: Reader, matcher: WordMatcher
 ) -> Floats:
     """Return the feature rows; the background of each is learned without its text and its question."""
     fold = _folds(examples)
@@ -310,7 +310,7 @@ def _cross_fitted(
 
 
 def train_filter(
-    examples: Sequence[Example],
+    examples: Sequence[LabelledText],
     embedding: Embedding,
     reader: Reader,
     *,
@@ -360,7 +360,7 @@ def train_filter(
     return TrainedFilter(kind, tuple(features), threshold, background, linear, levels, forest, booster)
 
 
-def example_rows(extractor: FeatureExtractor, examples: Sequence[Example]) -> Floats:
+def example_rows(extractor: FeatureExtractor, examples: Sequence[LabelledText]) -> Floats:
     """Return the feature rows of examples, in order.
 
     Raises:

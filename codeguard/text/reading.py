@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReaderAnswer:
     """An answer or a summary made from one or more texts.
 
     `log_probability` is the natural logarithm of the joint probability of the answer's tokens,
@@ -29,20 +29,20 @@ class Reading:
 class Reader(Protocol):
     """Answers and summarises. A failed call is reported in the reading, never raised."""
 
-    def answer(self, query: str, texts: Sequence[str]) -> Reading:
+    def answer(self, query: str, texts: Sequence[str]) -> ReaderAnswer:
         """Answer the query from all texts together."""
         ...
 
-    def answer_each(self, query: str, texts: Sequence[str]) -> list[Reading]:
+    def answer_each(self, query: str, texts: Sequence[str]) -> list[ReaderAnswer]:
         """Answer the query from each text alone, in order."""
         ...
 
-    def summarise_each(self, query: str, texts: Sequence[str]) -> list[Reading]:
+    def summarise_each(self, query: str, texts: Sequence[str]) -> list[ReaderAnswer]:
         """Summarise in two sentences what each text alone says about the query, in order."""
         ...
 
 
-def failures(readings: Sequence[Reading]) -> tuple[str, ...]:
+def failures(readings: Sequence[ReaderAnswer]) -> tuple[str, ...]:
     """Return a line for each distinct message of failed calls, with the number of such calls."""
     counts = Counter(reading.error for reading in readings if reading.failed)
     return tuple(

@@ -57,10 +57,10 @@ def dependent_groups(
         return node
 
     first: dict[object, int] = {}
-    question_stems = set(passages(query))
+    question_stems = set(word_runs(query))
     for index, document in enumerate(documents):
         marks: set[object] = {
-            ("passage", item) for item in passages(document.text) if item not in question_stems
+            ("passage", item) for item in word_runs(document.text) if item not in question_stems
         }
         if document.source:
             marks.add(("source", document.source))
@@ -74,7 +74,7 @@ def dependent_groups(
     return [numbers.setdefault(root(index), len(numbers)) for index in range(len(documents))]
 
 
-def passages(text: str) -> Iterable[tuple[str, ...]]:
+def word_runs(text: str) -> Iterable[tuple[str, ...]]:
     """Return every run of `PASSAGE` words of a text."""
     found = words(text)
     return zip(*(found[start:] for start in range(PASSAGE)), strict=False)

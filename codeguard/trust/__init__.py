@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from codeguard.lazy_imports import attributes
 
 if TYPE_CHECKING:
-    from codeguard.trust.compose import combined, narrowed, rechunked, within
+    from codeguard.trust.compose import combined_manifest, narrowed, rechunked, within
     from codeguard.trust.dsse import Envelope, read_envelope, sign_payload
     from codeguard.trust.keys import KeyRing, load_signer, policy_of_keys, refuse_inside
     from codeguard.trust.local import load_unsigned, read_limited, sealed, write_atomically
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from codeguard.trust.tree import (
         BUNDLE_NAME,
         MANIFEST_NAME,
-        Change,
-        Difference,
+        FileChange,
+        TreeDifference,
         check_tree,
         edits,
         read_inside,
@@ -37,9 +37,8 @@ if TYPE_CHECKING:
 __all__ = [
     "BUNDLE_NAME",
     "MANIFEST_NAME",
-    "Change",
-    "Difference",
     "Envelope",
+    "FileChange",
     "FileEntry",
     "KeyRing",
     "Manifest",
@@ -47,12 +46,13 @@ __all__ = [
     "SignerPolicy",
     "SignerRule",
     "SigningPolicy",
+    "TreeDifference",
     "VerifiedManifest",
     "VersionsSeen",
     "build_manifest",
     "check_tree",
     "choose_policy",
-    "combined",
+    "combined_manifest",
     "edits",
     "load_signer",
     "load_unsigned",

@@ -13,7 +13,7 @@ from codeguard.trust.tree import in_scope
 from codeguard.trust.verified import VerifiedManifest, _admit
 
 
-def combined(parts: Sequence[tuple[str, VerifiedManifest]]) -> VerifiedManifest:
+def combined_manifest(parts: Sequence[tuple[str, VerifiedManifest]]) -> VerifiedManifest:
     """Return one verified manifest of several trees, with the names that a corpus gives their files.
 
     `parts` are (folder, manifest): the folder, relative to the corpus root

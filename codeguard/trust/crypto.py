@@ -9,7 +9,7 @@ from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import UnverifiedSignatureError
 from securesystemslib.signer import CryptoSigner, Signature, SSlibKey  # type: ignore[attr-defined]
 
-__all__ = ["CryptoSigner", "SSlibKey", "encoded", "holds", "public_key", "signed", "signer"]
+__all__ = ["CryptoSigner", "SSlibKey", "encoded", "public_key", "signature_holds", "signed", "signer"]
 
 
 def public_key(pem: bytes) -> SSlibKey:
@@ -38,7 +38,7 @@ def signed(payload: bytes, payload_type: str, with_signer: CryptoSigner) -> byte
     return bytes.fromhex(Envelope(payload, payload_type, {}).sign(with_signer).signature)
 
 
-def holds(key: SSlibKey, signature: bytes, message: bytes) -> bool:
+def signature_holds(key: SSlibKey, signature: bytes, message: bytes) -> bool:
     """Return whether `signature` is the key's over `message`."""
     try:
         key.verify_signature(Signature(key.keyid, signature.hex()), message)

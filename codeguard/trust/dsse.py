@@ -16,7 +16,7 @@ from codeguard.errors import ManifestError
 from codeguard.trust.escape import shown
 from codeguard.trust.keys import KeyRing, TrustedKey, cryptography
 from codeguard.trust.statement import PAYLOAD_TYPE
-from codeguard.trust.strict_json import Reader, parse
+from codeguard.trust.strict_json import ObjectReader, parse_json
 
 if TYPE_CHECKING:
     from codeguard.trust.crypto import CryptoSigner
@@ -59,7 +59,7 @@ def read_envelope(data: bytes) -> Envelope:
     Unknown members are ignored, as the specification requires; they are not signed and never read. Raises
     ManifestError for anything else that is not an envelope around an in-toto statement.
     """
-    reader = Reader(parse(data, "envelope"), "the envelope")
+    reader = ObjectReader(parse_json(data, "envelope"), "the envelope")
     if "_type" in reader and "payloadType" not in reader:
         raise _not_signed("a statement without an envelope")
     payload_type = reader.text("payloadType")

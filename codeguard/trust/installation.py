@@ -21,7 +21,7 @@ from codeguard.config import Settings, user_config_dir
 from codeguard.errors import StoreError
 from codeguard.escaping import escaped
 from codeguard.trust.kept_secrets import kept_secret
-from codeguard.trust.state_files import DEFAULT_NAME, StateFolder, UnsafeStateError, check, is_state
+from codeguard.trust.state_files import DEFAULT_NAME, StateFolder, UnsafeStateError, is_state, require_private
 
 MARK = "installation.json"
 ASIDE = "set-aside-"
@@ -203,7 +203,7 @@ def _marked(folder: Path, key: bytes, *, exactly: bool = False) -> bool:
         raise _foreign(folder, str(error.got)) from None
     with opened:
         # Check the owner first: it may legitimately be another user's store.
-        check(folder, os.fstat(opened.descriptor), stat.S_IFDIR, others=0)
+        require_private(folder, os.fstat(opened.descriptor), stat.S_IFDIR, others=0)
         try:
             found = json.loads(opened.read(MARK, _LONGEST))
             place, inode, token = str(found["path"]), int(found["inode"]), str(found["id"])

@@ -14,7 +14,7 @@ from codeguard.errors import CodeguardError, ManifestError, MissingExtraError
 from codeguard.trust.escape import shown
 from codeguard.trust.policy import SigningPolicy
 from codeguard.trust.statement import PAYLOAD_TYPE
-from codeguard.trust.strict_json import parse
+from codeguard.trust.strict_json import parse_json
 from codeguard.trust.verify import KeylessProof
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def keyless_proofs(
     Raises ManifestError if the bundle is malformed, does not verify, or is by nobody in the policy;
     MissingExtraError without sigstore.
     """
-    parse(bundle, "bundle")  # stricter than json
+    parse_json(bundle, "bundle")  # stricter than json
     try:
         from sigstore.errors import Error
         from sigstore.models import Bundle

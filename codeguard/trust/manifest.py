@@ -12,7 +12,7 @@ from types import MappingProxyType
 from codeguard.errors import ManifestError
 from codeguard.trust.escape import shown
 from codeguard.trust.paths import check_distinct, check_path
-from codeguard.trust.patterns import pattern_problem
+from codeguard.trust.patterns import unusable_pattern
 from codeguard.trust.strict_json import MAX_INTEGER, checked_sha256, checked_sha256s, checked_text
 from codeguard.version import __version__
 
@@ -145,7 +145,7 @@ def _check(manifest: Manifest) -> None:
     check_distinct(manifest.files)
     for rule in manifest.signers:
         for pattern in rule.paths:
-            if problem := pattern_problem(pattern):
+            if problem := unusable_pattern(pattern):
                 raise ManifestError(
                     f"a rule for {shown(rule.identity)} is unusable",
                     got=problem,

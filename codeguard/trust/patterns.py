@@ -15,7 +15,7 @@ MAX_PATTERN = 1024  # characters
 _ANY_NAME = "\0"  # a name that no path has and no pattern contains
 
 
-def pattern_problem(pattern: str) -> str | None:
+def unusable_pattern(pattern: str) -> str | None:
     """Return why a pattern is not usable, None if it is."""
     parts = pattern.split("/")
     if len(pattern) > MAX_PATTERN:
@@ -29,7 +29,7 @@ def pattern_problem(pattern: str) -> str | None:
 
 def check_pattern(pattern: str) -> str:
     """Return `pattern` if it is usable; ConfigError otherwise."""
-    problem = pattern_problem(pattern)
+    problem = unusable_pattern(pattern)
     if problem:
         raise ConfigError(
             "unusable path pattern",

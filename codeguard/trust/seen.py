@@ -11,7 +11,7 @@ from codeguard.trust.escape import shown
 from codeguard.trust.local import read_state
 from codeguard.trust.manifest import Manifest
 from codeguard.trust.state_files import StateFolder
-from codeguard.trust.strict_json import Reader, checked_sha256, parse
+from codeguard.trust.strict_json import ObjectReader, checked_sha256, parse_json
 
 SEEN_NAME = "versions-seen.json"
 _SCHEMA = "codeguard.versions-seen/1"
@@ -84,13 +84,13 @@ class VersionsSeen:
             data = read_state(self._path, _MAX_BYTES)
             if data is None:
                 return {}
-            reader = Reader(parse(data, "record"), "the record")
+            reader = ObjectReader(parse_json(data, "record"), "the record")
             if reader.text("schema") != _SCHEMA:
                 raise ManifestError("schema", got=shown(reader.text("schema")), expected=_SCHEMA)
             return {
                 label: Seen(entry.integer("version", least=1), checked_sha256(entry.take("sha256"), "sha256"))
                 for label, value in reader.child("roots").members(most=100_000).items()
-                for entry in [Reader(value, f"the record of {shown(label)}")]
+                for entry in [ObjectReader(value, f"the record of {shown(label)}")]
             }
         except ManifestError as error:
             raise ManifestError(

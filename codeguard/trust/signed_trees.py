@@ -23,7 +23,7 @@ from codeguard.trust import (
     BUNDLE_NAME,
     MANIFEST_NAME,
     VerifiedManifest,
-    combined,
+    combined_manifest,
     read_inside,
     rechunked,
     within,
@@ -82,7 +82,7 @@ def of_users(
         return list(trees), []
     kept, warnings = [], []
     for tree in trees:
-        if tree.prefix in tree.parts or any(holds(tree, name) for name in signed_before):
+        if tree.prefix in tree.parts or any(is_trusted_part(tree, name) for name in signed_before):
             kept.append(tree)
             continue
         warnings.append(
@@ -92,7 +92,7 @@ def of_users(
     return kept, warnings
 
 
-def holds(tree: SignedTree, name: str) -> bool:
+def is_trusted_part(tree: SignedTree, name: str) -> bool:
     """Return whether a corpus name is in the part of a tree that the user trusts."""
     return any(part == "." or name == part or name.startswith(f"{part}/") for part in tree.parts)
 
@@ -109,7 +109,7 @@ def verified_trees(trees: Iterable[SignedTree], settings: Settings) -> list[tupl
 
 def together(parts: Sequence[tuple[str, VerifiedManifest]]) -> VerifiedManifest | None:
     """Return the combined manifest with the names of the corpus, or None if there is none."""
-    return combined(parts) if parts else None
+    return combined_manifest(parts) if parts else None
 
 
 def to_text(trees: Iterable[SignedTree]) -> str:

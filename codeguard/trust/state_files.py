@@ -78,7 +78,7 @@ class StateFolder:
             raise
         try:
             if checked:
-                check(path, os.fstat(self.descriptor))
+                require_private(path, os.fstat(self.descriptor))
         except BaseException:
             os.close(self.descriptor)
             raise
@@ -104,7 +104,7 @@ class StateFolder:
                 raise _unsafe(self.path / name, "a link", "a regular file") from None
             raise
         try:
-            check(self.path / name, os.fstat(descriptor), stat.S_IFREG)
+            require_private(self.path / name, os.fstat(descriptor), stat.S_IFREG)
         except BaseException:
             os.close(descriptor)
             raise
@@ -113,7 +113,7 @@ class StateFolder:
     def check(self, name: str, kind: int = stat.S_IFREG) -> os.stat_result:
         """Return the stat result of an entry of this kind; raise UnsafeStateError or FileNotFoundError."""
         found = os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
-        check(self.path / name, found, kind)
+        require_private(self.path / name, found, kind)
         return found
 
     def read(self, name: str, limit: int) -> bytes:
@@ -191,7 +191,7 @@ class StateFolder:
         except FileNotFoundError:  # a temporary or journal file that another process has just removed
             return left
         # Permissions below a private folder do not matter.
-        check(path, found, *_ANY, others=OTHERS_WRITE if folder == self.descriptor else 0)
+        require_private(path, found, *_ANY, others=OTHERS_WRITE if folder == self.descriptor else 0)
         left -= 1
         if stat.S_ISDIR(found.st_mode):
             try:
@@ -318,7 +318,7 @@ _KINDS = {
 _ANY = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFSOCK)
 
 
-def check(
+def require_private(
     path: Path,
     found: os.stat_result,
     *kinds: int,

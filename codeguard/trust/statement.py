@@ -14,7 +14,7 @@ from codeguard.errors import ManifestError
 from codeguard.trust.escape import shown
 from codeguard.trust.manifest import MAX_CHUNKS, MAX_FILES, FileEntry, Manifest, SignerRule
 from codeguard.trust.paths import MAX_PATH, check_distinct, check_path
-from codeguard.trust.strict_json import Reader, checked_sha256, checked_sha256s, kind, parse
+from codeguard.trust.strict_json import ObjectReader, checked_sha256, checked_sha256s, kind, parse_json
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "urn:codeguard:corpus-manifest:v1"
@@ -60,7 +60,7 @@ def manifest_from_json(data: bytes) -> Manifest:
     Raises ManifestError, in one line, for anything except a complete and valid statement of our predicate
     type.
     """
-    statement = Reader(parse(data, "manifest"), "the statement")
+    statement = ObjectReader(parse_json(data, "manifest"), "the statement")
     _expect(statement, "_type", STATEMENT_TYPE)
     _expect(statement, "predicateType", PREDICATE_TYPE)
     digests = _subjects(statement)
@@ -83,7 +83,7 @@ def manifest_from_json(data: bytes) -> Manifest:
     )
 
 
-def _expect(statement: Reader, name: str, wanted: str) -> None:
+def _expect(statement: ObjectReader, name: str, wanted: str) -> None:
     got = statement.text(name)
     if got != wanted:
         raise ManifestError(
@@ -94,7 +94,7 @@ def _expect(statement: Reader, name: str, wanted: str) -> None:
         )
 
 
-def _subjects(statement: Reader) -> dict[str, str]:
+def _subjects(statement: ObjectReader) -> dict[str, str]:
     names: list[str] = []
     digests: list[str] = []
     for subject in statement.objects("subject", most=MAX_FILES):
@@ -105,7 +105,7 @@ def _subjects(statement: Reader) -> dict[str, str]:
     return dict(zip(names, digests, strict=True))
 
 
-def _chunks(reader: Reader) -> dict[str, tuple[str, ...]]:
+def _chunks(reader: ObjectReader) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for path, digests in reader.members(most=MAX_FILES).items():
         if not isinstance(digests, list) or len(digests) > MAX_CHUNKS:
@@ -128,7 +128,7 @@ def _same_paths(digests: dict[str, str], chunks: dict[str, tuple[str, ...]]) -> 
         )
 
 
-def _rule(reader: Reader) -> SignerRule:
+def _rule(reader: ObjectReader) -> SignerRule:
     reader.only(("identity", "paths"))
     return SignerRule(reader.text("identity"), reader.texts("paths", most=10_000))
 

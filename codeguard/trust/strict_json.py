@@ -19,7 +19,7 @@ _HEXADECIMAL = re.compile(r"[0-9a-f]*", re.ASCII)
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
-def parse(data: bytes, what: str) -> Any:
+def parse_json(data: bytes, what: str) -> Any:
     """Return the value of a JSON text in UTF-8.
 
     Raises ManifestError if the text is larger than `MAX_BYTES`, nests
@@ -78,7 +78,7 @@ def _integer(literal: str, what: str) -> int:
     return int(literal)
 
 
-class Reader:
+class ObjectReader:
     """One JSON object whose members are read by name and type.
 
     `where` names the object in messages. Every method raises ManifestError
@@ -144,16 +144,17 @@ class Reader:
         where = f"an item of {name} of {self.where}"
         return tuple(checked_text(item, where) for item in self.items(name, most=most))
 
-    def objects(self, name: str, *, most: int) -> list[Reader]:
+    def objects(self, name: str, *, most: int) -> list[ObjectReader]:
         """Return a list of objects, each as a reader."""
         where = f"item {{}} of {name} of {self.where}"
         return [
-            Reader(item, where.format(number)) for number, item in enumerate(self.items(name, most=most), 1)
+            ObjectReader(item, where.format(number))
+            for number, item in enumerate(self.items(name, most=most), 1)
         ]
 
-    def child(self, name: str) -> Reader:
+    def child(self, name: str) -> ObjectReader:
         """Return an object member as a reader."""
-        return Reader(self.take(name), f"{name} of {self.where}")
+        return ObjectReader(self.take(name), f"{name} of {self.where}")
 
     def members(self, *, most: int) -> Mapping[str, Any]:
         """Return all members, at most `most`."""

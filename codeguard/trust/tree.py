@@ -20,7 +20,7 @@ BUNDLE_NAME = "codeguard.manifest.sigstore.json"  # a keyless signer's bundle
 _OWN = frozenset({MANIFEST_NAME, BUNDLE_NAME})
 
 
-class Change(StrEnum):
+class FileChange(StrEnum):
     """How a file differs."""
 
     CHANGED = "changed"
@@ -34,11 +34,11 @@ class Change(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class TreeDifference:
     """One difference between the tree and the manifest."""
 
     path: str
-    change: Change
+    change: FileChange
     got: str
     expected: str
     hint: str = ""
@@ -53,14 +53,14 @@ class Difference:
         )
 
 
-def check_tree(verified: VerifiedManifest, root: Path, present: Iterable[str]) -> tuple[Difference, ...]:
+def check_tree(verified: VerifiedManifest, root: Path, present: Iterable[str]) -> tuple[TreeDifference, ...]:
     """Return every difference between the files under `root` and the manifest.
 
     `present` are the paths, relative to `root`, of the files that the caller's discovery found; those in the
     manifest's scope but not in its list are reported as added, except the manifest itself and its bundle.
     Every listed file is read here, regardless of discovery, and hashed unchanged.
     """
-    found: list[Difference] = []
+    found: list[TreeDifference] = []
     for path, entry in sorted(verified.files.items()):
         difference = _check_file(root, path, entry.sha256)
         if difference:
@@ -87,48 +87,48 @@ def read_inside(root: Path, path: str) -> bytes:
     regular file.
     """
     data = _read(root, path)
-    if isinstance(data, Difference):
+    if isinstance(data, TreeDifference):
         raise data.error()
     return data
 
 
-def _read(root: Path, path: str) -> bytes | Difference:
+def _read(root: Path, path: str) -> bytes | TreeDifference:
     problem = path_problem(path)
     if problem:
-        return Difference(path, Change.UNSAFE, problem, "a plain path relative to the root")
+        return TreeDifference(path, FileChange.UNSAFE, problem, "a plain path relative to the root")
     inside = root.resolve()
     try:
         real = (root / path).resolve(strict=True)
         if inside not in real.parents:
             got = f"a link to {shown(str(real))}"
-            return Difference(path, Change.LINK, got, "a file inside the root")
+            return TreeDifference(path, FileChange.LINK, got, "a file inside the root")
         # The resolved path contains no links; one that appears meanwhile is refused.
         with open_regular(real, follow=False) as file:
             return file.read()
     except (FileNotFoundError, NotADirectoryError):
-        return Difference(path, Change.MISSING, "no file", "a regular file")
+        return TreeDifference(path, FileChange.MISSING, "no file", "a regular file")
     except (OSError, RuntimeError) as error:  # RuntimeError: raised by Python for a loop of links
         reason = (error.strerror if isinstance(error, OSError) else None) or "a loop of links"
-        return Difference(path, Change.UNREADABLE, reason.lower(), "a readable regular file")
+        return TreeDifference(path, FileChange.UNREADABLE, reason.lower(), "a readable regular file")
 
 
-def _check_file(root: Path, path: str, sha256: str) -> Difference | None:
+def _check_file(root: Path, path: str, sha256: str) -> TreeDifference | None:
     data = _read(root, path)
-    if isinstance(data, Difference):
+    if isinstance(data, TreeDifference):
         return data
     digest = hashlib.sha256(data).hexdigest()
     if digest == sha256:
         return None
     if _differs_in_line_endings_only(data, sha256):
-        return Difference(
+        return TreeDifference(
             path,
-            Change.LINE_ENDINGS,
+            FileChange.LINE_ENDINGS,
             f"sha256 {digest}, the listed text with other line endings",
             f"sha256 {sha256}",
             "digests are over the bytes as they are: give every checkout the same line endings with "
             "'* text=auto eol=lf' in .gitattributes",
         )
-    return Difference(path, Change.CHANGED, f"sha256 {digest}", f"sha256 {sha256}")
+    return TreeDifference(path, FileChange.CHANGED, f"sha256 {digest}", f"sha256 {sha256}")
 
 
 def _differs_in_line_endings_only(data: bytes, sha256: str) -> bool:
@@ -137,7 +137,7 @@ def _differs_in_line_endings_only(data: bytes, sha256: str) -> bool:
     return sha256 in (hashlib.sha256(text).hexdigest() for text in (lf, lf.replace(b"\n", b"\r\n")))
 
 
-def _added(verified: VerifiedManifest, present: Iterable[str]) -> list[Difference]:
+def _added(verified: VerifiedManifest, present: Iterable[str]) -> list[TreeDifference]:
     index = NameIndex(verified.files)
     found = []
     for path in sorted(set(present)):
@@ -146,9 +146,11 @@ def _added(verified: VerifiedManifest, present: Iterable[str]) -> list[Differenc
         lookalike = index.lookalike(path)
         if lookalike:
             got = f"a file beside {shown(lookalike)} that passes for it"
-            found.append(Difference(path, Change.LOOKALIKE, got, "only the listed file"))
+            found.append(TreeDifference(path, FileChange.LOOKALIKE, got, "only the listed file"))
         else:
-            found.append(Difference(path, Change.ADDED, "a file that the manifest does not list", "no file"))
+            found.append(
+                TreeDifference(path, FileChange.ADDED, "a file that the manifest does not list", "no file")
+            )
     return found
 
 

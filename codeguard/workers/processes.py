@@ -38,11 +38,11 @@ from codeguard.workers.tasks import (
     FAILED,
     MEMORY,
     NO_BOUNDS,
-    Answer,
-    Bounds,
+    ItemBounds,
     Run,
     Shared,
     Task,
+    TaskAnswer,
     WorkerError,
     end_clause,
 )
@@ -77,7 +77,7 @@ class _Item(NamedTuple):
     name: str
     payloads: Sequence[bytes]
     shared: Shared | None
-    bounds: Bounds
+    bounds: ItemBounds
 
 
 class Pool(Executor, ABC):
@@ -127,7 +127,7 @@ class Processes(Pool):
             BrokenExecutor: the processes were ended by `abort`.
         """
         payloads, shared, bounds = args
-        assert isinstance(bounds, Bounds)
+        assert isinstance(bounds, ItemBounds)
         future: Future[T] = Future()
         name = f"{fn.__module__}:{fn.__qualname__}"
         with self._guard:
@@ -228,7 +228,7 @@ class _Slot:
         finally:
             self._end(PATIENCE_S)
 
-    def _answer(self, item: _Item, payload: bytes) -> Answer:
+    def _answer(self, item: _Item, payload: bytes) -> TaskAnswer:
         """Return the answer to one payload; retry if the worker died."""
         outside = False  # an external kill is not caused by the payload
         for _ in range(TRIES):
@@ -242,7 +242,7 @@ class _Slot:
             if worker.spent:
                 self._end()
             return answer
-        return Answer((), DIED, end_clause(DIED, item.bounds), lasting=not outside)
+        return TaskAnswer((), DIED, end_clause(DIED, item.bounds), lasting=not outside)
 
     def _made_ready(self, item: _Item) -> _Worker:
         """Return a worker that is prepared for a task.
@@ -276,11 +276,11 @@ class _Slot:
 
 
 def send(
-    executor: Executor, task: Task, payloads: Sequence[bytes], shared: Shared | None, bounds: Bounds
-) -> Future[list[Answer]]:
+    executor: Executor, task: Task, payloads: Sequence[bytes], shared: Shared | None, bounds: ItemBounds
+) -> Future[list[TaskAnswer]]:
     """Give items of a task to an executor's workers."""
     submit: Any = executor.submit
-    future: Future[list[Answer]] = submit(task, payloads, shared, bounds)
+    future: Future[list[TaskAnswer]] = submit(task, payloads, shared, bounds)
     return future
 
 
@@ -389,12 +389,12 @@ class _Worker:
             return
         head = json.dumps({"ready": name, "shared": digest}).encode()
         data = b"" if shared is None else shared.data
-        kind, message = next(self._frames(_message(head) + _message(data), Bounds(None, MAKING_READY_S)))
+        kind, message = next(self._frames(_message(head) + _message(data), ItemBounds(None, MAKING_READY_S)))
         if kind != READY:
             raise WorkerError(message.decode("utf-8", "replace"))
         self._ready[name] = digest
 
-    def ask(self, payload: bytes, bounds: Bounds) -> Answer:
+    def ask(self, payload: bytes, bounds: ItemBounds) -> TaskAnswer:
         """Return its answer within the limits; raise EOFError if it ended unexpectedly."""
         memory = bounds.memory_bytes
         head = json.dumps({"run": self._task, "memory": memory}).encode()
@@ -408,15 +408,15 @@ class _Worker:
                 self.spent = bool(end["spent"])
                 ended = str(end["ended"])
                 why = str(end["why"]) or (end_clause(ended, bounds) if ended else "")
-                return Answer(tuple(parts), ended, why, lasting=ended != WALL)
+                return TaskAnswer(tuple(parts), ended, why, lasting=ended != WALL)
         except _OutOfBoundsError as error:
             self.spent = True
-            return Answer(
+            return TaskAnswer(
                 tuple(parts), error.bound, end_clause(error.bound, bounds), lasting=error.bound != WALL
             )
         raise EOFError
 
-    def _frames(self, request: bytes, bounds: Bounds) -> Iterator[tuple[bytes, bytes]]:
+    def _frames(self, request: bytes, bounds: ItemBounds) -> Iterator[tuple[bytes, bytes]]:
         """Send a request and yield the frames of the answer, until the caller stops reading."""
         clock = _Clock(self._pid, bounds)
         unsent, answer = memoryview(request), bytearray()
@@ -504,7 +504,7 @@ class _OutOfBoundsError(Exception):
 class _Clock:
     """What a process has used since a given time."""
 
-    def __init__(self, pid: int, bounds: Bounds) -> None:
+    def __init__(self, pid: int, bounds: ItemBounds) -> None:
         self._pid = pid
         self._cpu_s, self._wall_s = bounds.cpu_s, bounds.wall_s
         self._begun = time.monotonic()
@@ -690,11 +690,13 @@ def _limit_memory(size: int | None) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))
 
 
-def run_bounded(name: str, payloads: Sequence[bytes], shared: Shared | None, bounds: Bounds) -> list[Answer]:
+def run_bounded(
+    name: str, payloads: Sequence[bytes], shared: Shared | None, bounds: ItemBounds
+) -> list[TaskAnswer]:
     """Return the answers to items of a task, within the limits; runs on a cluster's worker."""
     module, _, attribute = name.partition(":")
     task = getattr(importlib.import_module(module), attribute)
     if bounds == NO_BOUNDS:
         run = task() if shared is None else task(shared)
-        return [Answer(tuple(run(payload))) for payload in payloads]
+        return [TaskAnswer(tuple(run(payload))) for payload in payloads]
     return send(default_workers(), task, payloads, shared, bounds).result()

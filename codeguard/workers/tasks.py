@@ -26,7 +26,7 @@ class WorkerError(CodeguardError):
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ItemBounds:
     """The limits of one item: processor seconds, wall seconds, bytes above the worker's previous memory.
 
     None means no limit on processor time or memory.
@@ -37,11 +37,11 @@ class Bounds:
     memory_bytes: int | None = MEMORY_BYTES
 
 
-NO_BOUNDS = Bounds(None, float("inf"), None)
+NO_BOUNDS = ItemBounds(None, float("inf"), None)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class TaskAnswer:
     """The parts of an answer, and what ended it early: empty, or one of the limits.
 
     `DIED` means that the worker ended unexpectedly, twice; `FAILED` an unexpected error of the task.
@@ -62,7 +62,7 @@ class Answer:
         return self.parts[-1]
 
 
-def end_clause(ended: str, bounds: Bounds) -> str:
+def end_clause(ended: str, bounds: ItemBounds) -> str:
     """Return a clause for messages about what ended an item."""
     return {
         CPU: f"it took more than {bounds.cpu_s or 0:g} s of the processor",

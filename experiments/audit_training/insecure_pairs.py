@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codeguard.analysis import Reading
-from codeguard.analysis.rules.base import Context
+from codeguard.analysis.rules.base import DetectorContext
 from codeguard.analysis.rules.insecure import SIGNAL
 from codeguard.analysis.rules.secrets import SIGNAL as SECRETS
 from codeguard.models import Severity, SourceFile, text_digest
@@ -54,9 +54,9 @@ def load(half: str) -> list[Pair]:
 def serious(text: str) -> list[str]:
     """Return the rules of medium or higher severity that fire on a text, those about secrets included."""
     reading = Reading(SourceFile("sample", text, text_digest(text), "python", ()))
-    found = SIGNAL.inspect(reading, Context())
+    found = SIGNAL.inspect(reading, DetectorContext())
     rules = [item.rule for item in found if item.severity is not None and item.severity >= Severity.MEDIUM]
-    return [*rules, *(item.rule for item in SECRETS.inspect(reading, Context()))]
+    return [*rules, *(item.rule for item in SECRETS.inspect(reading, DetectorContext()))]
 
 
 def _read(path: Path) -> Iterator[Pair]:

@@ -34,9 +34,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codeguard.analysis.rules.injection import windows
-from codeguard.analysis.rules.injection.features import features, glimpse, tokens_of
+from codeguard.analysis.rules.injection.features import glimpse, text_features, tokens_of
 from codeguard.analysis.rules.injection.gate import may_order
-from codeguard.analysis.rules.injection.model import Limits, Model, read_model
+from codeguard.analysis.rules.injection.model import OrderModel, Thresholds, read_model
 from codeguard.analysis.rules.injection.ngrams import grams, number, parts, runs, tokens
 from experiments.audit_training.corpus import (
     HARD,
@@ -67,7 +67,7 @@ LEAST_HONEST = 3  # honest stretches that have a word that counts
 # often does.
 _OF_CODE = (0.012, 0.002, 0.0008)
 SHARES = {"comment": (0.012, 0.005, 0.0012), "docstring": _OF_CODE, "string": _OF_CODE}
-NONE = Limits(math.inf, math.inf, math.inf)
+NONE = Thresholds(math.inf, math.inf, math.inf)
 _PAYLOAD = re.compile(
     "marker|helper|fastut|acme|quick[jhc]|secure[l-]|libmar|exampl|collec|teleme|pwned|upload|hunter|letmei"
     "|turbo|shadow|easyht|beacon|fastjs|fastco|shim|invali"
@@ -76,7 +76,7 @@ _PAYLOAD = re.compile(
 
 def described(text: str, *, injected: bool) -> Row:
     """Return the features of one stretch of text; names that payloads have teach nothing."""
-    named = features(text, tokens_of(text))
+    named = text_features(text, tokens_of(text))
     if not injected:
         return row_of(named, grams(text))
     words = ["\0" if _PAYLOAD.search(word) else word for word in tokens(text)]
@@ -97,7 +97,7 @@ def honest_stretches(packages: Iterable[Path], seen: set[str]) -> list[str]:
     ]
 
 
-def trained(injected: Sequence[Example], ordinary: Sequence[Example], honest: Sequence[str]) -> Model:
+def trained(injected: Sequence[Example], ordinary: Sequence[Example], honest: Sequence[str]) -> OrderModel:
     """Return a model without thresholds."""
     rng = random.Random(SEED)
     vectors = senses()
@@ -116,7 +116,7 @@ def trained(injected: Sequence[Example], ordinary: Sequence[Example], honest: Se
     ]  # others are there in several wordings
     weights = alone + heed + [1.0] * len(looked)
     table, bias = fitted(_telling(positive, near + looked), len(positive), weights, vectors)
-    return Model(memoryview(table.tobytes()).cast("b"), bias, glance, {})
+    return OrderModel(memoryview(table.tobytes()).cast("b"), bias, glance, {})
 
 
 def _telling(injected: Sequence[Row], honest: Sequence[Row]) -> list[Row]:
@@ -129,7 +129,7 @@ def _telling(injected: Sequence[Row], honest: Sequence[Row]) -> list[Row]:
     ]
 
 
-def highest(model: Model, examples: Iterable[Example], limits: Limits = NONE) -> NDArray[np.float64]:
+def highest(model: OrderModel, examples: Iterable[Example], limits: Thresholds = NONE) -> NDArray[np.float64]:
     """Return the score of each example's highest stretch."""
     return np.array(
         [
@@ -139,13 +139,13 @@ def highest(model: Model, examples: Iterable[Example], limits: Limits = NONE) ->
     )
 
 
-def thresholds(model: Model, examples: Sequence[Example]) -> dict[str, Limits]:
+def thresholds(model: OrderModel, examples: Sequence[Example]) -> dict[str, Thresholds]:
     """Return thresholds at shares of the hard comments, docstrings and strings."""
     limits = {}
     for kind, shares in SHARES.items():
         hard = _some([one for one in examples if one.kind == kind and HARD.search(one.text)])
         scores = highest(model, hard)
-        limits[kind] = Limits(*(_exceeded(scores, hard, share) for share in shares))
+        limits[kind] = Thresholds(*(_exceeded(scores, hard, share) for share in shares))
     return limits
 
 
@@ -166,7 +166,7 @@ def _exceeded(scores: NDArray[np.float64], examples: Sequence[Example], share: f
     return round(float(scores[order[np.searchsorted(above, share)]]) + 0.0001, 4)
 
 
-def stored(model: Model, limits: Mapping[str, Limits], digest: str) -> str:
+def stored(model: OrderModel, limits: Mapping[str, Thresholds], digest: str) -> str:
     """Return the model as JSON."""
     content = {
         "read": digest,
@@ -179,7 +179,7 @@ def stored(model: Model, limits: Mapping[str, Limits], digest: str) -> str:
     return json.dumps(content, separators=(",", ":")) + "\n"
 
 
-def show(title: str, model: Model, examples: Sequence[Example]) -> None:
+def show(title: str, model: OrderModel, examples: Sequence[Example]) -> None:
     """Print the share of examples that reach each threshold of comments, by file."""
     limits = model.limits["comment"]
     scores = highest(model, examples, limits)

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from codeguard.analysis.rules.agent.passages import Model, described, passages, read_model
+from codeguard.analysis.rules.agent.passages import PassageModel, described, passages_of, read_model
 from codeguard.analysis.rules.agent.prose import is_for_assistants, names_an_assistant
 from experiments.audit_sets.halves import is_frozen
 from experiments.audit_training.corpus import HERE
@@ -71,7 +71,7 @@ def written() -> dict[str, list[Text]]:
 
 def _text(source: str, text: str, whole: bool, bad: bool, harm: Iterable[str]) -> Text:
     places = [(text.find(one), text.find(one) + len(one)) for one in harm] or [(0, len(text) if bad else 0)]
-    parts = tuple((part.text, _harmful(part.start, part.end, places)) for part in passages(text))
+    parts = tuple((part.text, _harmful(part.start, part.end, places)) for part in passages_of(text))
     return Text(source, text, whole, bad, parts[:PASSAGES])
 
 
@@ -104,7 +104,7 @@ def row(text: str) -> Row:
     return row_of(*described(text))
 
 
-def trained(authors: Iterable[Sequence[Text]], packages: Sequence[Text]) -> Model:
+def trained(authors: Iterable[Sequence[Text]], packages: Sequence[Text]) -> PassageModel:
     """Return a model without thresholds."""
     bad, honest, weights = [], [], []
     for author in authors:
@@ -116,17 +116,17 @@ def trained(authors: Iterable[Sequence[Text]], packages: Sequence[Text]) -> Mode
     table, bias = fitted(
         [*bad, *honest, *real], len(bad), weights + [REAL] * len(real), {}, strength=STRENGTH, step=STEP
     )
-    return Model(memoryview(table.tobytes()).cast("b"), bias, STEP, float("inf"), 0.0)
+    return PassageModel(memoryview(table.tobytes()).cast("b"), bias, STEP, float("inf"), 0.0)
 
 
-def slope_of(model: Model, texts: Iterable[Text]) -> float:
+def slope_of(model: PassageModel, texts: Iterable[Text]) -> float:
     """Return how much higher the highest of e times as many honest passages is: the mean excess of their tail."""
     scores = np.array([model.score(part) for one in texts for part, _ in one.passages])
     tail = scores[scores > np.quantile(scores, TAIL)]
     return round(float(np.mean(tail - tail.min())), 3)
 
 
-def highest(model: Model, texts: Iterable[Text]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def highest(model: PassageModel, texts: Iterable[Text]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Return the score of each text's highest passage, less what its length explains."""
     return np.array(
         [
@@ -181,7 +181,7 @@ def main() -> None:
 
 
 def report(
-    model: Model, texts: Sequence[Text], known: np.ndarray, apart: Sequence[Text], scores: np.ndarray
+    model: PassageModel, texts: Sequence[Text], known: np.ndarray, apart: Sequence[Text], scores: np.ndarray
 ) -> None:
     """Print what is found of each author and of packages at the thresholds."""
     print(f"slope {model.slope} limit {model.limit}; {len(apart)} files of packages set them")

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from codeguard.analysis.rules import Context, load_file_signals
+from codeguard.analysis.rules import DetectorContext, load_file_signals
 from codeguard.audit.findings import Finding
 from codeguard.audit.inspection import Inspector, Source
 from codeguard.models import Severity
@@ -25,7 +25,7 @@ EXTENSIONS = {
 @cache
 def inspector() -> Inspector:
     """Return the static signals with nothing trusted."""
-    return Inspector(load_file_signals(), Context(), keep=False)
+    return Inspector(load_file_signals(), DetectorContext(), keep=False)
 
 
 def findings_in(text: str, host: str = "python", least: Severity = Severity.MEDIUM) -> list[Finding]:

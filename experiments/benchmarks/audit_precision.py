@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codeguard.audit.precision import TABLE, Counts, Scale, table
+from codeguard.audit.precision import TABLE, Counts, Scale, precision_table
 from codeguard.models import Confidence, Severity
 from experiments.audit_sets.halves import samples
 from experiments.audit_sets.texts import INJECTION_SETS, load_injections
@@ -84,7 +84,7 @@ def main() -> None:
         _renew_attacks()
     packages, attacks = judged_packages(), known_attacks(arguments.base_rate)
     text = TABLE.read_text(encoding="utf-8")
-    scale, _ = table(text)
+    scale, _ = precision_table(text)
     if arguments.write:
         head, _, _ = text.partition("[judged]\n")
         rows = [

@@ -43,11 +43,11 @@ from codeguard.behavior.specs.references import Reference, references_of
 from codeguard.behavior.verdict.comparison import (
     case_of_example,
     case_of_observed,
-    compare,
+    compare_results,
     wrong_results,
 )
 from codeguard.behavior.verdict.profiles import Profile, observe
-from codeguard.behavior.verdict.running import Batch, Runner, Steps, call_of, drive
+from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of, drive
 from codeguard.config import DefenseConfig
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index.siblings import ListedFiles, Siblings
@@ -55,7 +55,7 @@ from codeguard.index.static_evidence import StaticEvidence
 from codeguard.models import CheckReport, Chunk, SourceFile
 from codeguard.ranking.defense import Candidate, DefenseManager
 from codeguard.ranking.evaluation import Proportion
-from codeguard.ranking.signals.base import Services
+from codeguard.ranking.signals.base import SignalServices
 from codeguard.sandbox import Level, Sandbox
 from experiments.benchmarks.behavior_corpus import CONVICTED
 from experiments.benchmarks.behavior_mutants import mbpp_corpus
@@ -215,7 +215,7 @@ class Bench:
         self._reports: dict[tuple[str, str, int], CheckReport] = {}
         config = DefenseConfig(enable_provenance=False, enable_distance=False, enable_perplexity=False)
         static = StaticEvidence(config.weights, trusted=lambda: trusted, enabled=lambda item: item in NEAR)
-        services = Services(behavior=self._known, static=static)
+        services = SignalServices(behavior=self._known, static=static)
         self._manager = DefenseManager(config, services=services)
 
     def _known(self, chunk: Chunk, file: SourceFile) -> CheckReport:
@@ -427,10 +427,10 @@ def _wrong(mutant: Reference, profile: Profile, level: Level, budget: Budget) ->
     ]
     if not questions:
         return False
-    (result,) = yield from Runner(mutant.runnable, level, budget).run(
+    (result,) = yield from CallRunner(mutant.runnable, level, budget).run(
         Batch(tuple(question.call for question in questions))
     )
-    return bool(wrong_results(compare(questions, result.calls)))
+    return bool(wrong_results(compare_results(questions, result.calls)))
 
 
 def _replaced(file: SourceFile, reference: Reference, text: str) -> Subject | None:

@@ -9,12 +9,12 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from codeguard.index.embedding.bert import build_graph
-from codeguard.index.embedding.weights import Loaded
+from codeguard.index.embedding.weights import WeightFiles
 
 OTHER_FILES = ("config.json", "special_tokens_map.json", "tokenizer_config.json", "vocab.txt")
 
 
-def padded_graph(loaded: Loaded) -> bytes:
+def padded_graph(loaded: WeightFiles) -> bytes:
     """Return the graph with padding: three inputs, an attention mask, and the token rows as output."""
     raw, _ = build_graph(loaded.tensors, whole=True)
     model = onnx.load_model_from_string(raw)
@@ -53,7 +53,7 @@ def padded_graph(loaded: Loaded) -> bytes:
     return bytes(model.SerializeToString())
 
 
-def place(loaded: Loaded, home: Path) -> Path:
+def place(loaded: WeightFiles, home: Path) -> Path:
     """Write the files under `home` where Chroma looks for them, and return the folder of its model.
 
     The files that Chroma wants to see but never reads stay empty.

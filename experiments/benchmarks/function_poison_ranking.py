@@ -26,7 +26,7 @@ from codeguard.index.behavior_reports import checkable
 from codeguard.models import SourceFile
 from codeguard.ranking.defense import Candidate, DefenseManager
 from codeguard.ranking.reranking import Ranked, Ranking
-from codeguard.ranking.signals.base import Services
+from codeguard.ranking.signals.base import SignalServices
 from codeguard.sandbox import Sandbox
 from experiments.report import write_json
 from experiments.workbench import SEED
@@ -107,7 +107,7 @@ def alone(rows: Sequence[Row]) -> dict[str, Any]:
             trusted = [files[row["path"]] for row in rows if row["role"] == "trusted" and row["task"] != task]
             checker = BehaviorChecker(library.with_trusted(trusted), sandbox, seed=SEED)
             config = DefenseConfig(enable_provenance=False, enable_distance=False)
-            manager = DefenseManager(config, services=Services(behavior=checker.check))
+            manager = DefenseManager(config, services=SignalServices(behavior=checker.check))
             for row in rows:
                 if row["task"] == task and row["role"] != "trusted":
                     worst = _worst(manager, files[row["path"]])

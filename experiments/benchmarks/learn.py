@@ -28,12 +28,12 @@ from typing import Any
 from codeguard.behavior import BehaviorChecker, Budget, SpecLibrary
 from codeguard.behavior.learning.learn import Learner, TrustedTree, grouped, read_tree
 from codeguard.behavior.learning.recording import record
-from codeguard.behavior.learning.samples import Observation, Privacy, Sample, observation_of
+from codeguard.behavior.learning.samples import Privacy, Sample, SampledExample, observation_of
 from codeguard.behavior.learning.selection import Confirmed, confirm
 from codeguard.behavior.source.definitions import definitions, read_module
 from codeguard.behavior.specs.examples import Example
 from codeguard.behavior.specs.references import Reference, with_needed_code
-from codeguard.behavior.verdict.running import Batch, Runner, Steps, call_of, drive
+from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of, drive
 from codeguard.behavior.verdict.values import Comparison, compare_with_example
 from codeguard.corpus.chunking import chunk_file
 from codeguard.models import CONVICTING, CheckReport, Chunk, SourceFile, Verdict
@@ -80,7 +80,7 @@ def split(reference: Reference, samples: Sequence[Sample], level: Level) -> Step
     """Split the samples of a function; of the held-out half keep what the trusted function meets."""
     rest = [sample for sample in samples if not first_half(sample)]
     made = [item for sample in rest if (item := observation_of(sample, reference.definition))]
-    distinct: dict[str, Observation] = {item.example.fingerprint(): item for item in made}
+    distinct: dict[str, SampledExample] = {item.example.fingerprint(): item for item in made}
     kept: list[Confirmed] = yield from confirm(reference, list(distinct.values())[:24], level, Budget())
     shown = [item.example for item in kept if item.example.expected is not None]
     return Halves([sample for sample in samples if first_half(sample)], shown)
@@ -106,7 +106,9 @@ def wrong_calls(
             pairs.append((example, call))
     if not pairs:
         return 0, 0
-    (result,) = yield from Runner(changed.runnable, level, Budget()).run(Batch(tuple(c for _, c in pairs)))
+    (result,) = yield from CallRunner(changed.runnable, level, Budget()).run(
+        Batch(tuple(c for _, c in pairs))
+    )
     found = [
         compare_with_example(e.expected, answer) for (e, _), answer in zip(pairs, result.calls, strict=True)
     ]

@@ -37,7 +37,7 @@ from codeguard.behavior.verdict.profiles import (
     observe,
     random_for,
 )
-from codeguard.behavior.verdict.running import Batch, Runner, Steps, call_of, drive, worlds_for
+from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of, drive, worlds_for
 from codeguard.corpus.chunking import chunk_file
 from codeguard.models import SourceFile
 from codeguard.sandbox import Level, Sandbox
@@ -146,7 +146,7 @@ def executed(reference: Reference, level: Level) -> Steps[Row]:
     for calls in (usual, rest):
         result = JobResult(Status.COMPLETED, level, Tier.NATIVE)
         if calls:
-            runner = Runner(reference.runnable, level, budget)
+            runner = CallRunner(reference.runnable, level, budget)
             (result,) = yield from runner.run(Batch(tuple(calls), trace=True))
         found.append(lines & result.coverage.reached if result.coverage is not None else frozenset())
         raised.update(item.exception[0] for item in result.calls if item.outcome is Outcome.RAISED)

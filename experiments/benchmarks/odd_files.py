@@ -27,7 +27,7 @@ from typing import Any
 
 from codeguard.analysis.engine import Engine
 from codeguard.analysis.perplexity import PerplexityModel
-from codeguard.analysis.rules import Context, load_file_signals
+from codeguard.analysis.rules import DetectorContext, load_file_signals
 from codeguard.analysis.rules.services import services_for
 from codeguard.audit.inspection import Inspector, Source
 from codeguard.behavior import BehaviorChecker, SpecLibrary
@@ -446,9 +446,9 @@ class Reader:
             chunk_file(f"trusted/{path.name}", path.read_bytes()) for path in sorted(TRUSTED.rglob("*.py"))
         ]
         signals = load_file_signals()
-        context = Context(services_for(signals, lambda: trusted, list))
+        context = DetectorContext(services_for(signals, lambda: trusted, list))
         self._inspector = Inspector(signals, context)
-        self._engine = Engine(signals, Context(services_for(signals, lambda: trusted)))
+        self._engine = Engine(signals, DetectorContext(services_for(signals, lambda: trusted)))
         library = SpecLibrary.load([]).with_trusted(trusted)
         self._checker = BehaviorChecker(library, ReadsOnly(), seed=SECRET)  # type: ignore[arg-type]
         self._perplexity = PerplexityModel.train([(file.path, file.text) for file in trusted])

@@ -145,7 +145,7 @@ def _text(chunk: Chunk, with_path: bool) -> str:
 
 
 def _words_of(chunk: Chunk) -> str:
-    return " ".join(lexical.words(chunk.path.removesuffix(".py")))
+    return " ".join(lexical.index_words(chunk.path.removesuffix(".py")))
 
 
 def measure(embedding: Embedding, found: Sequence[Pair]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from codeguard.text.consensus import Consensus, ConsensusConfig, ConsensusResult
 from codeguard.text.extractive import ExtractiveReader
 from codeguard.text.llm import LLMClient, LLMConfig
 from codeguard.text.llm_reader import ANSWER, SUMMARY, LLMReader, prompt
-from codeguard.text.reading import Reader, Reading
+from codeguard.text.reading import Reader, ReaderAnswer
 from experiments.text.common import CachedEmbedding, Rows, line_plot, share, text_table
 from experiments.text.consensus_corpus import TUNING, Topic, load_topics
 from experiments.text.consensus_poison import ATTACKS, Attack, Mode, poison, succeeded
@@ -53,20 +53,20 @@ class CountingReader:
     inner: Reader
     calls: int = 0
     tokens: int = 0
-    _seen: dict[tuple[str, str, tuple[str, ...]], Reading] = field(default_factory=dict)
+    _seen: dict[tuple[str, str, tuple[str, ...]], ReaderAnswer] = field(default_factory=dict)
 
-    def answer(self, query: str, texts: Sequence[str]) -> Reading:
+    def answer(self, query: str, texts: Sequence[str]) -> ReaderAnswer:
         """Answer from all the texts."""
         key = ("answer", query, tuple(texts))
         if key not in self._seen:
             self._seen[key] = self.inner.answer(query, texts)
         return self._counted(ANSWER, query, texts, self._seen[key])
 
-    def answer_each(self, query: str, texts: Sequence[str]) -> list[Reading]:
+    def answer_each(self, query: str, texts: Sequence[str]) -> list[ReaderAnswer]:
         """Answer from each text alone."""
         return [self.answer(query, [text]) for text in texts]
 
-    def summarise_each(self, query: str, texts: Sequence[str]) -> list[Reading]:
+    def summarise_each(self, query: str, texts: Sequence[str]) -> list[ReaderAnswer]:
         """Summarise each text alone."""
         new = [text for text in dict.fromkeys(texts) if ("summary", query, (text,)) not in self._seen]
         for text, reading in zip(new, self.inner.summarise_each(query, new), strict=True):
@@ -75,7 +75,7 @@ class CountingReader:
             self._counted(SUMMARY, query, [text], self._seen["summary", query, (text,)]) for text in texts
         ]
 
-    def _counted(self, task: str, query: str, texts: Sequence[str], reading: Reading) -> Reading:
+    def _counted(self, task: str, query: str, texts: Sequence[str], reading: ReaderAnswer) -> ReaderAnswer:
         self.calls += 1
         self.tokens += sum(len(item["content"].split()) for item in prompt(task, query, texts))
         self.tokens += len(reading.text.split())

@@ -30,7 +30,7 @@ from codeguard.index.embedding import Embedding, open_embedding
 from codeguard.text import Document
 from codeguard.text.consensus import Consensus, ConsensusConfig, without_orders
 from codeguard.text.extractive import ExtractiveReader
-from codeguard.text.reading import Reading
+from codeguard.text.reading import ReaderAnswer
 from codeguard.text.tokens import content_words, sentences, words
 from codeguard.text.votes import stem
 from experiments.text.common import CachedEmbedding, Rows, bootstrap, data_folder, text_table
@@ -91,19 +91,19 @@ class Worded:
         # The consensus asks for summaries of texts without their orders to a model.
         self._summaries = {without_orders(text): summary for text, summary in summaries.items()}
 
-    def answer(self, query: str, texts: Sequence[str]) -> Reading:
+    def answer(self, query: str, texts: Sequence[str]) -> ReaderAnswer:
         """Answer from all the texts."""
         return self._inner.answer(query, texts)
 
-    def answer_each(self, query: str, texts: Sequence[str]) -> list[Reading]:
+    def answer_each(self, query: str, texts: Sequence[str]) -> list[ReaderAnswer]:
         """Answer from each text alone."""
         return self._inner.answer_each(query, texts)
 
-    def summarise_each(self, query: str, texts: Sequence[str]) -> list[Reading]:
+    def summarise_each(self, query: str, texts: Sequence[str]) -> list[ReaderAnswer]:
         """Return the model's wording for each text, or the extractive summary."""
         own = self._inner.summarise_each(query, texts)
         return [
-            Reading(given) if (given := self._summaries.get(without_orders(text))) else reading
+            ReaderAnswer(given) if (given := self._summaries.get(without_orders(text))) else reading
             for text, reading in zip(texts, own, strict=True)
         ]
 

@@ -24,9 +24,9 @@ from codeguard.index.embedding import Embedding, open_embedding
 from codeguard.text import Document, TextDefense
 from codeguard.text.extractive import ExtractiveReader
 from codeguard.text.features import FEATURES, PAPER_FEATURES
-from codeguard.text.filterrag import CleanPair, FilterConfig, FilterRAG, calibrate
+from codeguard.text.filterrag import CleanPair, FilterConfig, FilterRAG, calibrate_threshold
 from codeguard.text.frequency import READINGS, LengthThreshold, WordMatcher, fit_threshold
-from codeguard.text.mlfilter import Example, MLFilterRAG, train_filter
+from codeguard.text.mlfilter import LabelledText, MLFilterRAG, train_filter
 from codeguard.text.tokens import content_words, sentences, words
 from experiments.text.common import CachedEmbedding, Rows, data_folder, line_plot, share, text_table
 
@@ -129,7 +129,7 @@ def clean_texts(question: Question, pool: Sequence[Question], embedding: Embeddi
 
 def examples_of(
     train: Sequence[Question], attacks: Sequence[str], embedding: Embedding, choice: str = "random"
-) -> list[Example]:
+) -> list[LabelledText]:
     """Return the labelled texts: five adversarial ones a question and attack, and five clean of the top 15.
 
     The clean ones are drawn ("random", as the paper does) or the "nearest".
@@ -138,11 +138,11 @@ def examples_of(
     rng = np.random.default_rng(0)
     for question in train:
         for attack in attacks:
-            found += [Example(question.text, item, True) for item in question.poison[attack][:EXTRA]]
+            found += [LabelledText(question.text, item, True) for item in question.poison[attack][:EXTRA]]
         top = clean_texts(question, train, embedding, RETRIEVED)
         drawn = rng.permutation(len(top)).tolist() if choice == "random" else list(range(len(top)))
         clean = [top[index] for index in drawn[:EXTRA]]
-        found += [Example(question.text, item, False) for item in clean]
+        found += [LabelledText(question.text, item, False) for item in clean]
     return found
 
 
@@ -257,7 +257,7 @@ def defenses_for(
     """Return every defense under test; the learned ones are trained on this attack, or on all others."""
     literal = WordMatcher()
     pairs = clean_pairs(half.train, embedding)
-    described = calibrate(pairs, reader, semantic).threshold
+    described = calibrate_threshold(pairs, reader, semantic).threshold
     distinct = FilterConfig(TOP, KEEP, reading="distinct")
     found: dict[str, TextDefense] = {
         "FilterRAG, as described, 0.2": FilterRAG(reader, semantic, FilterConfig(TOP, KEEP)),

@@ -23,9 +23,9 @@ from codeguard.index.embedding import Embedding, open_embedding
 from codeguard.text import TextDefense
 from codeguard.text.extractive import ExtractiveReader
 from codeguard.text.features import FEATURES, Background, FeatureExtractor
-from codeguard.text.filterrag import FilterConfig, FilterRAG, calibrate
+from codeguard.text.filterrag import FilterConfig, FilterRAG, calibrate_threshold
 from codeguard.text.frequency import WordMatcher
-from codeguard.text.mlfilter import Example, MLFilterRAG, example_rows, recalibrate, train_filter
+from codeguard.text.mlfilter import LabelledText, MLFilterRAG, example_rows, recalibrate, train_filter
 from experiments.text.common import CachedEmbedding, Rows, data_folder, text_table
 from experiments.text.filterrag import (
     KEEP,
@@ -69,7 +69,7 @@ def run(
         )
 
     for name, questions in loaded.items():
-        fit = calibrate(clean_pairs(questions[0::2], chosen), short, semantic)
+        fit = calibrate_threshold(clean_pairs(questions[0::2], chosen), short, semantic)
         notes += [f"{name}: {note}" for note in fit.notes]
         for attack in attacks:
             for label, limit in (("0.2", 0.2), ("calibrated", fit.threshold)):
@@ -109,11 +109,15 @@ def signal_table(
         extractor = FeatureExtractor(embedding, reader, matcher, background)
         test = questions[1::2]
         clean = [
-            Example(item.text, text, False) for item in test for text in clean_texts(item, test, embedding, 2)
+            LabelledText(item.text, text, False)
+            for item in test
+            for text in clean_texts(item, test, embedding, 2)
         ]
         base = example_rows(extractor, clean)
         for attack in attacks:
-            poison = [Example(item.text, text, True) for item in test for text in item.poison[attack][:2]]
+            poison = [
+                LabelledText(item.text, text, True) for item in test for text in item.poison[attack][:2]
+            ]
             found = example_rows(extractor, poison)
             areas = {
                 signal: float((found[:, place, None] > base[None, :, place]).mean())

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from codeguard.corpus.embedded import embedded
+from codeguard.corpus.embedded import code_in_prose
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from codeguard.corpus.embedded import embedded
     ],
 )
 def test_blocks(text: str, language: str, code: str) -> None:
-    (found,) = embedded(text)
+    (found,) = code_in_prose(text)
     assert (found.language, found.text) == (language, code)
     for offset, character in enumerate(found.text):
         if not character.isspace():
@@ -31,7 +31,7 @@ def test_blocks(text: str, language: str, code: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "no code", "```json\n{}\n```", "1. a list\n\n   its paragraph\n"])
 def test_nothing(text: str) -> None:
-    assert list(embedded(text)) == []
+    assert list(code_in_prose(text)) == []
 
 
 PIECES = [
@@ -53,8 +53,8 @@ PIECES = [
 @example("> ```python\n> x = 1\n> ```\n")
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
 def test_any_text(text: str) -> None:
-    assert list(embedded(f"```python\nx = 1\n```\n\n{text}"))
-    for found in embedded(text):
+    assert list(code_in_prose(f"```python\nx = 1\n```\n\n{text}"))
+    for found in code_in_prose(text):
         for offset, character in enumerate(found.text):
             assert 0 <= found.place(offset) <= len(text)
             if not character.isspace():
@@ -62,6 +62,6 @@ def test_any_text(text: str) -> None:
 
 
 def test_a_file_of_paths_runs_its_imports() -> None:
-    (found,) = embedded("../src\nimport os; os.system('x')\n")
+    (found,) = code_in_prose("../src\nimport os; os.system('x')\n")
     assert (found.language, found.text) == ("python", "import os; os.system('x')\n")
-    assert list(embedded("../src\n/opt/lib\n")) == []
+    assert list(code_in_prose("../src\n/opt/lib\n")) == []

@@ -14,7 +14,7 @@ from codeguard.analysis import Reading, engine, reading
 from codeguard.analysis.engine import Engine, Step
 from codeguard.analysis.observations import AUDIT, DETECTOR_ERROR, ENGINE_RULES, LISTED_OF_A_RULE, Observation
 from codeguard.analysis.own_checks import SYNTAX
-from codeguard.analysis.rules import Context, Match
+from codeguard.analysis.rules import DetectorContext, Match
 from codeguard.analysis.rules.base import IN_TEST
 from codeguard.corpus import syntax
 from codeguard.corpus.chunking import chunk_file
@@ -26,7 +26,7 @@ from codeguard.workers.deadline import CPU, WALL, DeadlineError
 class FailingMarker(Marker):
     """Fails as its text says."""
 
-    def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
+    def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
         if reading.language == "python" and "RAISE" in reading.text:
             raise ValueError("no")
         for bound in (CPU, WALL):
@@ -36,7 +36,7 @@ class FailingMarker(Marker):
 
 
 def steps(text: str, name: str) -> list[Step]:
-    return list(Engine([FailingMarker()], Context()).observe(chunk_file(name, text.encode())))
+    return list(Engine([FailingMarker()], DetectorContext()).observe(chunk_file(name, text.encode())))
 
 
 def blocks(*codes: str) -> str:
@@ -160,7 +160,7 @@ def test_only_what_tests_contain_on_purpose_is_marked_and_only_in_tests(
     class OfTests(Marker):
         rules = (replace(Marker.rules[0], tested=tested),)
 
-    *_, last = Engine([OfTests()], Context()).observe(chunk_file("a.py", text.encode()))
+    *_, last = Engine([OfTests()], DetectorContext()).observe(chunk_file("a.py", text.encode()))
     assert [bool(item.measurements.get(IN_TEST)) for item in last.observations] == [marked]
 
 

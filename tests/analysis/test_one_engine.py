@@ -19,7 +19,7 @@ from codeguard.audit.workers import inspect_all
 from codeguard.corpus.secrets import without_secrets
 from codeguard.index.catalog import Catalog, FileState
 from codeguard.index.chunk_tasks import chunk_one
-from codeguard.index.observation_tasks import Compared, Request, observed
+from codeguard.index.observation_tasks import Compared, ExaminationRequest, examine_files
 from codeguard.index.static_evidence import StaticEvidence
 from codeguard.models import DETECTOR_ERROR, Evidence, Severity, SourceFile, Trust
 from codeguard.weights import Weights
@@ -90,7 +90,7 @@ def ranked(executor: Executor, file: SourceFile) -> list[Evidence]:
     every = Weights({f"secrets.{rule.id}": 1.0 for rule in rules})
 
     def observe(requests: object) -> Iterator[object]:
-        return observed(executor, static.compared().shared, static.names, requests)  # type: ignore[arg-type]
+        return examine_files(executor, static.compared().shared, static.names, requests)  # type: ignore[arg-type]
 
     static = StaticEvidence(every, elsewhere=observe)  # type: ignore[arg-type]
     return [item for chunk in file.chunks for item in static(chunk, file, Trust.UNLISTED)]
@@ -165,7 +165,7 @@ def test_a_bound_is_told_to_both(executor: Executor) -> None:
 def test_observations_survive_the_way_between_processes(executor: Executor) -> None:
     names = [item.name for item in load_file_signals(third_party=False)]
     file = chunk_one("m.py", EXFILTRATION.encode())
-    (seen,) = observed(executor, Compared(None, None, names).shared, names, [Request(file)])
+    (seen,) = examine_files(executor, Compared(None, None, names).shared, names, [ExaminationRequest(file)])
     for item in seen.observations:
         assert Observation.from_values(json.loads(json.dumps(item.to_values()))) == item
     assert seen.observations

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from codeguard.analysis import Reading
-from codeguard.analysis.rules.base import Context
+from codeguard.analysis.rules.base import DetectorContext
 from codeguard.analysis.rules.capabilities import SIGNAL
 from codeguard.corpus.chunking import chunk_file
 
 
 def fired(text: str, name: str) -> set[str]:
-    return {item.rule for item in SIGNAL.inspect(Reading(chunk_file(name, text.encode())), Context())}
+    return {item.rule for item in SIGNAL.inspect(Reading(chunk_file(name, text.encode())), DetectorContext())}
 
 
 @pytest.mark.parametrize(
@@ -89,6 +89,6 @@ def test_places_are_those_of_characters_not_of_bytes() -> None:
     places = []
     for prefix in ("/* ae, oe */\n", "/* é, 😀 */\n"):
         file = chunk_file("a.js", f"{prefix}{code}\n".encode())
-        (found,) = SIGNAL.inspect(Reading(file), Context())
+        (found,) = SIGNAL.inspect(Reading(file), DetectorContext())
         places.append((found.start - len(prefix), found.end - len(prefix)))
     assert places[0] == places[1]

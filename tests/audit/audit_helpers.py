@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from codeguard.audit.findings import AuditReport, Finding
-from codeguard.audit.rules import Selection
+from codeguard.audit.rules import RuleSelection
 from codeguard.audit.run import AuditOptions, audit
 
 GOOD = 'def add(a, b):\n    """Add two numbers.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
@@ -30,7 +30,7 @@ def look(
     *paths: str | Path, only: tuple[str, ...] = OWN, behavior: bool = False, **options: object
 ) -> AuditReport:
     """Audit paths with some rules, without behavior unless it is asked for."""
-    chosen = AuditOptions(selection=Selection(only), behavior=behavior, **options)  # type: ignore[arg-type]
+    chosen = AuditOptions(selection=RuleSelection(only), behavior=behavior, **options)  # type: ignore[arg-type]
     return audit([Path(path) for path in paths], chosen)
 
 

@@ -8,7 +8,7 @@ import pytest
 from audit_helpers import FLAGGED, git, write
 
 from codeguard.analysis.engine import Engine
-from codeguard.analysis.rules import Context, FileSignal
+from codeguard.analysis.rules import DetectorContext, FileSignal
 from codeguard.corpus.chunking import chunk_file
 from codeguard.ranking.signals import load_all
 
@@ -17,7 +17,7 @@ from codeguard.ranking.signals import load_all
 def _loaded() -> None:
     """Load what the detectors load with their first file: each audit would load it again, in a fork of this process."""
     signals = [item for item in load_all() if isinstance(item, FileSignal)]
-    list(Engine(signals, Context()).observe(chunk_file("m.py", FLAGGED.encode())))
+    list(Engine(signals, DetectorContext()).observe(chunk_file("m.py", FLAGGED.encode())))
 
 
 @pytest.fixture(autouse=True)

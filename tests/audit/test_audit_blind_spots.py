@@ -7,7 +7,7 @@ import zlib
 
 import pytest
 
-from codeguard.analysis.rules import Context, load_file_signals
+from codeguard.analysis.rules import DetectorContext, load_file_signals
 from codeguard.audit.findings import Finding
 from codeguard.audit.inspection import Inspector, Source
 from codeguard.corpus import syntax
@@ -16,7 +16,7 @@ from codeguard.models import Severity
 SHELL = "import os\ndef handler(request):\n    os.system(request.args['c'])\n"
 NOT_READ = "audit.not-fully-read"
 SYNTAX = "discovery.syntax"
-INSPECTOR = Inspector(load_file_signals(third_party=False), Context())
+INSPECTOR = Inspector(load_file_signals(third_party=False), DetectorContext())
 
 
 def seen(text: str | bytes, name: str = "m.py") -> tuple[Finding, ...]:

@@ -16,7 +16,15 @@ from in_process import codeguard
 from codeguard.analysis.observations import Place
 from codeguard.analysis.rules import Rule
 from codeguard.audit.findings import AuditReport, Finding, Standing
-from codeguard.audit.rules import OWN_RULES, RULES_PAGE, NamedRule, all_rules, find_rule, page_of, url_of
+from codeguard.audit.rules import (
+    OWN_RULES,
+    RULES_PAGE,
+    NamedRule,
+    all_rules,
+    documentation_page,
+    find_rule,
+    url_of,
+)
 from codeguard.errors import ConfigError
 from codeguard.models import Confidence, Severity, Skipped
 from codeguard.reports import audit_text
@@ -170,7 +178,7 @@ def test_every_rule_has_a_page_that_sarif_and_explain_name() -> None:
     anchors = re.findall(r'<a id="([^"]+)">', page)
     assert sorted(anchors) == sorted(item.id for item in all_rules())
     for item in all_rules():
-        assert page_of(item.id) == f"docs/rules.md#{item.id}"
+        assert documentation_page(item.id) == f"docs/rules.md#{item.id}"
     (rule,) = sarif(REPORTS["one"], all_rules())["runs"][0]["tool"]["driver"]["rules"]
     assert rule["helpUri"] == url_of("audit.baseline")
     assert rule["helpUri"].startswith("https://")

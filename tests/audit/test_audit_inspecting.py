@@ -15,11 +15,11 @@ from marker import Marker
 
 from codeguard.analysis import Reading, engine
 from codeguard.analysis.observations import LISTED_OF_A_RULE, Place
-from codeguard.analysis.rules import Context, Match
+from codeguard.analysis.rules import DetectorContext, Match
 from codeguard.analysis.rules.base import IMPORTED
 from codeguard.audit.findings import Finding, Standing
 from codeguard.audit.inspection import Inspector, Source, is_in_test_folder, own_modules, told_once
-from codeguard.audit.rules import Selection, all_rules
+from codeguard.audit.rules import RuleSelection, all_rules
 from codeguard.audit.skipped_files import secret_file_findings, skipped_findings
 from codeguard.corpus.discovery import discover
 from codeguard.errors import ConfigError
@@ -30,7 +30,7 @@ from codeguard.workers import deadline
 class MisbehavingMarker(Marker):
     """Misbehaves as its text says."""
 
-    def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
+    def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
         text = reading.text
         if "RAISE" in text:
             raise ValueError("a detector\x1b[0m failed")
@@ -59,7 +59,9 @@ class MisbehavingMarker(Marker):
 
 
 def inspected(text: str, name: str = "m.py") -> tuple[Finding, ...]:
-    return Inspector([MisbehavingMarker()], Context()).inspect(Source(name, data=text.encode())).findings
+    return (
+        Inspector([MisbehavingMarker()], DetectorContext()).inspect(Source(name, data=text.encode())).findings
+    )
 
 
 def test_a_match_becomes_a_finding_with_its_place() -> None:
@@ -137,7 +139,7 @@ def test_a_place_outside_of_the_file_is_brought_back() -> None:
     ],
 )
 def test_hostile_bytes(data: bytes, expected: list[str]) -> None:
-    found = Inspector([MisbehavingMarker()], Context()).inspect(Source("m.py", data=data)).findings
+    found = Inspector([MisbehavingMarker()], DetectorContext()).inspect(Source("m.py", data=data)).findings
     assert rules(found) == expected
 
 
@@ -203,15 +205,15 @@ def test_every_reason_of_discovery_is_known() -> None:
     ],
 )
 def test_selection(select: tuple[str, ...], ignore: tuple[str, ...], taken: set[str]) -> None:
-    chosen = Selection(select, ignore)
+    chosen = RuleSelection(select, ignore)
     assert {rule for rule in ("a.x", "a.x.y", "ab.x") if chosen.takes(rule)} == taken
 
 
 def test_a_slip_of_the_pen_in_a_selection_is_an_error() -> None:
-    Selection(("audit", "discovery.syntax")).check(all_rules())
+    RuleSelection(("audit", "discovery.syntax")).check(all_rules())
     for pattern in ("audi", "discovery.synta", ""):
         with pytest.raises(ConfigError):
-            Selection((pattern,)).check(all_rules())
+            RuleSelection((pattern,)).check(all_rules())
 
 
 def test_every_rule_is_documented() -> None:

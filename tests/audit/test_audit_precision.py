@@ -10,9 +10,9 @@ import pytest
 from audit_helpers import look, write
 
 from codeguard.analysis.engine import Engine
-from codeguard.analysis.rules import Context, load_file_signals
+from codeguard.analysis.rules import DetectorContext, load_file_signals
 from codeguard.audit import precision
-from codeguard.audit.precision import TABLE, Scale, measured_confidence, table
+from codeguard.audit.precision import TABLE, Scale, measured_confidence, precision_table
 from codeguard.audit.rules import all_rules
 from codeguard.corpus.chunking import chunk_file
 from codeguard.models import Confidence, Severity
@@ -53,7 +53,7 @@ def test_the_scale(share: float, expected: Confidence) -> None:
 
 
 def test_the_table_is_what_was_judged_and_what_is_found_of_attacks() -> None:
-    _, judged = table(TABLE.read_text(encoding="utf-8"))
+    _, judged = precision_table(TABLE.read_text(encoding="utf-8"))
     assert judged == combined(judged_packages(), known_attacks())
     assert set(judged) <= {item.id for item in all_rules()}
 
@@ -109,7 +109,7 @@ def test_confidence_carries_over_to_packages_that_it_was_not_made_from(
     monkeypatch.setattr("sys.argv", ["audit_precision", "--json", str(out)])
     main()
     false = json.loads(out.read_text())["false_by_confidence_from_other_packages"]
-    scale, _ = table(TABLE.read_text(encoding="utf-8"))
+    scale, _ = precision_table(TABLE.read_text(encoding="utf-8"))
     assert false["high"]["share"] <= 1 - scale.high
     assert false["medium"]["share"] <= 1 - scale.medium
     assert false["low"]["share"] > 1 - scale.medium
@@ -135,7 +135,7 @@ def test_what_was_not_measured_keeps_its_own_confidence(
 
 def test_the_table_is_parsed_once_for_all_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed = []
-    monkeypatch.setattr(precision, "table", lambda text: parsed.append(text) or table(text))
+    monkeypatch.setattr(precision, "table", lambda text: parsed.append(text) or precision_table(text))
     precision.measured_confidence.cache_clear()
     precision._measured.cache_clear()
     all_rules()
@@ -155,7 +155,7 @@ def x():
 """
     (step, *_) = [
         step
-        for step in Engine(load_file_signals(), Context()).observe(chunk_file("m.py", text.encode()))
+        for step in Engine(load_file_signals(), DetectorContext()).observe(chunk_file("m.py", text.encode()))
         if any(item.demotes for item in step.observations)
     ]
     certain = {f"{item.signal}.{item.rule}" for item in step.observations if item.demotes}

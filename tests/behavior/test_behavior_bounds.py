@@ -18,7 +18,7 @@ from codeguard.index.catalog import Catalog
 from codeguard.index.evidence_tasks import Checks
 from codeguard.models import CheckReport, Verdict
 from codeguard.sandbox import Level, Sandbox
-from codeguard.workers.tasks import Answer, Shared
+from codeguard.workers.tasks import Shared, TaskAnswer
 
 TRUSTED = b'def add(a, b):\n    """Add.\n\n    >>> add(2, 3)\n    5\n    """\n    return a + b\n'
 SUBJECTS = chunk_file("m.py", b"def add(a, b):\n    return a + b\n\n\ndef hostile(a, b):\n    return a + b\n")
@@ -69,11 +69,11 @@ class Dying(Executor):
         symbols = [files[file]["chunks"][chunk][0] for file, chunk in asked["subjects"]]
         self.asked.append(symbols)
         if "hostile" in symbols:
-            future.set_result([Answer((), self.ended, "because", self.lasting)])
+            future.set_result([TaskAnswer((), self.ended, "because", self.lasting)])
         else:
             reports = [("far", CheckReport(Verdict.PASS, "same", "L3").to_json()) for _ in symbols]
             answer = {"level": "L3", "reports": reports, "answered": [{} for _ in symbols], "trusted": {}}
-            future.set_result([Answer((json.dumps(answer).encode(),))])
+            future.set_result([TaskAnswer((json.dumps(answer).encode(),))])
         return future
 
 

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from codeguard.behavior.inputs.wide import wide_calls, written_call
-from codeguard.behavior.matching.text_overlap import common_in_order, text_of, text_overlap
+from codeguard.behavior.matching.text_overlap import common_in_order, comparable_text, text_overlap
 from codeguard.behavior.source.definitions import Definition, definitions, read_module
 from codeguard.behavior.specs.examples import Example
 from codeguard.models import CONVICTING, Verdict
@@ -206,7 +206,7 @@ def test_another_implementation_may_do_otherwise_beyond_the_examples(check: Chec
     ids=["itself", "one_constant", "a_branch_more", "other_names", "other_text"],
 )
 def test_edited(text: str, expected: bool) -> None:
-    found = text_overlap(text_of(_definition(text).node), text_of(_definition(TAKEN).node))
+    found = text_overlap(comparable_text(_definition(text).node), comparable_text(_definition(TAKEN).node))
     assert found.is_edited_copy is expected
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codeguard.behavior.inputs.preconditions import preconditions
-from codeguard.behavior.matching.claims import features
+from codeguard.behavior.matching.claims import function_features
 from codeguard.behavior.matching.fingerprints import answer_of
 from codeguard.behavior.source.definitions import definitions, read_module
 from codeguard.behavior.specs.library import SpecLibrary
@@ -392,7 +392,7 @@ def test_among_equal_texts_the_class_of_the_same_name_comes_first() -> None:
     library = SpecLibrary().with_trusted([chunk_file("trusted.py", text.encode())])
     for owner in ("Bytes", "Text", "Rows"):
         own = CHUNKER.format(owner=owner, kind="str")
-        wanted = features(
+        wanted = function_features(
             next(item for item in definitions(read_module(own).statements) if item.name == "decode")
         )
         assert library.references_for(wanted)[0][0].definition.qualified_name == f"{owner}.decode"

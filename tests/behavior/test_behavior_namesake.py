@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from codeguard.behavior.matching.claims import compare, features
+from codeguard.behavior.matching.claims import claim_similarity, function_features
 from codeguard.behavior.source.definitions import definitions, read_module
 from codeguard.models import Verdict
 from tests.behavior.conftest import Check
@@ -321,9 +321,10 @@ def to_bytes(path):
 def test_words_about_parameters_are_no_description(check: Check, code: str) -> None:
     """A short description is found whole among the words that a library uses for all its parameters."""
     own, trusted = (
-        features(next(definitions(read_module(text).statements))) for text in (textwrap.dedent(code), TABLE)
+        function_features(next(definitions(read_module(text).statements)))
+        for text in (textwrap.dedent(code), TABLE)
     )
-    assert (compare(own, trusted).doc or 0.0) < 0.75  # from which on a description claims
+    assert (claim_similarity(own, trusted).doc or 0.0) < 0.75  # from which on a description claims
     report = check(code, TABLE)
     assert (report.verdict, report.false_claim) == (Verdict.NO_SIGNAL, False), report
 

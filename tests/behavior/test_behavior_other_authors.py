@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeguard.behavior.matching.claims import content_words
+from codeguard.behavior.matching.claims import description_stems
 from codeguard.models import Coverage, Verdict
 from tests.behavior.conftest import Check
 
@@ -145,7 +145,7 @@ def test_a_longer_function_may_hold_a_short_ones_text(check: Check) -> None:
 
 def test_what_an_algorithm_costs_says_nothing_of_what_it_does() -> None:
     told = "Merge rows.\n\nTime Complexity: O(n log n)\nSpace complexity: O(n)"
-    assert content_words(told) == content_words("Merge rows.")
+    assert description_stems(told) == description_stems("Merge rows.")
 
 
 SEARCH = '''

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codeguard.behavior.source.definitions import definitions, read_module
-from codeguard.behavior.source.reach import Reach
+from codeguard.behavior.source.reach import EffectReach
 from codeguard.behavior.source.surroundings import Surroundings, surroundings
 from codeguard.behavior.verdict.effects import Capability
 from codeguard.models import UNUSED, Coverage, Verdict
@@ -45,7 +45,7 @@ leaving = getattr(Other, "le" + "ave")
 )
 
 
-def reach_of(function: str, around: str) -> Reach:
+def reach_of(function: str, around: str) -> EffectReach:
     module = read_module(f"{around}\n{function}")
     return surroundings(list(definitions(module.statements))[-1], module).reach
 
@@ -400,7 +400,7 @@ def parts(values):
         )
 
     around = around_of(text)
-    assert around.reach == Reach(frozenset(), frozenset())
+    assert around.reach == EffectReach(frozenset(), frozenset())
     made = around.runnable()
     assert made is not None
     assert "List" not in made.source

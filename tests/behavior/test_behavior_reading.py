@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from codeguard.behavior.inputs.domain import learn_domain
 from codeguard.behavior.inputs.generation import generate
-from codeguard.behavior.inputs.learning import learn
+from codeguard.behavior.inputs.learning import learn_shape
 from codeguard.behavior.inputs.preconditions import bounds_of
-from codeguard.behavior.inputs.shapes import Bounds
+from codeguard.behavior.inputs.shapes import NumberBounds
 from codeguard.behavior.source.constants import UnknownError, fold
 from codeguard.behavior.source.definitions import Definition, definitions, read_module
 from codeguard.behavior.source.layout import separate_branches
@@ -24,7 +24,7 @@ from codeguard.behavior.specs.examples import Raises, Returns
 from codeguard.behavior.specs.templates import literal_values, with_values
 from codeguard.behavior.verdict import values
 from codeguard.behavior.verdict.differential import size, smaller
-from codeguard.behavior.verdict.effects import capabilities
+from codeguard.behavior.verdict.effects import module_capabilities
 from codeguard.behavior.verdict.profiles import random_for
 from codeguard.behavior.verdict.values import Comparison, same_value
 from codeguard.corpus.chunking import chunk_file
@@ -194,7 +194,7 @@ def test_what_is_no_small_constant_is_not_worked_out(expression: str) -> None:
     ],
 )
 def test_the_domain_is_learned(seen: list[object], inside: list[object], outside: list[object]) -> None:
-    shape = learn(seen)
+    shape = learn_shape(seen)
     assert [value for value in [*seen, *inside] if not shape.admits(value)] == []
     assert [value for value in outside if shape.admits(value)] == []
 
@@ -208,13 +208,13 @@ def test_relations_between_arguments_are_learned() -> None:
 @pytest.mark.parametrize(
     ("docstring", "bounds"),
     [
-        ("Restrictions: 1 <= num <= 1000", {0: Bounds(1, 1000)}),
-        ("0 ≤ number < 10", {0: Bounds(0, 9)}),
-        ("number is in the range of [-5, 10**3]", {0: Bounds(-5, 1000)}),
+        ("Restrictions: 1 <= num <= 1000", {0: NumberBounds(1, 1000)}),
+        ("0 ≤ number < 10", {0: NumberBounds(0, 9)}),
+        ("number is in the range of [-5, 10**3]", {0: NumberBounds(-5, 1000)}),
         ("the length of the list is in the range of [1, 5]", {}),
     ],
 )
-def test_limits_are_read(docstring: str, bounds: dict[int, Bounds]) -> None:
+def test_limits_are_read(docstring: str, bounds: dict[int, NumberBounds]) -> None:
     assert bounds_of(docstring, only("def f(number): pass").parameters) == bounds
 
 
@@ -317,12 +317,12 @@ def test_plain_results_that_are_alike_in_every_part_are_not_compared_part_by_par
     ],
 )
 def test_syntax_says_what_code_can_do(code: str, kinds: set[str]) -> None:
-    assert {capability.kind for capability in capabilities(code)} == kinds
+    assert {capability.kind for capability in module_capabilities(code)} == kinds
 
 
 def test_an_import_that_nothing_reads_is_told_apart() -> None:
     text = "import socket\nfrom subprocess import run, call\nrun(['x'])\n"
-    assert sorted(map(str, capabilities(text))) == [
+    assert sorted(map(str, module_capabilities(text))) == [
         "network: import socket, not used",
         "process: import subprocess",
         "process: import subprocess, not used",

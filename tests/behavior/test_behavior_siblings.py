@@ -14,7 +14,7 @@ from codeguard.api import CodeGuard
 from codeguard.audit.check import check_file
 from codeguard.audit.run import AuditOptions, audit
 from codeguard.behavior import BehaviorChecker, SpecLibrary
-from codeguard.behavior.matching.candidate import Candidate, read_candidate
+from codeguard.behavior.matching.candidate import CandidateFunction, read_candidate
 from codeguard.behavior.source.import_paths import file_of, imports_in
 from codeguard.behavior.verdict import checker
 from codeguard.corpus.chunking import chunk_file
@@ -287,7 +287,7 @@ def test_many_hostile_files_cost_a_bounded_amount() -> None:
     begun = time.process_time()
     file = Siblings(ListedFiles(made.values())).beside(made["p/a.py"])
     found = read_candidate(next(item for item in file.chunks if item.symbol == "smaller"), file)
-    assert isinstance(found, Candidate)
+    assert isinstance(found, CandidateFunction)
     assert found.usable is None or "compare" not in found.usable.borrowed
     assert len(file.siblings) <= MOST_FILES
     assert time.process_time() - begun < 5

@@ -11,7 +11,7 @@ from codeguard.corpus.chunking.base import Grammar
 from codeguard.corpus.chunking.cutting import cut_by_grammar
 from codeguard.corpus.chunking.isolation import cut_apart
 from codeguard.workers.processes import default_workers
-from codeguard.workers.tasks import Bounds
+from codeguard.workers.tasks import ItemBounds
 
 pytestmark = pytest.mark.ci
 
@@ -29,9 +29,11 @@ def test_a_text_is_cut_in_the_other_process_as_in_this_one() -> None:
         assert cut_apart(source, javascript(), 4000) == cut_by_grammar(source, javascript(), 4000)
 
 
-@pytest.mark.parametrize("bounds", [Bounds(0.01), Bounds(memory_bytes=1 << 20)], ids=["time", "memory"])
+@pytest.mark.parametrize(
+    "bounds", [ItemBounds(0.01), ItemBounds(memory_bytes=1 << 20)], ids=["time", "memory"]
+)
 def test_a_parser_beyond_its_bounds_costs_only_its_file(
-    bounds: Bounds, monkeypatch: pytest.MonkeyPatch
+    bounds: ItemBounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = b"[" * 500_000
     with monkeypatch.context() as patch:

@@ -185,7 +185,7 @@ def test_no_two_languages_claim_a_file() -> None:
 def test_every_node_type_that_a_grammar_names_exists() -> None:
     unknown: dict[str, set[str]] = {}
     for grammar in registry.all_grammars():
-        language = registry.load(grammar)
+        language = registry.load_grammar(grammar)
         if language is None:
             continue
         known = {language.node_kind_for_id(number) for number in range(language.node_kind_count)}

@@ -131,7 +131,7 @@ def test_mutated_real_code_is_tiled(path: Path, at: int, gone: int, put: bytes) 
 def _check_library(paths: list[Path]) -> None:
     grammar = registry.by_name("python")
     assert grammar is not None
-    language = registry.load(grammar)
+    language = registry.load_grammar(grammar)
     assert language is not None
     for path in paths:
         data = path.read_bytes()

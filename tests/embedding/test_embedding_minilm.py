@@ -221,13 +221,13 @@ def test_chromas_archive(
             archive.addfile(entry, io.BytesIO(content))
     found = weights.WeightsFile("Chroma's download", path)
     with pytest.raises(EmbeddingError, match="is not the published file"):
-        weights.load(found)
+        weights.load_weights(found)
     monkeypatch.setattr(weights, "ARCHIVE_SHA256", hashlib.sha256(path.read_bytes()).hexdigest())
     if line:
         with pytest.raises(EmbeddingError, match=line):
-            weights.load(found)
+            weights.load_weights(found)
     else:
-        assert weights.load(found).graph == b"graph"
+        assert weights.load_weights(found).graph == b"graph"
 
 
 @given(st.binary(max_size=200))

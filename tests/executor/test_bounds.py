@@ -17,12 +17,12 @@ import pytest
 from codeguard.index.executor import open_executor, spread
 from codeguard.workers.deadline import Allowance, DeadlineError
 from codeguard.workers.processes import Processes, in_worker, may_fork
-from codeguard.workers.tasks import Answer, Bounds, Run
+from codeguard.workers.tasks import ItemBounds, Run, TaskAnswer
 
 pytestmark = pytest.mark.ci
 
 TESTS = Path(__file__).parent
-BOUNDS = Bounds(cpu_s=0.5, wall_s=30.0, memory_bytes=300 << 20)
+BOUNDS = ItemBounds(cpu_s=0.5, wall_s=30.0, memory_bytes=300 << 20)
 
 
 def loop() -> None:
@@ -130,7 +130,7 @@ def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def answers() -> dict[str, Answer]:
+def answers() -> dict[str, TaskAnswer]:
     """All of it in one batch, between others."""
     names = ["before", *HOSTILE, "after"]
     sys.path.insert(0, str(TESTS))
@@ -143,7 +143,9 @@ def answers() -> dict[str, Answer]:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_what_ended_an_item_is_told_and_what_it_had_is_kept(answers: dict[str, Answer], name: str) -> None:
+def test_what_ended_an_item_is_told_and_what_it_had_is_kept(
+    answers: dict[str, TaskAnswer], name: str
+) -> None:
     answer = answers[name]
     assert answer.ended == HOSTILE[name][1]
     assert answer.parts == (() if answer.ended == "died" else (b"first",))
@@ -151,14 +153,14 @@ def test_what_ended_an_item_is_told_and_what_it_had_is_kept(answers: dict[str, A
     assert answer.lasting
 
 
-def test_the_others_of_the_batch_are_answered(answers: dict[str, Answer]) -> None:
+def test_the_others_of_the_batch_are_answered(answers: dict[str, TaskAnswer]) -> None:
     assert answers["before"].last == b"BEFORE"
     assert answers["after"].last == b"AFTER"
 
 
 def test_what_waits_for_ever_is_ended_by_the_clock_and_that_is_not_lasting() -> None:
     with open_executor(1) as executor:
-        (answer,) = spread(executor, act, [[b"wait"]], None, Bounds(60.0, wall_s=0.5))
+        (answer,) = spread(executor, act, [[b"wait"]], None, ItemBounds(60.0, wall_s=0.5))
     assert (answer.ended, answer.lasting) == ("wall", False)
 
 

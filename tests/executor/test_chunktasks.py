@@ -10,7 +10,7 @@ from codeguard.corpus.chunking import chunk_file
 from codeguard.corpus.chunking.registry import gave_up, uncut
 from codeguard.index.chunk_tasks import PASSING, chunk_task, chunked
 from codeguard.models import SourceFile, text_digest
-from codeguard.workers.tasks import Answer, WorkerError
+from codeguard.workers.tasks import TaskAnswer, WorkerError
 
 FILE = ("a.py", b"import os\n\n\ndef f():\n    return '\xc3\xa9'\n\n\nx = 1\n")
 
@@ -18,8 +18,8 @@ FILE = ("a.py", b"import os\n\n\ndef f():\n    return '\xc3\xa9'\n\n\nx = 1\n")
 class Lying(Executor):
     """A worker that answers as told."""
 
-    def __init__(self, answer: bytes | Answer) -> None:
-        self.answer = answer if isinstance(answer, Answer) else Answer((answer,))
+    def __init__(self, answer: bytes | TaskAnswer) -> None:
+        self.answer = answer if isinstance(answer, TaskAnswer) else TaskAnswer((answer,))
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
@@ -91,7 +91,7 @@ def test_an_answer_about_other_files_is_refused(answer: Any) -> None:
 def test_a_file_that_the_chunker_runs_out_on_is_cut_by_its_lines_and_says_so(
     ended: str, lasting: bool, note: str
 ) -> None:
-    (found,) = chunked(Lying(Answer((), ended, "because", lasting)), [FILE])
+    (found,) = chunked(Lying(TaskAnswer((), ended, "because", lasting)), [FILE])
     assert isinstance(found, SourceFile)
     assert (found.language, found.parsed, found.notes) == ("python", False, (note,))
     assert "".join(chunk.text for chunk in found.chunks).encode() == FILE[1]

@@ -16,7 +16,7 @@ from codeguard.index.chunk_tasks import chunked
 from codeguard.index.executor import batched, open_executor, spread
 from codeguard.models import Skipped
 from codeguard.workers.processes import Processes, send
-from codeguard.workers.tasks import Bounds, Run, Shared, WorkerError
+from codeguard.workers.tasks import ItemBounds, Run, Shared, WorkerError
 
 pytestmark = pytest.mark.ci
 
@@ -159,16 +159,16 @@ def test_what_is_shared_is_sent_once_to_each_process() -> None:
 def test_an_aborted_executor_ends_its_tasks(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     with Processes(1) as executor:
-        future = send(executor, never, [os.fsencode(mark)], None, Bounds())
+        future = send(executor, never, [os.fsencode(mark)], None, ItemBounds())
         while not mark.exists():
             assert not future.done()
-        queued = send(executor, never, [os.fsencode(mark)], None, Bounds())
+        queued = send(executor, never, [os.fsencode(mark)], None, ItemBounds())
         executor.abort()
         assert wait([queued], 10).done  # another thread may be waiting for it
         with pytest.raises(BrokenExecutor):
             future.result()
         with pytest.raises(BrokenExecutor):  # rather than wait for processes that no longer come
-            send(executor, never, [os.fsencode(mark)], None, Bounds())
+            send(executor, never, [os.fsencode(mark)], None, ItemBounds())
 
 
 def test_only_so_much_is_read_ahead() -> None:

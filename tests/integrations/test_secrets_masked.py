@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from codeguard.integrations.documents import MASKED, Document, DocumentJudge
+from codeguard.integrations.documents import MASKED, DocumentJudge, StoredText
 
 TOKEN = "ghp_" + "".join(random.Random(3).choices(string.ascii_letters + string.digits, k=36))
 TEXT = f'TOKEN = "{TOKEN}"\n\n\ndef twice(number):\n    return 2 * number\n'
 
 
 def test_a_judged_document() -> None:
-    (kept,) = DocumentJudge(mode="rerank").judge([Document("1", TEXT)]).retained
+    (kept,) = DocumentJudge(mode="rerank").judge([StoredText("1", TEXT)]).retained
     assert TOKEN not in kept.chunk.text
     assert kept.chunk.masked
     assert kept.to_json()["masked"] is True

@@ -12,7 +12,7 @@ from codeguard.cli import main
 from codeguard.errors import ConfigError, EmbeddingError
 from codeguard.index.cluster import Cluster, open_cluster
 from codeguard.index.embedding import open_embedding
-from codeguard.index.embedding_tasks import embedded
+from codeguard.index.embedding_tasks import embed_texts
 from codeguard.index.executor import spread
 from codeguard.sandbox import Level
 from codeguard.workers.tasks import NO_BOUNDS, Run
@@ -101,7 +101,7 @@ class Odd:
 
 def test_another_embedding_is_refused_in_one_line(cluster: Cluster) -> None:
     with pytest.raises(EmbeddingError, match=r"expected lexical@0") as caught:
-        embedded(cluster, Odd(), "lexical", ["a", "b"])  # type: ignore[arg-type]
+        embed_texts(cluster, Odd(), "lexical", ["a", "b"])  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)
 
 
@@ -109,7 +109,7 @@ def test_rows_of_workers_are_those_of_this_process(cluster: Cluster, monkeypatch
     monkeypatch.setattr("codeguard.index.embedding_tasks.BATCH_CHARACTERS", 20)
     lexical = open_embedding("lexical")
     texts = [f"def f{number}(x): return x + {number}" for number in range(9)] + ["", "\ud800"]
-    assert (embedded(cluster, lexical, "lexical", texts) == lexical.embed(texts)).all()
+    assert (embed_texts(cluster, lexical, "lexical", texts) == lexical.embed(texts)).all()
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "file:///etc/passwd", "inproc://x"])

@@ -5,7 +5,7 @@ from trust_bench import FILES, LABEL, NOW
 
 from codeguard.errors import ManifestError
 from codeguard.models import Trust, text_digest
-from codeguard.trust import build_manifest, combined, rechunked, verify_unsigned
+from codeguard.trust import build_manifest, combined_manifest, rechunked, verify_unsigned
 from codeguard.trust.compose import within
 
 ADD = FILES["src/maths.py"][1]
@@ -17,7 +17,7 @@ def unsigned(tmp_path, name="a.py", text="x = 1\n", label="extra"):
 
 
 def test_a_tree_keeps_its_trust_under_the_name_of_its_folder(bench):
-    verified = combined([("team/pay", bench.verify(bench.sign(bench.manifest())))])
+    verified = combined_manifest([("team/pay", bench.verify(bench.sign(bench.manifest())))])
     assert verified.trust_of("team/pay/src/maths.py", text_digest(ADD)) is Trust.TRUSTED
     assert verified.trust_of("src/maths.py", text_digest(ADD)) is Trust.COPY
     assert verified.signed_by == ("alice",)
@@ -28,7 +28,7 @@ def test_a_tree_keeps_its_trust_under_the_name_of_its_folder(bench):
 
 def test_one_unsigned_part_makes_the_whole_unsigned(bench, tmp_path):
     signed = bench.verify(bench.sign(bench.manifest()))
-    verified = combined([(".", signed), ("extra", unsigned(tmp_path))])
+    verified = combined_manifest([(".", signed), ("extra", unsigned(tmp_path))])
     assert verified.unsigned
     assert verified.trust_of("extra/a.py", text_digest("x = 1\n")) is Trust.TRUSTED
     assert verified.trust_of("src/maths.py", text_digest(ADD)) is Trust.TRUSTED
@@ -36,9 +36,9 @@ def test_one_unsigned_part_makes_the_whole_unsigned(bench, tmp_path):
 
 def test_a_path_is_only_in_one_of_them(tmp_path):
     with pytest.raises(ManifestError, match=r"two manifests list one path, got 'lib/a\.py' again"):
-        combined([("lib", unsigned(tmp_path)), (".", unsigned(tmp_path, "lib/a.py", "x = 2\n"))])
+        combined_manifest([("lib", unsigned(tmp_path)), (".", unsigned(tmp_path, "lib/a.py", "x = 2\n"))])
     with pytest.raises(ManifestError, match="pass for one another"):
-        combined([("lib", unsigned(tmp_path)), ("LIB", unsigned(tmp_path))])
+        combined_manifest([("lib", unsigned(tmp_path)), ("LIB", unsigned(tmp_path))])
 
 
 def test_a_manifest_is_limited_to_parts_of_its_tree(bench):

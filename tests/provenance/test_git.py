@@ -6,7 +6,7 @@ from trust_bench import FILES, LABEL
 
 from codeguard.errors import ManifestError
 from codeguard.models import text_digest
-from codeguard.trust import Change, build_manifest, check_tree, verify_unsigned
+from codeguard.trust import FileChange, build_manifest, check_tree, verify_unsigned
 from codeguard.trust.git import head_commit, verify_commit, vouch
 
 
@@ -182,5 +182,5 @@ def test_autocrlf_changes_bytes_and_gitattributes_keep_them(repository, tmp_path
     if held:
         assert found == ()
     else:
-        assert {item.change for item in found} == {Change.LINE_ENDINGS}
+        assert {item.change for item in found} == {FileChange.LINE_ENDINGS}
         assert ".gitattributes" in found[0].hint

@@ -6,7 +6,7 @@ import pytest
 
 from codeguard.corpus.chunking import chunk_file
 from codeguard.models import CheckReport, Chunk, Evidence, SourceFile, Trust, Verdict
-from codeguard.ranking.signals.base import Context, Services, Subject
+from codeguard.ranking.signals.base import SignalContext, SignalServices, Subject
 from codeguard.ranking.signals.behavior import SIGNAL
 from codeguard.weights import Weights
 
@@ -23,7 +23,7 @@ def _evidence(text: str, symbol: str, reports: dict[str, CheckReport]) -> list[E
         return reports.get(chunk.symbol, CheckReport(Verdict.NO_SIGNAL, "nothing like it", "L3"))
 
     (chunk,) = [item for item in file.chunks if item.symbol == symbol]
-    context = Context(Services(behavior=check), Weights())
+    context = SignalContext(SignalServices(behavior=check), Weights())
     return list(SIGNAL.examine(Subject(chunk, file, Trust.UNLISTED, 0.0, 0.0), context))
 
 

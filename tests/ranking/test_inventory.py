@@ -9,7 +9,7 @@ from lexical_settings import lexical_settings
 
 from codeguard import CodeGuard
 from codeguard.models import Trust
-from codeguard.ranking.inventory import Inventory, Standing
+from codeguard.ranking.inventory import ChunkStanding, Inventory
 
 OWN = '''def add(a, b):
     """Add two numbers.
@@ -51,7 +51,7 @@ def test_every_file_has_its_trust_and_its_decisions(indexed: CodeGuard) -> None:
     decided = {
         item.path: [(one.chunk.chunk.symbol, one.standing) for one in item.flagged] for item in overview.files
     }
-    assert decided == {"own/a.py": [], "new/wrong.py": [("add", Standing.CONVICTED)], "new/plain.py": []}
+    assert decided == {"own/a.py": [], "new/wrong.py": [("add", ChunkStanding.CONVICTED)], "new/plain.py": []}
 
 
 def test_what_there_was_no_time_for_is_counted_and_read_the_next_time(indexed: CodeGuard) -> None:

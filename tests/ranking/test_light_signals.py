@@ -17,7 +17,7 @@ from codeguard.errors import ConfigError
 from codeguard.models import Evidence, Severity, Trust
 from codeguard.ranking.signal_tasks import ended
 from codeguard.ranking.signals import distance, perplexity, refuse_unknown
-from codeguard.ranking.signals.base import Context, Services, Signal, Subject
+from codeguard.ranking.signals.base import Signal, SignalContext, SignalServices, Subject
 from codeguard.weights import Weights
 
 CLEAN = "def total(amounts):\n    result = 0\n    for amount in amounts:\n        result += amount\n    return result\n"
@@ -35,7 +35,7 @@ def examined(
 ) -> list[Evidence]:
     file = chunk_file("m.py", text.encode())
     (chunk,) = [item for item in file.chunks if item.symbol]
-    context = Context(Services(perplexity=model), Weights())
+    context = SignalContext(SignalServices(perplexity=model), Weights())
     return list(signal.examine(Subject(chunk, file, trust, 0.0, z), context))
 
 

@@ -17,12 +17,12 @@ import pytest
 
 from codeguard import CodeGuard
 from codeguard.analysis import Reading
-from codeguard.analysis.rules import Context, load_file_signals
-from codeguard.behavior.matching.candidate import MOST_DEFINITIONS, Candidate, read_candidate
-from codeguard.behavior.matching.claims import _body_similarity, features
+from codeguard.analysis.rules import DetectorContext, load_file_signals
+from codeguard.behavior.matching.candidate import MOST_DEFINITIONS, CandidateFunction, read_candidate
+from codeguard.behavior.matching.claims import _body_similarity, function_features
 from codeguard.behavior.source.definitions import Definition, NamedDefinitions, definitions, read_module
 from codeguard.behavior.source.surroundings import MAX_CHARACTERS, surroundings
-from codeguard.behavior.verdict.effects import capabilities
+from codeguard.behavior.verdict.effects import module_capabilities
 from codeguard.corpus import syntax
 from codeguard.corpus.chunking import chunk_file
 from codeguard.corpus.chunking.indentation import _is_complete
@@ -67,12 +67,12 @@ def look(text: str) -> None:
     """Let every static signal look, and the behavior checks read."""
     reading = reading_of(text)
     for signal in load_file_signals():
-        list(signal.inspect(reading, Context()))
-    capabilities(text)
+        list(signal.inspect(reading, DetectorContext()))
+    module_capabilities(text)
     file = chunk_file("sample.py", text.encode())
     for chunk in file.chunks:
         found = read_candidate(chunk, file)
-        if isinstance(found, Candidate):
+        if isinstance(found, CandidateFunction):
             found.effects  # noqa: B018 - worked out when it is asked for
 
 
@@ -205,7 +205,7 @@ def test_reading_candidates_grows_with_the_file_and_not_with_its_square(name: st
         with steps(20_000_000) as counted:
             for chunk in file.chunks:
                 found = read_candidate(chunk, file)
-                if isinstance(found, Candidate):
+                if isinstance(found, CandidateFunction):
                     found.effects  # noqa: B018 - worked out when it is asked for
             return counted()
 
@@ -277,7 +277,9 @@ def test_likeness_of_bodies_is_that_of_counters() -> None:
         "def f(a):\n    return [g(x) for x in a if x > 1] + h(a)[3] - k.m\n",
         "def f(a):\n    g(a); g(a); h(a)[3]; return [h(x) for x in a] + k.m\n",
     )
-    first, second = (features(next(definitions(read_module(text).statements))).body for text in texts)
+    first, second = (
+        function_features(next(definitions(read_module(text).statements))).body for text in texts
+    )
     assert _body_similarity(first, second) == (first & second).total() / (first | second).total()
 
 

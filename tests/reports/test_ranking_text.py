@@ -15,15 +15,15 @@ from report_samples import FAIL, OURS, UNKNOWN, judged, ranking
 from codeguard.models import NOT_YET, Evidence, text_digest
 from codeguard.ranking.reranking import at_most_per_file
 from codeguard.reports.ranking import MOST_COLUMNS, ranking_lines, why
-from codeguard.reports.styled import code, line, plain
+from codeguard.reports.styled import code, line, unstyled
 
 POISONED = (judged("bad.py", 0.1, FAIL, UNKNOWN), judged("ours.py", 0.2), judged("other.py", 0.3, UNKNOWN))
 
 
 def test_the_code_is_shown_with_its_first_lines_or_in_full() -> None:
     short, full = (
-        plain(ranking_lines(ranking(1, *POISONED), "L2")),
-        plain(ranking_lines(ranking(1, *POISONED), "L2", full=True)),
+        unstyled(ranking_lines(ranking(1, *POISONED), "L2")),
+        unstyled(ranking_lines(ranking(1, *POISONED), "L2", full=True)),
     )
     assert "│ def add(a, b):" in short
     assert "│ # 8" not in short
@@ -33,7 +33,7 @@ def test_the_code_is_shown_with_its_first_lines_or_in_full() -> None:
 
 
 def test_words_say_whose_it_is_and_the_last_lines_what_was_pushed_down_and_why() -> None:
-    text = plain(ranking_lines(ranking(1, *POISONED), "L2"))
+    text = unstyled(ranking_lines(ranking(1, *POISONED), "L2"))
     assert "your own code" in text
     assert "score" not in text
     assert (
@@ -93,7 +93,7 @@ def test_explain_shows_both_orders_and_every_reason(
         judged("ours.py", 0.2, text="pass\n"),
         judged("other.py", 0.3, UNKNOWN),
     )
-    text = plain(ranking_lines(ranking(1, *items, mode=mode), "L2", explain=True))
+    text = unstyled(ranking_lines(ranking(1, *items, mode=mode), "L2", explain=True))
     assert text == EXPLAINED.format(convicted=convicted, others=others, standing=standing, words=words)[:-1]
 
 
@@ -104,7 +104,7 @@ def test_explain_says_which_of_the_pushed_down_are_demoted_and_which_neither() -
         judged("ours.py", 0.3),
         judged("more.py", 0.4),
     )
-    gone = plain(ranking_lines(ranking(2, *items), "L2", explain=True)).partition(
+    gone = unstyled(ranking_lines(ranking(2, *items), "L2", explain=True)).partition(
         "pushed out of the first 2"
     )[2]
     assert "demoted.py:1  DEMOTED, now place 4" in gone
@@ -115,7 +115,7 @@ def test_explain_says_which_of_the_pushed_down_are_demoted_and_which_neither() -
 def test_of_many_pushed_down_five_are_named(count: int, more: list[str]) -> None:
     bad = [judged(f"bad{number}.py", 0.1, FAIL) for number in range(count)]
     good = [judged(f"ours{number}.py", 0.2) for number in range(count)]
-    text = plain(ranking_lines(ranking(count, *bad, *good), "L2"))
+    text = unstyled(ranking_lines(ranking(count, *bad, *good), "L2"))
     last = text.partition(f"pushed out: {count} of the first {count}")[2].splitlines()[1:]
     assert [line for line in last if "bad" in line] == [
         f"   bad{number}.py:1 f1: {FAIL.reason}" for number in range(5)
@@ -125,7 +125,7 @@ def test_of_many_pushed_down_five_are_named(count: int, more: list[str]) -> None
 
 def test_where_only_later_ones_are_convicted_nothing_is_said_to_be_pushed_out() -> None:
     behind = (judged("ours.py", 0.1), judged("bad.py", 0.2, FAIL, UNKNOWN))
-    text = plain(ranking_lines(ranking(1, *behind), "L2"))
+    text = unstyled(ranking_lines(ranking(1, *behind), "L2"))
     assert (
         text.splitlines()[-1]
         == "nothing pushed out of the first 1; of all 2 candidates 1 convicted, 0 demoted"
@@ -135,14 +135,14 @@ def test_where_only_later_ones_are_convicted_nothing_is_said_to_be_pushed_out() 
 def test_a_minified_line_is_cut_unless_all_of_the_code_is_asked_for() -> None:
     item = judged("min.py", 0.1)
     item = replace(item, chunk=replace(item.chunk, text="x = 1; " * 100))
-    short, full = (plain(ranking_lines(ranking(1, item), "L2", full=full)) for full in (False, True))
+    short, full = (unstyled(ranking_lines(ranking(1, item), "L2", full=full)) for full in (False, True))
     assert max(map(len, short.splitlines())) < MOST_COLUMNS + 20
     assert "…" in short
     assert ("x = 1; " * 100).strip() in full
 
 
 def test_nothing_pushed_down_is_said_too() -> None:
-    assert "nothing was pushed down" in plain(ranking_lines(ranking(2, *POISONED[1:]), "L2"))
+    assert "nothing was pushed down" in unstyled(ranking_lines(ranking(2, *POISONED[1:]), "L2"))
 
 
 def test_several_of_a_file_only_where_asked() -> None:
@@ -150,7 +150,7 @@ def test_several_of_a_file_only_where_asked() -> None:
     found = ranking(2, *items)
     assert [item.chunk.path for item in found.results] == ["a.py", "b.py"]
     assert [item.chunk.path for item in at_most_per_file(found.ranking, 2, 2)] == ["a.py", "a.py"]
-    assert plain(ranking_lines(found, "L2", per_file=2)).count("a.py:") == 2
+    assert unstyled(ranking_lines(found, "L2", per_file=2)).count("a.py:") == 2
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_the_reason_is_that_of_the_gravest_evidence(evidence: tuple[Evidence, ..
 def test_untrusted_text_cannot_act_on_a_terminal() -> None:
     hostile = "\x1b]0;title\x07 = 1  # \x1b[31m\u202e\n"
     found = ranking(1, judged("a\x1b[0m.py", 0.1, UNKNOWN, text=hostile))
-    text = plain(ranking_lines(found, "L2", full=True, explain=True))
+    text = unstyled(ranking_lines(found, "L2", full=True, explain=True))
     assert text.replace("\n", "").isprintable()
     assert "\\x1b]0;title" in text
 
@@ -182,7 +182,7 @@ def test_untrusted_text_cannot_act_on_a_terminal() -> None:
     "source", ['x = "# no comment"  # yes', "a // b", "s = 'http://x'", '"""doc', "\t\tx", ""]
 )
 def test_colouring_loses_no_character(source: str) -> None:
-    assert plain(code(source)) == source.replace("\t", "    ")
+    assert unstyled(code(source)) == source.replace("\t", "    ")
 
 
 def test_words_are_told_apart() -> None:
@@ -193,7 +193,7 @@ def test_words_are_told_apart() -> None:
         "'x'": "string",
         "# why": "comment",
     }.items() <= styles.items()
-    assert plain([line("a\x00")]) == "a\\x00"
+    assert unstyled([line("a\x00")]) == "a\\x00"
 
 
 SHOW = """
@@ -245,7 +245,7 @@ def test_a_text_is_shown_once_with_the_other_places_and_what_is_held_against_it_
         *(judged(f"copy{number}.py", 0.3, UNKNOWN, **same) for number in range(3)),
         judged("else.py", 0.4, UNKNOWN),
     )
-    text = plain(ranking_lines(found, "L2"))
+    text = unstyled(ranking_lines(found, "L2"))
     assert [line[3:5] for line in text.splitlines() if line.startswith(" 1 ")] == ["f1"]
     assert (
         f"the same text in 4 other files: bad.py:1 (CONVICTED there: {FAIL.reason}), copy0.py:1, copy1.py:1 and 1 more"

@@ -9,7 +9,7 @@ from report_samples import FAIL, UNKNOWN, judged, ranking
 
 from codeguard.index.contents import Changes
 from codeguard.models import Trust
-from codeguard.ranking.inventory import Flagged, KnownFile, Overview, Standing
+from codeguard.ranking.inventory import ChunkStanding, Flagged, KnownFile, Overview
 from codeguard.ranking.reranking import Ranked, rank
 from codeguard.reports.html.site.corpus import (
     MOST_CELLS,
@@ -19,12 +19,12 @@ from codeguard.reports.html.site.corpus import (
     findings_page,
     overview_page,
 )
-from codeguard.reports.html.site.frame import Frame
+from codeguard.reports.html.site.frame import PageFrame
 from codeguard.reports.html.site.search import FIRST_LINES, search_page
 from codeguard.reports.html.site.trust import MOST_LISTED, TrustState, trust_page
 from codeguard.trust.acceptances import Acceptance
 
-FRAME = Frame("now")
+FRAME = PageFrame("now")
 
 
 def a_file(chunks: int) -> list[Ranked]:
@@ -54,7 +54,7 @@ def test_pages_of_a_large_index_are_bounded() -> None:
     assert page.count('<a class="cell') == MOST_CELLS
     assert "… and 1 more files" in page
     assert len(page) < 5_000_000
-    found = tuple(Flagged(a_file(1)[0], Standing.CONVICTED) for _ in range(MOST_FLAGGED + 5))
+    found = tuple(Flagged(a_file(1)[0], ChunkStanding.CONVICTED) for _ in range(MOST_FLAGGED + 5))
     page = findings_page(Overview((KnownFile("x.py", 1, Trust.UNLISTED, found),), left=3), FRAME, ())
     assert page.count("<li>") == MOST_FLAGGED + 1
     assert "… and 5 more" in page

@@ -101,8 +101,8 @@ def test_frame_after_the_end_is_malformed() -> None:
 
 
 def test_length_beyond_the_output_leaves_the_frame_out() -> None:
-    assert decoding.frames(b"\xff\xff\xff\xff1") == []
-    assert decoding.frames(wire.frame(b"1") + b"\0\0\0\5abc") == [b"1"]
+    assert decoding.complete_frames(b"\xff\xff\xff\xff1") == []
+    assert decoding.complete_frames(wire.frame(b"1") + b"\0\0\0\5abc") == [b"1"]
 
 
 def test_colliding_keys_are_refused_before_they_cost_quadratic_time() -> None:
@@ -142,7 +142,7 @@ def test_no_frame_raises_anything_else(first: object, second: object, third: obj
 
 @given(st.binary())
 def test_no_bytes_raise_anything_else(data: bytes) -> None:
-    for body in [data, *decoding.frames(data)]:
+    for body in [data, *decoding.complete_frames(data)]:
         try:
             decoding.calls_and_end([body], [(1,)])
         except decoding.MalformedError:

@@ -195,8 +195,8 @@ def test_each_hash_seed_has_a_zygote_of_its_own(sandbox: Sandbox) -> None:
     ],
 )
 def test_a_job_goes_to_the_zygote_that_has_its_modules(source: str, wide: bool) -> None:
-    assert (imports.needed(Job(source, ())) > imports.Loaded.CORE) is wide
-    assert (imports.needed(Job("x = 1", (Call("f", setup=source),))) > imports.Loaded.CORE) is wide
+    assert (imports.needed(Job(source, ())) > imports.LoadedModules.CORE) is wide
+    assert (imports.needed(Job("x = 1", (Call("f", setup=source),))) > imports.LoadedModules.CORE) is wide
 
 
 def test_code_is_compiled_once(sandbox: Sandbox) -> None:

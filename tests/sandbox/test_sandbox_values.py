@@ -72,7 +72,7 @@ def test_plain_values_survive_exactly(value: object) -> None:
 @pytest.mark.slow
 @given(st.binary() | VALUES.map(lambda value: json.dumps(repr(value)).encode()))
 def test_any_bytes_decode_or_are_malformed(output: bytes) -> None:
-    for body in [output, *decoding.frames(output)]:
+    for body in [output, *decoding.complete_frames(output)]:
         try:
             decoding.calls_and_end([body], [None])
         except decoding.MalformedError:
@@ -189,8 +189,8 @@ def test_forms_outside_the_protocol_are_malformed(form: str) -> None:
 
 def test_frames_leaves_an_incomplete_one_out() -> None:
     whole = wire.frame(b"[1]")
-    assert decoding.frames(whole + wire.frame(b"[2]")[:-1]) == [b"[1]"]
-    assert decoding.frames(b"\xff\xff\xff\xff" + b"x") == []
+    assert decoding.complete_frames(whole + wire.frame(b"[2]")[:-1]) == [b"[1]"]
+    assert decoding.complete_frames(b"\xff\xff\xff\xff" + b"x") == []
 
 
 @pytest.mark.parametrize(
@@ -205,13 +205,13 @@ def test_frames_leaves_an_incomplete_one_out() -> None:
     ],
 )
 def test_only_plain_arguments_go_in(value: object, is_plain: bool) -> None:
-    assert decoding.plain(value) is is_plain
+    assert decoding.allowed_as_argument(value) is is_plain
 
 
 def test_an_argument_that_contains_itself_is_not_plain() -> None:
     value: list[object] = []
     value.append(value)
-    assert not decoding.plain(value)
+    assert not decoding.allowed_as_argument(value)
 
 
 def test_values_are_written_as_a_reader_would_and_never_as_a_terminal_acts_on_them() -> None:

@@ -12,7 +12,7 @@ from secret_samples import Values, lines_of_key, private_key
 
 from codeguard.api import CodeGuard
 from codeguard.audit.findings import AuditReport
-from codeguard.audit.rules import Selection
+from codeguard.audit.rules import RuleSelection
 from codeguard.audit.run import AuditOptions, audit
 from codeguard.config import Settings, load_settings
 from codeguard.errors import ConfigError, StoreError
@@ -223,7 +223,7 @@ def test_a_changed_row_of_the_catalog_is_not_believed(project: Path) -> None:
 
 
 def look(*paths: str, **changes: object) -> AuditReport:
-    options = AuditOptions(selection=Selection(("secrets", "insecure")), behavior=False)
+    options = AuditOptions(selection=RuleSelection(("secrets", "insecure")), behavior=False)
     return audit([Path(path) for path in paths], options, settings(**changes))
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from codeguard.analysis import Reading
 from codeguard.analysis.python.counterparts import TrustedFunctions
-from codeguard.analysis.rules.base import Context, Match, Services
+from codeguard.analysis.rules.base import ComparisonData, DetectorContext, Match
 from codeguard.analysis.rules.capabilities import SIGNAL
 from codeguard.analysis.rules.capabilities.shells import started_places
 from codeguard.corpus.chunking.chunker import chunk_file
@@ -17,8 +17,8 @@ from codeguard.models import Severity
 DEFAULTS = {rule.id: rule.severity for rule in SIGNAL.rules}
 
 
-def inspect(text: str, name: str = "x.py", context: Context | None = None) -> list[Match]:
-    return list(SIGNAL.inspect(Reading(chunk_file(name, text.encode())), context or Context()))
+def inspect(text: str, name: str = "x.py", context: DetectorContext | None = None) -> list[Match]:
+    return list(SIGNAL.inspect(Reading(chunk_file(name, text.encode())), context or DetectorContext()))
 
 
 def accused(text: str, name: str = "x.py") -> set[str]:
@@ -188,7 +188,7 @@ def read_setting(name):
 )
 def test_beyond_the_trusted_twin(text: str, expected: bool) -> None:
     trusted = TrustedFunctions.from_files([chunk_file("t.py", TRUSTED.encode())])
-    found = inspect(text, context=Context(Services(trusted_functions=trusted)))
+    found = inspect(text, context=DetectorContext(ComparisonData(trusted_functions=trusted)))
     assert ("beyond-twin" in {item.rule for item in found}) is expected
 
 

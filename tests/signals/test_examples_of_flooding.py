@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codeguard.analysis import Reading
-from codeguard.analysis.rules.base import Context, Rule
+from codeguard.analysis.rules.base import DetectorContext, Rule
 from codeguard.analysis.rules.flooding import SIGNAL
 from codeguard.corpus.chunking.chunker import chunk_file
 
@@ -13,7 +13,7 @@ from codeguard.corpus.chunking.chunker import chunk_file
 def fired(text: str) -> set[str]:
     """Return the rules that fire on six copies of a text, each in a file of its own."""
     readings = [Reading(chunk_file(f"f{number}.py", text.encode())) for number in range(6)]
-    return {found.rule for _, found in SIGNAL.inspect_corpus(readings, Context())}
+    return {found.rule for _, found in SIGNAL.inspect_corpus(readings, DetectorContext())}
 
 
 @pytest.mark.parametrize("rule", [rule for rule in SIGNAL.rules if rule.bad], ids=lambda rule: rule.id)

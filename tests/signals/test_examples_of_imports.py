@@ -5,15 +5,16 @@ from __future__ import annotations
 import pytest
 
 from codeguard.analysis import Reading
-from codeguard.analysis.rules.base import Context, Rule, Services
+from codeguard.analysis.rules.base import ComparisonData, DetectorContext, Rule
 from codeguard.analysis.rules.imports import SIGNAL
 from codeguard.corpus.chunking.chunker import chunk_file
 
 
 def fired(text: str, rule: Rule) -> set[str]:
-    services = Services(packages=frozenset({"requests"}) if rule.id == "unknown-package" else None)
+    services = ComparisonData(packages=frozenset({"requests"}) if rule.id == "unknown-package" else None)
     return {
-        item.rule for item in SIGNAL.inspect(Reading(chunk_file("x.py", text.encode())), Context(services))
+        item.rule
+        for item in SIGNAL.inspect(Reading(chunk_file("x.py", text.encode())), DetectorContext(services))
     }
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 
 from codeguard.analysis import Reading
-from codeguard.analysis.rules.base import Context, Rule
+from codeguard.analysis.rules.base import DetectorContext, Rule
 from codeguard.analysis.rules.obfuscation import SIGNAL
 from codeguard.corpus.chunking.chunker import chunk_file
 
 
 def fired(text: str) -> set[str]:
-    return {item.rule for item in SIGNAL.inspect(Reading(chunk_file("x.py", text.encode())), Context())}
+    return {
+        item.rule for item in SIGNAL.inspect(Reading(chunk_file("x.py", text.encode())), DetectorContext())
+    }
 
 
 @pytest.mark.parametrize("rule", SIGNAL.rules, ids=lambda rule: rule.id)

@@ -6,7 +6,7 @@ import pytest
 
 from codeguard.analysis import Reading
 from codeguard.analysis.python.sketches import resemblance, sketch, words_of_code
-from codeguard.analysis.rules.base import Context, Match
+from codeguard.analysis.rules.base import DetectorContext, Match
 from codeguard.analysis.rules.flooding import SIGNAL
 from codeguard.corpus.chunking.chunker import chunk_file
 from codeguard.models import Chunk, ChunkKind, Severity, SourceFile, Span
@@ -33,7 +33,7 @@ def inspect(*texts: str, suffix: str = "py") -> list[tuple[str, Match]]:
     readings = [
         Reading(chunk_file(f"f{number}.{suffix}", text.encode())) for number, text in enumerate(texts)
     ]
-    return list(SIGNAL.inspect_corpus(readings, Context()))
+    return list(SIGNAL.inspect_corpus(readings, DetectorContext()))
 
 
 def severities(found: list[tuple[str, Match]], rule: str) -> list[Severity]:
@@ -162,7 +162,7 @@ def test_hostile_text_is_read_in_one_pass(text: str) -> None:
     span = Span(1, 1, 0, len(text))
     chunk = Chunk("f.py", "f", ChunkKind.FUNCTION, span, text, "", "python")
     reading = Reading(SourceFile("f.py", text, "", "python", (chunk,)))
-    assert list(SIGNAL.inspect_corpus([reading], Context())) == []
+    assert list(SIGNAL.inspect_corpus([reading], DetectorContext())) == []
 
 
 def test_methods_of_one_interface_are_no_flood() -> None:

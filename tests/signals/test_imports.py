@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codeguard.analysis import Reading
-from codeguard.analysis.rules.base import Context, Services
+from codeguard.analysis.rules.base import ComparisonData, DetectorContext
 from codeguard.analysis.rules.imports import SIGNAL
 from codeguard.analysis.rules.imports.lookalikes import npm_lookalike, python_lookalike
 from codeguard.corpus.chunking.chunker import chunk_file
@@ -17,8 +17,8 @@ DEFAULTS = {rule.id: rule.severity for rule in SIGNAL.rules}
 def inspect(
     text: str, name: str = "x.py", packages: frozenset[str] | None = None
 ) -> list[tuple[str, Severity]]:
-    services = Services(packages=None if packages is None else frozenset(packages))
-    found = SIGNAL.inspect(Reading(chunk_file(name, text.encode())), Context(services))
+    services = ComparisonData(packages=None if packages is None else frozenset(packages))
+    found = SIGNAL.inspect(Reading(chunk_file(name, text.encode())), DetectorContext(services))
     return [(item.rule, DEFAULTS[item.rule] if item.severity is None else item.severity) for item in found]
 
 

@@ -8,7 +8,7 @@ import zlib
 import pytest
 
 from codeguard.analysis import Reading
-from codeguard.analysis.rules.base import Context
+from codeguard.analysis.rules.base import DetectorContext
 from codeguard.analysis.rules.obfuscation import SIGNAL
 from codeguard.corpus.chunking.chunker import chunk_file
 from codeguard.models import Severity
@@ -17,7 +17,7 @@ DEFAULTS = {rule.id: rule.severity for rule in SIGNAL.rules}
 
 
 def inspect(text: str, name: str = "x.py") -> list[tuple[str, Severity]]:
-    found = SIGNAL.inspect(Reading(chunk_file(name, text.encode())), Context())
+    found = SIGNAL.inspect(Reading(chunk_file(name, text.encode())), DetectorContext())
     return [(item.rule, DEFAULTS[item.rule] if item.severity is None else item.severity) for item in found]
 
 

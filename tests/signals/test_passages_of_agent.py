@@ -7,7 +7,7 @@ import pytest
 from codeguard.analysis import Reading
 from codeguard.analysis.rules import load_file_signals
 from codeguard.analysis.rules.agent import SIGNAL, passages
-from codeguard.analysis.rules.base import NEVER_SURE, Context, Match
+from codeguard.analysis.rules.base import NEVER_SURE, DetectorContext, Match
 from codeguard.audit.inspection import Inspector, Source
 from codeguard.corpus.chunking import chunk_file
 from codeguard.models import Confidence, Severity
@@ -22,7 +22,7 @@ PLAIN = (
 
 
 def found(text: str, name: str = "x.md") -> list[Match]:
-    return list(SIGNAL.inspect(Reading(chunk_file(name, text.encode())), Context()))
+    return list(SIGNAL.inspect(Reading(chunk_file(name, text.encode())), DetectorContext()))
 
 
 def test_items_rows_fences_and_sentences_are_passages() -> None:
@@ -30,18 +30,18 @@ def test_items_rows_fences_and_sentences_are_passages() -> None:
         "# Title\nOne line.\n\n- an item\n  goes on\n- another\n\n| a | b |\n\n```sh\nmake\nmake test\n```\n\n"
         + "A sentence of a long paragraph that says nothing. " * 8
     )
-    got = [passage.text for passage in passages.passages(text)]
+    got = [passage.text for passage in passages.passages_of(text)]
     assert got[:7] == ["Title", "One line.", "an item goes on", "another", "a | b |", "make", "make test"]
     assert all(len(passage) <= passages.LONGEST for passage in got[7:])
     assert len(got) > 8
-    assert all(text[passage.start : passage.end].strip() for passage in passages.passages(text))
+    assert all(text[passage.start : passage.end].strip() for passage in passages.passages_of(text))
 
 
 @pytest.mark.parametrize(
     "text", ["。" * 50_000, "a " * 50_000, "- \n" * 20_000, "x. " * 30_000, "`" * 50_000]
 )
 def test_long_texts_are_split_in_linear_time(text: str) -> None:
-    assert sum(1 for _ in passages.passages(text)) <= len(text)
+    assert sum(1 for _ in passages.passages_of(text)) <= len(text)
 
 
 def test_it_is_medium_at_most_and_says_what_it_speaks_of() -> None:
@@ -89,6 +89,8 @@ def test_a_host_without_a_scheme_is_an_address() -> None:
 
 def test_its_confidence_is_low_in_a_file_that_assistants_obey_by_its_name() -> None:
     data = f"# Notes for agents\n\n- {HARMFUL}\n".encode()
-    report = Inspector(load_file_signals(), Context(), keep=False).inspect(Source("AGENTS.md", data=data))
+    report = Inspector(load_file_signals(), DetectorContext(), keep=False).inspect(
+        Source("AGENTS.md", data=data)
+    )
     (finding,) = (item for item in report.findings if item.rule == f"agent.{RULE}")
     assert (finding.severity, finding.confidence) == (Severity.MEDIUM, Confidence.LOW)

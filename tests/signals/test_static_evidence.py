@@ -11,7 +11,7 @@ from marker import Marker
 
 from codeguard.analysis import Reading
 from codeguard.analysis.engine import signal_version
-from codeguard.analysis.rules import Context, Match, Rule, load_file_signals
+from codeguard.analysis.rules import DetectorContext, Match, Rule, load_file_signals
 from codeguard.config import DefenseConfig
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index import observation_tasks
@@ -19,8 +19,8 @@ from codeguard.index.catalog import Catalog
 from codeguard.index.static_evidence import StaticEvidence
 from codeguard.models import Confidence, Evidence, Severity, SourceFile, Trust
 from codeguard.ranking.defense import DefenseManager
-from codeguard.ranking.signals.base import Context as RankingContext
-from codeguard.ranking.signals.base import Moment, Services, Subject
+from codeguard.ranking.signals.base import Moment, SignalServices, Subject
+from codeguard.ranking.signals.base import SignalContext as RankingContext
 from codeguard.trust.acceptances import Acceptance, Acceptances
 from codeguard.weights import Weights
 
@@ -41,7 +41,7 @@ class CountingMarker(Marker):
         self.asked = 0
         self.error = error
 
-    def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
+    def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
         self.asked += 1
         if self.error is not None:
             raise self.error
@@ -83,7 +83,7 @@ def test_a_milder_match_is_charged_less(
     file: SourceFile, seen: list[Severity | None], penalty: float
 ) -> None:
     class Graded(CountingMarker):
-        def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
+        def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
             start = reading.text.find("MARK")
             return [Match("mark", start, start + 4, "seen", severity) for severity in seen]
 
@@ -230,7 +230,9 @@ def test_what_a_padded_file_costs_is_a_weight_and_trusted_text_costs_nothing() -
 
 def test_a_padded_file_explains_itself_in_the_ranking() -> None:
     file = chunk_file("m.py", PADDED["names in a chain"].encode())
-    manager = DefenseManager(DefenseConfig(), services=Services(static=StaticEvidence(Weights())), signals=[])
+    manager = DefenseManager(
+        DefenseConfig(), services=SignalServices(static=StaticEvidence(Weights())), signals=[]
+    )
     (chunk,) = [chunk for chunk in file.chunks if chunk.symbol == "run"]
     found = manager.evidence(Subject(chunk, file, Trust.UNLISTED))
     assert "not all of the file was looked at" in "".join(item.reason for item in found)
@@ -265,7 +267,7 @@ def test_an_accepted_text_is_not_convicted_and_says_who_accepted_it(file: Source
     chunk = next(chunk for chunk in file.chunks if chunk.symbol == "one")
     entry = Acceptance(chunk.sha256, "why", "Ada", "2026-01-02T03:04:05+00:00")
     static = StaticEvidence(Weights({"marker.mark": 1.5}), file_signals=[CountingMarker()])
-    services = Services(static=static, acceptances=Acceptances({chunk.sha256: entry}))
+    services = SignalServices(static=static, acceptances=Acceptances({chunk.sha256: entry}))
     manager = DefenseManager(DefenseConfig(), services=services, signals=[Convicting()])
     by_symbol = {
         item.symbol: manager.evidence(Subject(item, file, Trust.UNLISTED))

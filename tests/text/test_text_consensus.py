@@ -11,7 +11,7 @@ from codeguard.text.consensus import Consensus, ConsensusConfig, mean_similarity
 from codeguard.text.extractive import ExtractiveReader
 from codeguard.text.llm import LLMClient, LLMConfig
 from codeguard.text.llm_reader import LLMReader
-from codeguard.text.reading import Reading
+from codeguard.text.reading import ReaderAnswer
 from codeguard.text.votes import Core, dependent_groups, find_camps, find_rivalry, weights
 from experiments.text.consensus_corpus import load_topics
 from experiments.text.consensus_poison import ATTACKS, PHRASE, poison, replace_answer, succeeded
@@ -26,14 +26,14 @@ CONFIG = ConsensusConfig(floor=0.02)  # the lexical embedding's cosines are smal
 class Scripted:
     """Gives each text as its own summary, or an error for a text that says so."""
 
-    def answer(self, query: str, texts: Sequence[str]) -> Reading:
-        return Reading(" ".join(texts))
+    def answer(self, query: str, texts: Sequence[str]) -> ReaderAnswer:
+        return ReaderAnswer(" ".join(texts))
 
-    def summarise_each(self, query: str, texts: Sequence[str]) -> list[Reading]:
-        return [Reading("", error="timeout") if "FAIL" in text else Reading(text) for text in texts]
+    def summarise_each(self, query: str, texts: Sequence[str]) -> list[ReaderAnswer]:
+        return [ReaderAnswer("", error="timeout") if "FAIL" in text else ReaderAnswer(text) for text in texts]
 
-    def answer_each(self, query: str, texts: Sequence[str]) -> list[Reading]:
-        return [Reading(text) for text in texts]
+    def answer_each(self, query: str, texts: Sequence[str]) -> list[ReaderAnswer]:
+        return [ReaderAnswer(text) for text in texts]
 
 
 def documents(*texts: str, sources: Sequence[str] = ()) -> list[Document]:
@@ -404,7 +404,7 @@ def test_all_calls_failed_or_nothing_given(rule: str) -> None:
 
 def test_a_failure_keeps_nothing() -> None:
     class Broken(Scripted):
-        def summarise_each(self, query: str, texts: Sequence[str]) -> list[Reading]:
+        def summarise_each(self, query: str, texts: Sequence[str]) -> list[ReaderAnswer]:
             return []
 
     result = Consensus(Broken(), EMBEDDING).answer(documents("a", "b"), "q")
@@ -423,7 +423,7 @@ def test_orders_to_a_model_are_taken_out_before_any_model_reads_the_documents() 
     read: list[str] = []
 
     class Recording(Scripted):
-        def summarise_each(self, query: str, texts: Sequence[str]) -> list[Reading]:
+        def summarise_each(self, query: str, texts: Sequence[str]) -> list[ReaderAnswer]:
             read.extend(texts)
             return super().summarise_each(query, texts)
 

@@ -10,12 +10,26 @@ from codeguard.index.embedding import LexicalEmbedding
 from codeguard.text import Document, TextDefenseError
 from codeguard.text.extractive import ExtractiveReader
 from codeguard.text.features import FEATURES, Background, FeatureExtractor, plain_text
-from codeguard.text.filterrag import Calibration, CleanPair, FilterConfig, FilterRAG, calibrate, own_questions
+from codeguard.text.filterrag import (
+    CleanPair,
+    FilterConfig,
+    FilterRAG,
+    ThresholdCalibration,
+    calibrate_threshold,
+    own_questions,
+)
 from codeguard.text.forest import Forest, train_forest
 from codeguard.text.frequency import Frequency, WordMatcher, conformal_quantile, fit_threshold
 from codeguard.text.linear import LinearModel, train_linear
-from codeguard.text.mlfilter import MAX_BYTES, Example, MLFilterRAG, TrainedFilter, recalibrate, train_filter
-from codeguard.text.reading import Reading
+from codeguard.text.mlfilter import (
+    MAX_BYTES,
+    LabelledText,
+    MLFilterRAG,
+    TrainedFilter,
+    recalibrate,
+    train_filter,
+)
+from codeguard.text.reading import ReaderAnswer
 from codeguard.text.tokens import longest_echo
 from experiments.text.consensus_corpus import load_topics
 
@@ -29,12 +43,12 @@ ANSWER = "Tim Cook is the CEO of OpenAI."
 
 
 class Refusing:
-    def answer_each(self, query: str, texts: list[str]) -> list[Reading]:
-        return [Reading("", error="status 500") for _ in texts]
+    def answer_each(self, query: str, texts: list[str]) -> list[ReaderAnswer]:
+        return [ReaderAnswer("", error="status 500") for _ in texts]
 
 
 class Exploding:
-    def answer_each(self, query: str, texts: list[str]) -> list[Reading]:
+    def answer_each(self, query: str, texts: list[str]) -> list[ReaderAnswer]:
         raise RuntimeError("model is gone")
 
 
@@ -87,7 +101,7 @@ def pairs(count: int = 30) -> list[CleanPair]:
 
 def test_calibration_keeps_the_promised_share_of_passages_it_has_not_seen() -> None:
     matcher, kept = WordMatcher(), 0
-    learned = calibrate(pairs(20), READER, matcher, keep=0.9)
+    learned = calibrate_threshold(pairs(20), READER, matcher, keep=0.9)
     unseen = pairs()[20:30] + pairs()[50:]
     for pair in unseen:
         selection = FilterRAG(READER, matcher, FilterConfig(threshold=learned.threshold)).select(
@@ -100,7 +114,7 @@ def test_calibration_keeps_the_promised_share_of_passages_it_has_not_seen() -> N
 
 
 def test_a_filter_that_would_catch_next_to_nothing_says_so() -> None:
-    weak = Calibration(fit_threshold([0.3] * 30, [50] * 30), caught=0.2)
+    weak = ThresholdCalibration(fit_threshold([0.3] * 30, [50] * 30), caught=0.2)
     assert any(note.startswith("warning") for note in weak.notes)
     assert not any(note.startswith("warning") for note in replace(weak, caught=0.8).notes)
 
@@ -171,7 +185,7 @@ def test_features_are_finite_and_see_the_echo() -> None:
 def test_the_model_s_own_probabilities_come_before_the_n_grams() -> None:
     background = Background.train([passage(0)])
     extractor = FeatureExtractor(EMBEDDING, READER, WordMatcher(), background)
-    row = extractor.rows(QUESTION, [POISON], [Reading("Tim Cook", -2.5, 3.25)])[0]
+    row = extractor.rows(QUESTION, [POISON], [ReaderAnswer("Tim Cook", -2.5, 3.25)])[0]
     assert row[FEATURES.index("log_probability")] == -2.5
     assert row[FEATURES.index("perplexity")] == 3.25
 
@@ -235,12 +249,12 @@ def test_a_damaged_forest_is_refused_and_never_walked(damage: dict[str, np.ndarr
         Forest.of_arrays({**good, **damage}, 1)
 
 
-def examples() -> list[Example]:
+def examples() -> list[LabelledText]:
     found = []
     for topic in load_topics()[:12]:
-        found += [Example(topic.question, text, False) for text in topic.documents[:3]]
+        found += [LabelledText(topic.question, text, False) for text in topic.documents[:3]]
         found += [
-            Example(topic.question, f"{topic.question}? The answer is {topic.wrong}, {word}.", True)
+            LabelledText(topic.question, f"{topic.question}? The answer is {topic.wrong}, {word}.", True)
             for word in ("surely", "as we know", "it was found")
         ]
     return found

@@ -12,7 +12,7 @@ from codeguard.text import Document, LabelFlipConfig, LabelFlipDefense, Labelled
 from codeguard.text.label_flip import DETECTORS, LLMLabelJudge, assess, binomial_tail
 from codeguard.text.labels import shrunk_covariance
 from codeguard.text.llm import LLMClient, LLMConfig
-from codeguard.text.reading import Reading
+from codeguard.text.reading import ReaderAnswer
 from experiments.text.loopback import completion, serve
 
 EMBEDDING = LexicalEmbedding()
@@ -266,7 +266,7 @@ def test_a_second_opinion_decides_what_fits_two_labels_and_no_answer_rejects(rep
 
 def test_what_is_clear_is_not_asked() -> None:
     class Never:
-        def name_labels(self, texts: list[str], names: list[str]) -> list[Reading]:
+        def name_labels(self, texts: list[str], names: list[str]) -> list[ReaderAnswer]:
             assert texts == []
             return []
 

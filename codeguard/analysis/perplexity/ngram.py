@@ -15,7 +15,7 @@ EMPTY = np.uint64(0)  # no n-gram has the key 0: symbols start at 1
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio (Knuth, TAOCP 3, 6.4)
 
 
-class Table:
+class HashTable:
     """Open addressing with linear probing, at most half full, for arrays of keys."""
 
     def __init__(self, keys: NDArray[np.uint64]) -> None:
@@ -90,7 +90,7 @@ class NgramModel:
         self.floor = floor
         self.keys = keys
         self.counts = counts
-        self._levels: tuple[Table, ...] | None = None
+        self._levels: tuple[HashTable, ...] | None = None
         self._unseen = 0.0
 
     @classmethod
@@ -206,22 +206,22 @@ class NgramModel:
         costs[places] = spent + self._unseen
         return costs
 
-    def _tables(self) -> tuple[Table, ...]:
+    def _tables(self) -> tuple[HashTable, ...]:
         """Compute the probabilities of all n-grams, shortest first, once per model."""
         if self._levels is None:
             self._levels, self._unseen = _build(self.order, self.keys, self.counts, floor=self.floor)
         return self._levels
 
 
-def _build(order: int, keys: Keys, counts: Counts, *, floor: bool) -> tuple[tuple[Table, ...], float]:
+def _build(order: int, keys: Keys, counts: Counts, *, floor: bool) -> tuple[tuple[HashTable, ...], float]:
     """Return a table per n-gram size, and the bits of an unseen symbol."""
-    levels: list[Table] = []
+    levels: list[HashTable] = []
     unseen = float(np.log2(ALPHABET)) if floor else float("inf")
     for size in range(1, order + 1):
         prefixes = keys >> np.uint64(SYMBOL_BITS * (order - size))
         whole = prefixes & np.uint64((1 << SYMBOL_BITS) - 1) != 0
         grams, seen = _sum_runs(prefixes[whole], counts[whole], is_sorted=True)
-        table = Table(grams)
+        table = HashTable(grams)
         levels.append(table)
         if not len(grams):
             continue

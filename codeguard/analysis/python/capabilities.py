@@ -152,7 +152,7 @@ FOREIGN_SCRIPT = lazy(
 """Scripts of another shell that a program holds as text."""
 
 
-def kind_of(name: str) -> str:
+def effect_of_name(name: str) -> str:
     """Return the effect of a resolved name by its longest known prefix, or ""."""
     at = name.removesuffix("()")
     while at:

@@ -28,14 +28,14 @@ class TooLargeError(UnknownValueError):
     """Decoded data exceeds the limit."""
 
 
-def plain(value: object) -> object:
+def text_safe(value: object) -> object:
     """Return a value if `str` can safely be applied to it."""
     if isinstance(value, tuple):
         raise UnknownValueError
     return value
 
 
-def bounded(value: object) -> object:
+def within_limits(value: object) -> object:
     """Return a value if it is within the limits."""
     if value is Ellipsis:
         raise UnknownValueError
@@ -323,7 +323,7 @@ class Folder:
     def fold(self, node: ast.expr, depth: int = 0, local: Locals | None = None) -> object:
         """Return the value of a constant expression."""
         if isinstance(node, ast.Constant):
-            return bounded(node.value)
+            return within_limits(node.value)
         if local is None and node in self._memo:
             known = self._memo[node]
             if known is _NOTHING:
@@ -340,7 +340,7 @@ class Folder:
             self._memo[node] = _NOTHING  # ends for a name that is bound to itself
         try:
             if fold is not None:
-                value = bounded(fold(self, node, depth + 1, local or {}))
+                value = within_limits(fold(self, node, depth + 1, local or {}))
                 if isinstance(value, str | bytes | tuple) and len(value) > LONG:
                     self._characters -= len(value)
         except TooLargeError:
@@ -383,9 +383,9 @@ class Folder:
                 if part.format_spec is not None:
                     raise UnknownValueError
                 value = self.fold(part.value, depth, local or None)
-                parts.append(repr(plain(value)) if part.conversion == ord("r") else str(plain(value)))
+                parts.append(repr(text_safe(value)) if part.conversion == ord("r") else str(text_safe(value)))
             else:
-                parts.append(str(plain(self.fold(part, depth, local or None))))
+                parts.append(str(text_safe(self.fold(part, depth, local or None))))
             size += len(parts[-1])
             if size > LARGEST:
                 raise UnknownValueError

@@ -69,7 +69,7 @@ class TrustedFunctions:
         self._by_hash: dict[int, list[int]] = {}
         self._texts: set[bytes] = set()
         for number, function in enumerate(self.functions):
-            self._by_name.setdefault(name_words(function.symbol), []).append(number)
+            self._by_name.setdefault(counterpart_words(function.symbol), []).append(number)
             self._texts.add(function.code)
             for key in function.sketch[:PROBES]:
                 bucket = self._by_hash.setdefault(key, [])
@@ -93,7 +93,7 @@ class TrustedFunctions:
         if _digest(code) in self._texts:
             return []
         own = sketch(code)
-        words, owner = name_words(chunk.symbol), chunk.symbol.rpartition(".")[0]
+        words, owner = counterpart_words(chunk.symbol), chunk.symbol.rpartition(".")[0]
         named = set(self._by_name.get(words, ())) if words else set()
         met: Counter[int] = Counter()
         for key in own[:PROBES]:
@@ -110,7 +110,7 @@ class TrustedFunctions:
         return scored[:MAX_COUNTERPARTS]
 
 
-def name_words(symbol: str) -> tuple[str, ...]:
+def counterpart_words(symbol: str) -> tuple[str, ...]:
     """Return the informative words of a function's name in lower case."""
     found = tuple(word.lower() for word in _NAME_WORD.findall(symbol.rpartition(".")[2]))
     kept = tuple(word for word in found if word not in FILLER_WORDS) or found

@@ -34,7 +34,7 @@ _KEEPING = frozenset(
 
 def written(names: Names, node: ast.expr) -> str:
     """Return the text of a single expression; see `Writer.text`."""
-    return Writer(names).text(node)
+    return LiteralTexts(names).text(node)
 
 
 def fields(template: str) -> list[str]:
@@ -42,7 +42,7 @@ def fields(template: str) -> list[str]:
     return _FIELD.findall(template.replace("%%", ""))
 
 
-class Writer:
+class LiteralTexts:
     """Returns the texts of one file, with a limit on steps for each and for all of them."""
 
     def __init__(self, names: Names, nodes: int = 0) -> None:

@@ -37,7 +37,7 @@ class Binding:
     open_ended: bool = False  # one of several values, such as the elements of a loop
 
 
-def at_end(
+def bound_after(
     kind: BindingKind,
     node: ast.AST,
     *,
@@ -257,7 +257,7 @@ class Scopes:
         assert isinstance(node, ast.Import)
         for alias in node.names:
             dotted = alias.name if alias.asname else alias.name.partition(".")[0]
-            self.bind(scope, alias.asname or dotted, at_end(BindingKind.MODULE, node, name=dotted))
+            self.bind(scope, alias.asname or dotted, bound_after(BindingKind.MODULE, node, name=dotted))
 
     def _import_from(self, scope: Scope, node: ast.AST) -> None:
         assert isinstance(node, ast.ImportFrom)
@@ -267,7 +267,7 @@ class Scopes:
                 scope.stars.append(prefix)
                 continue
             dotted = prefix + ("" if prefix.endswith(".") else ".") + alias.name
-            self.bind(scope, alias.asname or alias.name, at_end(BindingKind.MODULE, node, name=dotted))
+            self.bind(scope, alias.asname or alias.name, bound_after(BindingKind.MODULE, node, name=dotted))
 
     def _assign(self, scope: Scope, node: ast.AST) -> None:
         assert isinstance(node, ast.Assign)
@@ -288,7 +288,7 @@ class Scopes:
         if isinstance(node.target, ast.Name):
             value = ast.BinOp(node.target, node.op, node.value)
             ast.copy_location(value, node)
-            binding = at_end(BindingKind.OPAQUE, node, value=value)
+            binding = bound_after(BindingKind.OPAQUE, node, value=value)
             self.bind(scope, node.target.id, binding)
 
     def _with(self, scope: Scope, node: ast.AST) -> None:
@@ -318,7 +318,7 @@ class Scopes:
     def _match(self, scope: Scope, node: ast.AST) -> None:
         name = getattr(node, "name", None) or getattr(node, "rest", None)
         if name:
-            self.bind(scope, name, at_end(BindingKind.OPAQUE, node))
+            self.bind(scope, name, bound_after(BindingKind.OPAQUE, node))
 
     def _target(
         self,
@@ -330,7 +330,7 @@ class Scopes:
         open_ended: bool = False,
     ) -> None:
         kind = BindingKind.OPAQUE if value is None else BindingKind.VALUE
-        binding = at_end(kind, at, value=value, open_ended=open_ended)
+        binding = bound_after(kind, at, value=value, open_ended=open_ended)
         if isinstance(target, ast.Name):
             self.bind(scope, target.id, binding)
         elif isinstance(target, ast.Attribute):

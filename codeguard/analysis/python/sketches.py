@@ -54,7 +54,7 @@ class Token:
     is_string: bool = False
 
 
-def tokens(text: str, language: str) -> list[Token]:
+def sketch_tokens(text: str, language: str) -> list[Token]:
     """Return the tokens of a text without comments, at most `MAX_TOKENS`.
 
     Takes linear time in the text's length for any text.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from codeguard.analysis.python.sketches import KEYWORDS, Token, tokens
+from codeguard.analysis.python.sketches import KEYWORDS, Token, sketch_tokens
 
 MAX_STATEMENTS = 2_000
 VARIABLE = "\0v"
@@ -35,7 +35,11 @@ class Statement:
 
 def statements(text: str, language: str, name: str) -> tuple[Statement, ...]:
     """Return a function's statements, header first; empty if there are more than `MAX_STATEMENTS`."""
-    runs = _lines(text, tokens(text, language)) if language == "python" else _braced(tokens(text, language))
+    runs = (
+        _lines(text, sketch_tokens(text, language))
+        if language == "python"
+        else _braced(sketch_tokens(text, language))
+    )
     if len(runs) > MAX_STATEMENTS:
         return ()
     found: list[Statement] = []

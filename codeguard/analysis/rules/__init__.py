@@ -16,14 +16,14 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from codeguard.analysis.rules.base import Context, CorpusSignal, FileSignal, Match, Rule
+from codeguard.analysis.rules.base import CorpusSignal, DetectorContext, FileSignal, Match, Rule
 from codeguard.analysis.rules.installed import may_be_installed
 from codeguard.errors import ConfigError
 
 __all__ = [
     "ENTRY_POINT_GROUP",
-    "Context",
     "CorpusSignal",
+    "DetectorContext",
     "FileSignal",
     "Match",
     "Rule",

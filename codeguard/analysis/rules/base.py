@@ -92,7 +92,7 @@ def _rule(id_: str, table: Mapping[str, Any]) -> Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Services:
+class ComparisonData:
     """What files are compared with; None if unknown.
 
     `trusted` are the files of the verified manifest, `trusted_functions` the index of their
@@ -110,10 +110,10 @@ class Services:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class DetectorContext:
     """The information besides the file that detectors may use."""
 
-    services: Services = field(default_factory=Services)
+    services: ComparisonData = field(default_factory=ComparisonData)
 
 
 IMPORTED = "imported"  # measurement: the name that is imported; an audit knows which modules lie beside
@@ -158,7 +158,7 @@ class FileSignal(Protocol):
     rules: ClassVar[tuple[Rule, ...]]
     needs: ClassVar[frozenset[str]]
 
-    def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
+    def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
         """Yield the matches in one file."""
         ...
 
@@ -172,6 +172,8 @@ class CorpusSignal(Protocol):
     rules: ClassVar[tuple[Rule, ...]]
     needs: ClassVar[frozenset[str]]
 
-    def inspect_corpus(self, readings: Iterable[Reading], context: Context) -> Iterable[tuple[str, Match]]:
+    def inspect_corpus(
+        self, readings: Iterable[Reading], context: DetectorContext
+    ) -> Iterable[tuple[str, Match]]:
         """Yield the matches, each with the path of its file."""
         ...

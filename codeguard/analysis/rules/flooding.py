@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.python.sketches import SKETCH, resemblance, sketch, words_of_code
-from codeguard.analysis.rules.base import Context, Match, Rule, rules_of
+from codeguard.analysis.rules.base import DetectorContext, Match, Rule, rules_of
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Chunk, ChunkKind, Confidence
 
@@ -44,7 +44,7 @@ ORDINARY_WORDS = frozenset(_ORDINARY.split())
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class ProseStatistics:
     """Statistics of a description's prose.
 
     `words` counts informative words. `distinct` and `top` are the shares of distinct words and of
@@ -67,7 +67,7 @@ def descriptions(text: str) -> Iterator[tuple[int, int]]:
 
 
 @lru_cache(maxsize=8)  # a description is examined alone, and together with the others of its function
-def wording(description: str) -> Wording:
+def wording(description: str) -> ProseStatistics:
     """Return the statistics of a description, without its lines of code and examples."""
     all_lines = [line for line in description[:MAX_TEXT].split("\n") if line.strip("#/* \t")]
     lines = [
@@ -82,7 +82,7 @@ def wording(description: str) -> Wording:
     counts = Counter(map(_stem, said))
     top = counts.most_common(3)
     total = max(1, len(said))
-    return Wording(
+    return ProseStatistics(
         words=len(said),
         distinct=len(counts) / total,
         top=sum(count for _, count in top) / total,
@@ -160,7 +160,9 @@ class FloodingSignal:
     needs: ClassVar[frozenset[str]] = frozenset()
     rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
 
-    def inspect_corpus(self, readings: Iterable[Reading], context: Context) -> Iterable[tuple[str, Match]]:
+    def inspect_corpus(
+        self, readings: Iterable[Reading], context: DetectorContext
+    ) -> Iterable[tuple[str, Match]]:
         """Yield stuffed descriptions as files are read, then groups of near-duplicates."""
         index = _Index()
         for reading in readings:
@@ -340,7 +342,7 @@ def _is_text(reading: Reading, found: Match) -> bool:
     )
 
 
-def _why(found: Wording) -> str:
+def _why(found: ProseStatistics) -> str:
     if found.questions >= LEAST_QUESTIONS:
         return f"a description that asks {found.questions} questions: wording for a search, not for a reader"
     repeats = found.distinct <= MOST_DISTINCT and found.top >= LEAST_TOP

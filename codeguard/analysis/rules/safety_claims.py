@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from codeguard.analysis import Reading, Segment, SegmentKind
-from codeguard.analysis.rules.base import Context, Match, Rule, rules_of
+from codeguard.analysis.rules.base import DetectorContext, Match, Rule, rules_of
 from codeguard.analysis.rules.insecure import SIGNAL as INSECURE
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Confidence, Severity
@@ -71,7 +71,7 @@ class SafetyClaimsSignal:
     rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
     needs: ClassVar[frozenset[str]] = frozenset()
 
-    def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
+    def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
         """Yield the claims in a Python file next to a finding about insecure code, or next to effects."""
         if reading.tree is None:
             return
@@ -160,12 +160,12 @@ def _claims(reading: Reading) -> Iterator[tuple[Segment, str]]:
             continue
         if len(segment.text) > _LONGEST:
             reading.unread.note(_TOO_LONG, reading.line_of(segment.start))
-        words = claim(segment)
+        words = safety_claim(segment)
         if words:
             yield segment, words
 
 
-def claim(segment: Segment) -> str:
+def safety_claim(segment: Segment) -> str:
     """Return the words in which a comment claims safety, or ""."""
     text = segment.text[:_LONGEST]
     if _BEHIND.search(text):

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.python.test_files import is_test_file
-from codeguard.analysis.rules.base import IN_TEST, LESS_SURE, Context, Match, Rule, rules_of
+from codeguard.analysis.rules.base import IN_TEST, LESS_SURE, DetectorContext, Match, Rule, rules_of
 from codeguard.analysis.text.kinds import is_explained, is_page, is_settings
 from codeguard.corpus import secrets
 from codeguard.corpus.patterns import lazy
@@ -30,7 +30,7 @@ class SecretsSignal:
     rules: ClassVar[tuple[Rule, ...]] = tuple(_RULES.values())
     needs: ClassVar[frozenset[str]] = frozenset()
 
-    def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
+    def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
         """Yield the secrets in a file."""
         found = secrets_of(reading)
         in_test = any(item.rule in OF_TESTS for item in found) and is_test_file(reading)

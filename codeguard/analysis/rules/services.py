@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from codeguard.analysis.rules.base import CorpusSignal, FileSignal, Services
+from codeguard.analysis.rules.base import ComparisonData, CorpusSignal, FileSignal
 from codeguard.corpus.secrets import without_secrets
 from codeguard.models import SourceFile
 
@@ -18,7 +18,7 @@ def services_for(
     signals: Iterable[FileSignal | CorpusSignal],
     trusted: Callable[[], Sequence[SourceFile]] | None,
     audited: Callable[[], Iterable[str]] | None = None,
-) -> Services:
+) -> ComparisonData:
     """Return the services that these signals need or use; none if nothing is trusted.
 
     `trusted` reads the trusted files; it is called at most once. `audited` returns the paths under
@@ -27,7 +27,7 @@ def services_for(
     """
     asked = {name for signal in signals for name in asked_of(signal)}
     if trusted is None or not asked & {"trusted", "trusted_functions", "packages"}:
-        return Services()
+        return ComparisonData()
     files = tuple(trusted())
     functions = packages = None
     if "trusted_functions" in asked:
@@ -40,4 +40,4 @@ def services_for(
         declared = declared_packages(files)
         if declared:
             packages = declared | modules_of((*(file.path for file in files), *audited()))
-    return Services(files if "trusted" in asked else None, functions, packages)
+    return ComparisonData(files if "trusted" in asked else None, functions, packages)

@@ -61,7 +61,7 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class FrameTable:
     """The frames and words of one file."""
 
     frames: tuple[Frame, ...]
@@ -117,7 +117,7 @@ class _Clause:
 
 
 @cache
-def read_frames(path: Path) -> Table:
+def read_frames(path: Path) -> FrameTable:
     """Return the table in a TOML file: `[classes]` of words, `[patterns]`, and `[[frame]]` tables.
 
     Words are separated by commas; `*` is any ending, `…` a few words in between.
@@ -130,7 +130,7 @@ def read_frames(path: Path) -> Table:
             first, *rest = _ENTRY.findall(entry.lower())
             into = prefixes if first.endswith("*") else exact
             into[first.removesuffix("*")].append((tuple(rest), name))
-    return Table(
+    return FrameTable(
         tuple(
             Frame(
                 row["rule"],
@@ -152,7 +152,7 @@ def read_frames(path: Path) -> Table:
     )
 
 
-def frames_in(table: Table, blocks: Sequence[Block]) -> Iterator[Found]:
+def frames_in(table: FrameTable, blocks: Sequence[Block]) -> Iterator[Found]:
     """Yield the instructions in a section, each rule once, if the weights of its frames are high enough."""
     clauses = [clause for block in blocks for clause in _clauses(table, block)]
     met = [_met(table.frames, clauses, index) for index in range(len(clauses))]
@@ -170,7 +170,7 @@ def frames_in(table: Table, blocks: Sequence[Block]) -> Iterator[Found]:
             yield Found(tuple(frame for frame, _ in ordered), clause.start, " ".join(clause.text.split()))
 
 
-def _clauses(table: Table, block: Block) -> Iterator[_Clause]:
+def _clauses(table: FrameTable, block: Block) -> Iterator[_Clause]:
     at, banned = 0, False
     for end, after in [
         *((found.start(), found.end()) for found in _BREAK.finditer(block.text)),
@@ -190,7 +190,7 @@ def _clauses(table: Table, block: Block) -> Iterator[_Clause]:
         at = after
 
 
-def _read(table: Table, block: Block, start: int, end: int) -> _Clause:
+def _read(table: FrameTable, block: Block, start: int, end: int) -> _Clause:
     """Return a clause with the classes of its words; quoted text is ignored."""
     text = block.text[start:end]
     places: dict[str, list[int]] = defaultdict(list)

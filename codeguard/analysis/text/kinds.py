@@ -49,7 +49,7 @@ def is_explained(text: str, at: int) -> bool:
     return len(list(islice(_SENTENCE.finditer(around), _SENTENCES))) == _SENTENCES
 
 
-def is_recorded(text: str, at: int) -> bool:
+def is_recorded_answer(text: str, at: int) -> bool:
     """Return whether a place is in JSON within a string, as tests record the answers of servers."""
     found = _ESCAPED_KEY.finditer(text, max(0, at - _NEAR), at + _NEAR)
     return len(list(islice(found, _ESCAPED_KEYS))) == _ESCAPED_KEYS

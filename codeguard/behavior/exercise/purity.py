@@ -14,11 +14,11 @@ from codeguard.behavior.exercise.closed import first_impure_construct
 from codeguard.behavior.exercise.file_body import disturbing_statement
 from codeguard.behavior.exercise.instrument import instrument
 from codeguard.behavior.source.constants import constants_of
-from codeguard.behavior.source.definitions import parse
+from codeguard.behavior.source.definitions import parse_or_none
 from codeguard.behavior.source.surroundings import Runnable
-from codeguard.behavior.verdict.comparison import Case, compare
+from codeguard.behavior.verdict.comparison import Case, compare_results
 from codeguard.behavior.verdict.differential import CandidateSession
-from codeguard.behavior.verdict.running import Batch, Runner, Steps
+from codeguard.behavior.verdict.running import Batch, CallRunner, Steps
 from codeguard.behavior.verdict.values import Comparison
 from codeguard.sandbox.model import Call, CallResult, Level, Outcome, Tier
 
@@ -28,7 +28,7 @@ _MUTABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp
 
 def keeps_no_state(runnable: Runnable) -> bool:
     """Return whether the code is known to keep no state between calls."""
-    tree = parse(runnable.source)
+    tree = parse_or_none(runnable.source)
     if tree is None or first_impure_construct(tree, constants_of(tree), frozenset()):
         return False
     return not any(
@@ -48,7 +48,7 @@ class BeyondExamples:
 
         An honest function may do so and is not convicted. To refuse such a call is no difference.
         """
-        results = compare(self.cases, answers)
+        results = compare_results(self.cases, answers)
         wrong = [
             item
             for item in results
@@ -74,7 +74,7 @@ def not_exercised(
     differently when instrumented.
     """
     runnable = session.candidate.runnable
-    tree = parse(runnable.source)
+    tree = parse_or_none(runnable.source)
     if tree is None:
         return ["it does not parse"]
     constants = constants_of(tree)
@@ -96,7 +96,7 @@ def not_exercised(
     records = Call("_codeguard_report()", None)
     calls = (state, *(case.call for case in asked), state, records)
     further = tuple(case.call for case in beyond.cases)
-    runner = Runner(noted, session.level, session.budget, Tier.NATIVE)
+    runner = CallRunner(noted, session.level, session.budget, Tier.NATIVE)
     (result,) = yield from runner.run(Batch((*calls, *further, records), other=True))
     before, *answers, after, report = result.calls[: len(calls)]
     *answers_beyond, complete = result.calls[len(calls) :]
@@ -109,7 +109,7 @@ def not_exercised(
     noted_bits, faults = cast("tuple[list[tuple[int, int]], list[str]]", report.value)
     if faults:
         return [f"not known to depend on its arguments alone: {faults[0]}"]
-    if any(item.comparison is not Comparison.SAME for item in compare(asked, answers)):
+    if any(item.comparison is not Comparison.SAME for item in compare_results(asked, answers)):
         return ["it answers otherwise in another world"]
     bits = dict(noted_bits)
     missing = [need.missing(bits.get(number, 0)) for number, need in made.needs.items()]

@@ -10,7 +10,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from codeguard.behavior.source.definitions import Definition, parse
+from codeguard.behavior.source.definitions import Definition, parse_or_none
 from codeguard.behavior.specs.examples import Example
 from codeguard.corpus.syntax import unqualified_name
 
@@ -49,7 +49,7 @@ def bare_calls(definition: Definition, source: str) -> list[Example]:
 def _options(source: str) -> list[str]:
     """Return the command-line options that a source names, including getopt's option letters."""
     found: dict[str, None] = {}
-    tree = parse(source)
+    tree = parse_or_none(source)
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and _OPTION.fullmatch(node.value):
             found[node.value] = None

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from codeguard.behavior.inputs.domain import Domain
 from codeguard.behavior.inputs.pools import Arguments
-from codeguard.behavior.inputs.shapes import Shape, is_ascending
+from codeguard.behavior.inputs.shapes import ValueShape, is_ascending
 from codeguard.behavior.source.definitions import Function
 
 MOST = 64
@@ -79,7 +79,7 @@ def _repeats(node: ast.AST, own: str) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in (own, "range")
 
 
-def _others(value: object, shape: Shape, large: bool) -> Iterator[object]:
+def _others(value: object, shape: ValueShape, large: bool) -> Iterator[object]:
     if isinstance(value, bool):
         return
     if isinstance(value, int | float) and shape.numbers is not None:
@@ -111,7 +111,7 @@ def _others(value: object, shape: Shape, large: bool) -> Iterator[object]:
                 yield type(value)(changed)
 
 
-def _rows(items: list[object], shape: Shape) -> Iterator[list[object]]:
+def _rows(items: list[object], shape: ValueShape) -> Iterator[list[object]]:
     if not items or shape.items is None:
         return
     for other in _others(items[-1], shape.items.item, large=True):

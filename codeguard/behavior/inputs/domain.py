@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from codeguard.behavior.inputs.learning import learn
-from codeguard.behavior.inputs.shapes import Bounds, Shape
+from codeguard.behavior.inputs.learning import learn_shape
+from codeguard.behavior.inputs.shapes import NumberBounds, ValueShape
 
 LEAST_ORDERED = 4
 LEAST_COUNTED = 2  # distinct lengths that make it more than chance if a number always equals the length
@@ -100,8 +100,8 @@ def believable(relation: Relation, rows: Sequence[Sequence[object]], named: bool
 class Domain:
     """The inputs of a function: a shape for each argument, and relations between arguments."""
 
-    shapes: tuple[Shape, ...]
-    keywords: Mapping[str, Shape]
+    shapes: tuple[ValueShape, ...]
+    keywords: Mapping[str, ValueShape]
     relations: tuple[Relation, ...]
     counts: frozenset[int]
 
@@ -118,7 +118,7 @@ class Domain:
 
 def learn_domain(
     calls: Sequence[tuple[Sequence[object], Mapping[str, object]]],
-    bounds: Mapping[int, Bounds] | None = None,
+    bounds: Mapping[int, NumberBounds] | None = None,
     variadic: int | None = None,
     ordered: Collection[tuple[int, int]] = (),
 ) -> Domain:
@@ -132,14 +132,14 @@ def learn_domain(
     limits = bounds or {}
     fixed = width if variadic is None else min(variadic, width)
     shapes = tuple(
-        learn([args[index] for args, _ in calls if index < len(args)], limits.get(index))
+        learn_shape([args[index] for args, _ in calls if index < len(args)], limits.get(index))
         for index in range(fixed)
     )
     more = [value for args, _ in calls for value in args[fixed:]]
     if more:
-        shapes += (learn(more, limits.get(fixed)),) * (width - fixed + 1)
+        shapes += (learn_shape(more, limits.get(fixed)),) * (width - fixed + 1)
     names = sorted({name for _, kwargs in calls for name in kwargs})
-    keywords = {name: learn([kwargs[name] for _, kwargs in calls if name in kwargs]) for name in names}
+    keywords = {name: learn_shape([kwargs[name] for _, kwargs in calls if name in kwargs]) for name in names}
     rows = [args for args, _ in calls]
     relations = tuple(
         relation

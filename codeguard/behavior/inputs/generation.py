@@ -13,8 +13,8 @@ from random import Random
 
 from codeguard.behavior.inputs.domain import Domain
 from codeguard.behavior.inputs.mutation import STRUCTURED, fresh, mutate, numbers_inside
-from codeguard.behavior.inputs.pools import Arguments, Pool, until_error
-from codeguard.behavior.inputs.shapes import Shape
+from codeguard.behavior.inputs.pools import Arguments, ValuePool, until_error
+from codeguard.behavior.inputs.shapes import ValueShape
 
 MAX_TRIES = 12
 MAX_ORDERS = 6  # orders of one call's arguments
@@ -103,7 +103,7 @@ def _met_bounds(args: tuple[object, ...]) -> Iterator[tuple[int, object]]:
             yield from ((place, value) for place in places if type(args[place]) is type(value))
 
 
-def _small_values(shape: Shape, arity: int) -> list[object]:
+def _small_values(shape: ValueShape, arity: int) -> list[object]:
     """Return the small numbers and booleans that a shape admits; empty for larger structures."""
     most = {1: 60, 2: 12}.get(arity, 6)
     found: list[object] = []
@@ -143,7 +143,7 @@ def _with_keyword(
 ) -> Mapping[str, object]:
     name = random.choice(sorted(kwargs))
     shape = domain.keywords[name]
-    pool = Pool(shape.seen, tuple(literals))
+    pool = ValuePool(shape.seen, tuple(literals))
     return {**kwargs, name: mutate(kwargs[name], shape, pool, random)}
 
 
@@ -155,16 +155,16 @@ def _with_other_arity(args: tuple[object, ...], domain: Domain, random: Random) 
     return args[:width] + tuple(fresh(domain.shapes[index], random) for index in range(len(args), width))
 
 
-def _pools(examples: Sequence[Arguments], literals: Sequence[object]) -> list[Pool]:
+def _pools(examples: Sequence[Arguments], literals: Sequence[object]) -> list[ValuePool]:
     width = max(len(args) for args, _ in examples)
     return [
-        Pool(tuple(args[index] for args, _ in examples if index < len(args)), tuple(literals))
+        ValuePool(tuple(args[index] for args, _ in examples if index < len(args)), tuple(literals))
         for index in range(width)
     ]
 
 
 def _mutated_arguments(
-    args: tuple[object, ...], domain: Domain, pools: Sequence[Pool], random: Random
+    args: tuple[object, ...], domain: Domain, pools: Sequence[ValuePool], random: Random
 ) -> tuple[object, ...]:
     if not args:
         return args
@@ -188,7 +188,7 @@ def _mutated_arguments(
     return tuple(changed)
 
 
-def _resized(value: object, length: int, shape: Shape, random: Random) -> object:
+def _resized(value: object, length: int, shape: ValueShape, random: Random) -> object:
     """Return a sequence with another length."""
     if isinstance(value, str):
         return (value * (length // max(1, len(value)) + 1))[:length] if value else value
@@ -200,5 +200,5 @@ def _resized(value: object, length: int, shape: Shape, random: Random) -> object
     return value
 
 
-def _item(shape: Shape, random: Random) -> object:
+def _item(shape: ValueShape, random: Random) -> object:
     return fresh(shape.items.item, random) if shape.items is not None else 0

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 
 from codeguard.behavior.inputs.shapes import (
     MAX_DEPTH,
-    Bounds,
     Items,
+    NumberBounds,
     Numbers,
-    Shape,
     Texts,
+    ValueShape,
     is_ascending,
-    kind_of,
     ordered,
+    shape_type,
 )
 from codeguard.behavior.inputs.texts import BRACKETS, CHANCE, alphabet, is_balanced, template_of
 
@@ -28,9 +28,9 @@ LEAST_OF_PROSE = 3  # texts of words and punctuation from which a template can b
 _PROSE = frozenset("a .,;!?'\"-\n")  # of a template, in which letters are `a` and digits `0`
 
 
-def learn(values: Sequence[object], bounds: Bounds | None = None, depth: int = 0) -> Shape:
+def learn_shape(values: Sequence[object], bounds: NumberBounds | None = None, depth: int = 0) -> ValueShape:
     """Return the shape of the values at one place."""
-    kinds = frozenset(kind_of(value) for value in values)
+    kinds = frozenset(shape_type(value) for value in values)
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     texts = [value for value in values if isinstance(value, str)]
     rows = [value for value in values if isinstance(value, list | tuple | set | frozenset)]
@@ -42,7 +42,7 @@ def learn(values: Sequence[object], bounds: Bounds | None = None, depth: int = 0
         if maps:
             keys = _learn_items([list(row) for row in maps], bounds, depth)
             inner = _learn_items([list(row.values()) for row in maps], bounds, depth, distinct=False)
-    return Shape(
+    return ValueShape(
         kinds=kinds,
         numbers=_learn_numbers(numbers, bounds) if numbers else None,
         texts=_learn_texts(texts) if texts else None,
@@ -54,7 +54,7 @@ def learn(values: Sequence[object], bounds: Bounds | None = None, depth: int = 0
     )
 
 
-def _learn_numbers(values: Sequence[int | float], bounds: Bounds | None) -> Numbers:
+def _learn_numbers(values: Sequence[int | float], bounds: NumberBounds | None) -> Numbers:
     finite = [value for value in values if abs(value) < 1e300] or [0]
     largest = max(abs(value) for value in finite)
     positive = [value for value in finite if value > 0]
@@ -111,7 +111,7 @@ def _choices(values: Sequence[str]) -> frozenset[str] | None:
 
 
 def _learn_items(
-    rows: Sequence[Sequence[object]], bounds: Bounds | None, depth: int, distinct: bool | None = None
+    rows: Sequence[Sequence[object]], bounds: NumberBounds | None, depth: int, distinct: bool | None = None
 ) -> Items:
     lengths = [len(row) for row in rows]
     long = [row for row in rows if len(row) >= 2]
@@ -119,7 +119,7 @@ def _learn_items(
     elements = [value for row in rows for value in row]
     unique = bool(long) and all(len({repr(value) for value in row}) == len(row) for row in long)
     return Items(
-        item=learn(elements, bounds, depth + 1),
+        item=learn_shape(elements, bounds, depth + 1),
         shortest=0 if 0 in lengths else min(2, *lengths) if min(lengths) <= 2 else 2,
         longest=max(3 * max(lengths), 6),
         ascending=bool(long) and by_chance < CHANCE and all(is_ascending(row) for row in long),
@@ -127,7 +127,7 @@ def _learn_items(
     )
 
 
-def _learn_columns(rows: Sequence[object], depth: int) -> tuple[Shape, ...] | None:
+def _learn_columns(rows: Sequence[object], depth: int) -> tuple[ValueShape, ...] | None:
     """Return one shape per position if all rows are tuples of the same length, that is, records."""
     tuples = [row for row in rows if isinstance(row, tuple)]
     if not tuples or len(tuples) != len(rows) or depth >= MAX_DEPTH:
@@ -135,4 +135,4 @@ def _learn_columns(rows: Sequence[object], depth: int) -> tuple[Shape, ...] | No
     width = len(tuples[0])
     if width > 6 or any(len(row) != width for row in tuples) or (len(tuples) < 2 and depth == 0):
         return None
-    return tuple(learn([row[index] for row in tuples], None, depth + 1) for index in range(width))
+    return tuple(learn_shape([row[index] for row in tuples], None, depth + 1) for index in range(width))

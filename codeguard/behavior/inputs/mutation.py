@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from random import Random
 
-from codeguard.behavior.inputs.pools import Pool
-from codeguard.behavior.inputs.shapes import Items, Numbers, Shape, Texts, ordered
+from codeguard.behavior.inputs.pools import ValuePool
+from codeguard.behavior.inputs.shapes import Items, Numbers, Texts, ValueShape, ordered
 from codeguard.behavior.inputs.texts import BRACKETS
 
 MAX_PLACES = 6
@@ -17,7 +17,7 @@ STRUCTURED = re.compile(
 )  # numbers joined by punctuation: dates, versions, ranges, times of day
 
 
-def mutate_text(value: str, texts: Texts | None, pool: Pool, random: Random) -> str:
+def mutate_text(value: str, texts: Texts | None, pool: ValuePool, random: Random) -> str:
     """Return a small mutation of a string, within its template if it has one."""
     characters = (
         sorted(texts.characters) if texts is not None and texts.characters else sorted(set(value)) or ["a"]
@@ -56,7 +56,7 @@ def mutate_text(value: str, texts: Texts | None, pool: Pool, random: Random) -> 
     return random.choice(steps)
 
 
-def _same_template(value: str, characters: Sequence[str], pool: Pool, random: Random) -> str:
+def _same_template(value: str, characters: Sequence[str], pool: ValuePool, random: Random) -> str:
     """Replace letters and digits and keep every other character."""
     if random.random() < 0.5:
         changed = _number_inside(value, pool, random)
@@ -85,7 +85,7 @@ def numbers_inside(value: str, literals: Sequence[object]) -> Iterator[str]:
             yield value[: place.start()] + text + value[place.end() :]
 
 
-def _number_inside(value: str, pool: Pool, random: Random) -> str | None:
+def _number_inside(value: str, pool: ValuePool, random: Random) -> str | None:
     """Replace one of the numbers in a string, mostly by small numbers and known limits."""
     places = list(re.finditer(r"\d+", value))
     if not places:
@@ -115,7 +115,7 @@ def _mutate_balanced(value: str, openings: Sequence[str], random: Random) -> str
     return random.choice(steps)
 
 
-def fresh(shape: Shape, random: Random, depth: int = 0) -> object:
+def fresh(shape: ValueShape, random: Random, depth: int = 0) -> object:
     """Return a new value of a shape."""
     kind = random.choice(sorted(shape.kinds)) if shape.kinds else "int"
     if kind == "bool":
@@ -143,13 +143,13 @@ def _fresh_number(numbers: Numbers, kind: str, random: Random) -> int | float:
     return random.randint(math.ceil(low * 8), max(math.ceil(low * 8), math.floor(top * 8))) / 8.0
 
 
-def _fresh_text(texts: Texts, shape: Shape, random: Random) -> str:
+def _fresh_text(texts: Texts, shape: ValueShape, random: Random) -> str:
     if texts.choices is not None:
         return random.choice(sorted(texts.choices))
     if texts.template is not None or texts.balanced:
         model = random.choice([value for value in shape.seen if isinstance(value, str)] or [""])
         for _ in range(4):
-            model = mutate_text(model, texts, Pool((model,)), random)
+            model = mutate_text(model, texts, ValuePool((model,)), random)
         return model
     characters = sorted(texts.characters) or ["a"]
     few = [random.choice(characters) for _ in range(random.randint(1, 4))]
@@ -158,7 +158,7 @@ def _fresh_text(texts: Texts, shape: Shape, random: Random) -> str:
     return "".join(random.choice(chosen) for _ in range(length))
 
 
-def _fresh_items(kind: str, shape: Shape, random: Random, depth: int) -> object:
+def _fresh_items(kind: str, shape: ValueShape, random: Random, depth: int) -> object:
     inside: Items | None = shape.items
     assert inside is not None
     if shape.columns is not None:
@@ -202,7 +202,7 @@ def hashable(value: object) -> bool:
 MAX_ITEMS = 40
 
 
-def mutate(value: object, shape: Shape, pool: Pool, random: Random, depth: int = 0) -> object:
+def mutate(value: object, shape: ValueShape, pool: ValuePool, random: Random, depth: int = 0) -> object:
     """Return a small mutation of a value."""
     if isinstance(value, bool):
         return not value
@@ -226,7 +226,7 @@ def mutate(value: object, shape: Shape, pool: Pool, random: Random, depth: int =
     return pool.pick(random)
 
 
-def _mutate_int(value: int, numbers: Numbers | None, pool: Pool, random: Random) -> int:
+def _mutate_int(value: int, numbers: Numbers | None, pool: ValuePool, random: Random) -> int:
     others = [item for item in (*pool.seen, *pool.literals) if type(item) is int]
     high = int(min(numbers.high, 1e15)) if numbers is not None else 100
     low = -high if numbers is not None and numbers.negative else 0
@@ -263,17 +263,17 @@ def _mutate_float(value: float, numbers: Numbers | None, random: Random) -> floa
 
 
 def _mutate_items(
-    items: list[object], shape: Shape, literals: tuple[object, ...], random: Random, depth: int
+    items: list[object], shape: ValueShape, literals: tuple[object, ...], random: Random, depth: int
 ) -> list[object]:
     inside = shape.items
     item_shape = inside.item if inside is not None else shape
     if shape.columns is not None and items:
         place = random.randrange(len(items))
         column = shape.columns[place] if place < len(shape.columns) else item_shape
-        items[place] = mutate(items[place], column, Pool((items[place],)), random, depth + 1)
+        items[place] = mutate(items[place], column, ValuePool((items[place],)), random, depth + 1)
         return items
     place = random.randint(0, len(items))
-    pool = Pool(tuple(items) + (item_shape.seen or (0,)), literals)
+    pool = ValuePool(tuple(items) + (item_shape.seen or (0,)), literals)
     step = random.randrange(10)
     if step <= 1 and items:
         place = min(place, len(items) - 1)
@@ -300,7 +300,7 @@ def _mutate_items(
 
 
 def _mutate_dict(
-    value: dict[object, object], shape: Shape, random: Random, depth: int
+    value: dict[object, object], shape: ValueShape, random: Random, depth: int
 ) -> dict[object, object]:
     changed = dict(value)
     keys = list(changed)
@@ -312,10 +312,12 @@ def _mutate_dict(
         del changed[random.choice(keys)]
     elif step == 1 and keys:
         key = random.choice(keys)
-        changed[key] = mutate(changed[key], values_shape, Pool(tuple(changed.values())), random, depth + 1)
+        changed[key] = mutate(
+            changed[key], values_shape, ValuePool(tuple(changed.values())), random, depth + 1
+        )
     elif step == 2 and keys:
         key = random.choice(keys)
-        renamed = mutate(key, keys_shape, Pool(tuple(keys)), random, depth + 1)
+        renamed = mutate(key, keys_shape, ValuePool(tuple(keys)), random, depth + 1)
         changed = {
             (renamed if name == key else name): item for name, item in changed.items() if hashable(renamed)
         }

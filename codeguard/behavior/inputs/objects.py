@@ -66,7 +66,7 @@ STAND_IN_TEXTS = ("StandInText('made')", "StandInNumber(3)", "StandIn()", "[Stan
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ObjectKind:
     """A kind of objects: attributes and parameter names that identify it, and source that makes them.
 
     `pools` are alternatives: a function that takes one value of a pool takes all of them.
@@ -83,7 +83,7 @@ class Kind:
         return tuple(text for pool in self.pools for text in pool)
 
 
-FILES = Kind(
+FILES = ObjectKind(
     _names("read readline readlines write writelines seek tell getvalue close flush"),
     _names("file fp fileobj stream infile outfile"),
     "import io\n",
@@ -94,7 +94,7 @@ FILES = Kind(
 )
 KINDS = (
     FILES,
-    Kind(
+    ObjectKind(
         _names(
             "read_text read_bytes write_text write_bytes iterdir glob rglob is_file is_dir mkdir unlink touch stem "
             "suffix suffixes parent parents resolve joinpath with_suffix with_name relative_to as_posix is_absolute"
@@ -108,7 +108,7 @@ KINDS = (
             ("pathlib.Path('made.txt')", "pathlib.Path('docs/made')"),
         ),
     ),
-    Kind(
+    ObjectKind(
         _names("tzinfo year month day hour isoformat strftime timetuple"),
         _names("date datetime dt"),
         "import datetime\n",
@@ -120,25 +120,25 @@ KINDS = (
             ("datetime.date(2024, 2, 29)", "datetime.date(1999, 12, 31)"),
         ),
     ),
-    Kind(
+    ObjectKind(
         _names("__traceback__ __cause__ __context__ args errno with_traceback"),
         _names("e err error exc exception"),
         "",
         (("ValueError('made', 2)", "KeyError('made')"), ("OSError(2, 'made')",)),
     ),
-    Kind(
+    ObjectKind(
         _names("exc_info"),
         _names("einfo exc_info ei"),
         "",
         (("(ValueError, ValueError('made'), None)", "(KeyError, KeyError('made'), None)"),),
     ),
-    Kind(
+    ObjectKind(
         _names("__spec__ __path__ __loader__ __package__ __file__"),
         _names("module mod package"),
         "import json, string\n",
         (("string", "json"),),
     ),
-    Kind(
+    ObjectKind(
         _names("lineno col_offset decorator_list _fields _attributes"),
         _names("node tree"),
         "import ast\n",
@@ -153,7 +153,7 @@ KINDS = (
             ),
         ),
     ),
-    Kind(
+    ObjectKind(
         _names("tag attrib itertext getroot findall iter"),
         _names("elem element tree root"),
         "import xml.etree.ElementTree\n",
@@ -164,7 +164,7 @@ KINDS = (
             ),
         ),
     ),
-    Kind(
+    ObjectKind(
         _names("network_address broadcast_address prefixlen max_prefixlen version"),
         _names("network net ip addresses"),
         "import ipaddress\n",
@@ -174,13 +174,13 @@ KINDS = (
             ("ipaddress.ip_address('10.0.0.7')", "ipaddress.ip_address('::1')"),
         ),
     ),
-    Kind(
+    ObjectKind(
         _names("__code__ __defaults__ __wrapped__ __annotations__ __qualname__"),
         _names("function func fun fn method callable"),
         "def made_function(first, second: int = 2, *rest, **named):\n    '''Made.'''\n    return first\n",
         (("made_function",), ("len",)),
     ),
-    Kind(
+    ObjectKind(
         _names("__mro__ __bases__ __subclasses__ __slots__"),
         _names("cls klass tp typ class_"),
         "class MadeClass:\n    '''Made.'''\n    value = 1\n    def method(self, given):\n        return given\n",
@@ -196,7 +196,7 @@ PLAIN_ATTRIBUTES = frozenset(
 PLAIN = tuple((frozenset(dir(type(values[0]))), tuple(map(repr, values))) for values in (TEXTS, LISTS, MAPS))
 
 
-def objects_used(definition: Definition) -> list[Kind]:
+def objects_used(definition: Definition) -> list[ObjectKind]:
     """Return the kinds of objects that a function uses, identified by any of their attributes."""
     used = {node.attr for node in ast.walk(definition.node) if isinstance(node, ast.Attribute)}
     return [kind for kind in KINDS if kind.used & used]

@@ -14,7 +14,7 @@ from random import Random
 
 from codeguard.behavior.inputs.pools import Arguments
 from codeguard.behavior.source.constants import UnknownError, fold
-from codeguard.behavior.source.definitions import Definition, Function, Parameter, parse, unparse
+from codeguard.behavior.source.definitions import Definition, Function, Parameter, parse_or_none, unparse
 from codeguard.behavior.specs.examples import Example
 
 MAX_VALUES = 7
@@ -43,7 +43,7 @@ BY_HINT = {
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class OptionalParameter:
     """An optional parameter and the values to try as source text; `place` is None if it is keyword-only."""
 
     parameter: Parameter
@@ -56,17 +56,17 @@ class Filled:
     """A call with optional parameters set; `used` are those that a candidate has to have as well."""
 
     example: Example
-    used: tuple[Option, ...]
+    used: tuple[OptionalParameter, ...]
 
 
-def options_of(definition: Definition) -> list[Option]:
+def options_of(definition: Definition) -> list[OptionalParameter]:
     """Return a function's optional parameters with the values to try."""
-    found: list[Option] = []
+    found: list[OptionalParameter] = []
     place = 0
     for parameter in definition.parameters:
         if not parameter.required and parameter.kind in ("positional", "keyword"):
             at = place if parameter.kind == "positional" else None
-            found.append(Option(parameter, at, tuple(_values(parameter, definition.node))))
+            found.append(OptionalParameter(parameter, at, tuple(_values(parameter, definition.node))))
         place += parameter.kind == "positional"
     return found
 
@@ -102,9 +102,11 @@ def plain_base(name: str, call: Arguments) -> Example:
     return Example(None, {}, None, "", expression=f"{name}({', '.join(parts)})", callee=name)
 
 
-def _filled(options: Sequence[Option], chosen: Mapping[Option, str], base: Example) -> Filled | None:
+def _filled(
+    options: Sequence[OptionalParameter], chosen: Mapping[OptionalParameter, str], base: Example
+) -> Filled | None:
     """Return a call with optional parameters set; None if it cannot be written."""
-    tree = parse(base.expression)
+    tree = parse_or_none(base.expression)
     call = next((node for node in ast.walk(tree) if _calls(node, base.callee)), None) if tree else None
     if tree is None or not isinstance(call, ast.Call):
         return None
@@ -134,7 +136,7 @@ def _filled(options: Sequence[Option], chosen: Mapping[Option, str], base: Examp
             named[option.parameter.name] = value
         elif option.place < given:
             texts[option.place] = value
-    written = parse(f"f({', '.join([*texts, *(f'{key}={value}' for key, value in named.items())])})")
+    written = parse_or_none(f"f({', '.join([*texts, *(f'{key}={value}' for key, value in named.items())])})")
     if written is None or not isinstance(written.body[0], ast.Expr):
         return None
     changed = written.body[0].value
@@ -162,7 +164,7 @@ def share_options(given: int, own: Sequence[Parameter], trusted: Sequence[Parame
     )
 
 
-def has_option(parameters: Sequence[Parameter], option: Option) -> bool:
+def has_option(parameters: Sequence[Parameter], option: OptionalParameter) -> bool:
     """Return whether other parameters contain this option: at its place, by its name, or by its default."""
     wanted = option.parameter
     if option.place is None:

@@ -25,7 +25,7 @@ def until_error(made: Iterable[Made]) -> Iterator[Made]:
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class ValuePool:
     """Values to use at one place of a call: those in the examples, and literals of the sources."""
 
     seen: tuple[object, ...]

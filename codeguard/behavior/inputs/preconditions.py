@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from codeguard.behavior.inputs.domain import is_real
-from codeguard.behavior.inputs.shapes import Bounds
+from codeguard.behavior.inputs.shapes import NumberBounds
 from codeguard.behavior.source.definitions import Parameter
 
 NUMBER = r"(-?\d+(?:\.\d+)?(?:\s*(?:\*\*|\^)\s*\d+)?)"
@@ -21,7 +21,7 @@ RANGE = re.compile(
     re.IGNORECASE,
 )
 TYPE_VARIABLE = re.compile(r"\b_?(?:[A-Z]|[KTV]T)\b")  # by the convention of their names
-ANY_NUMBER = Bounds(-1e9, 1e9)
+ANY_NUMBER = NumberBounds(-1e9, 1e9)
 LENGTH = re.compile(r"\blen(?:gth)?\b|\bsize\b", re.IGNORECASE)
 Holds = Callable[[object], bool]
 _LIMITS = (
@@ -121,7 +121,7 @@ def preconditions(text: str, shown: Sequence[Sequence[object]]) -> list[Holds]:
     return found
 
 
-def bounds_of(docstring: str, parameters: Sequence[Parameter]) -> Mapping[int, Bounds]:
+def bounds_of(docstring: str, parameters: Sequence[Parameter]) -> Mapping[int, NumberBounds]:
     """Return the limits that a docstring gives, by position of the parameter.
 
     A name in the docstring that is no parameter's is taken as an abbreviation (`num` for `number`).
@@ -129,11 +129,11 @@ def bounds_of(docstring: str, parameters: Sequence[Parameter]) -> Mapping[int, B
     domain.
     """
     names = [parameter.name for parameter in parameters if parameter.kind == "positional"]
-    found: dict[int, Bounds] = {}
+    found: dict[int, NumberBounds] = {}
     for low, first, subject, second, high in CHAIN.findall(docstring):
         if LENGTH.search(subject):
             continue
-        limits = Bounds(_number_in(low) + (first == "<"), _number_in(high) - (second == "<"))
+        limits = NumberBounds(_number_in(low) + (first == "<"), _number_in(high) - (second == "<"))
         word = re.match(r"\w+", subject)
         for index in _parameters_meant(word.group().lower() if word else "", names):
             found.setdefault(index, limits)
@@ -143,7 +143,7 @@ def bounds_of(docstring: str, parameters: Sequence[Parameter]) -> Mapping[int, B
             for index in _parameters_meant(
                 "", [name for name in names if re.search(rf"\b{re.escape(name)}\b", line)] or names
             ):
-                found.setdefault(index, Bounds(_number_in(match[1]), _number_in(match[2])))
+                found.setdefault(index, NumberBounds(_number_in(match[1]), _number_in(match[2])))
     positional = [parameter for parameter in parameters if parameter.kind == "positional"]
     for index, parameter in enumerate(positional):
         # Its items may be of any type, so the function cannot depend on what they are.

@@ -13,7 +13,7 @@ MAX_DEPTH = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class NumberBounds:
     """Inclusive limits of a number, from a docstring."""
 
     low: float
@@ -74,7 +74,7 @@ class Texts:
 class Items:
     """The sequences, sets or mappings at one place, and the shape of their items."""
 
-    item: Shape
+    item: ValueShape
     shortest: int
     longest: int
     ascending: bool
@@ -95,7 +95,7 @@ class Items:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ValueShape:
     """The values at one place, with a part for each type of value in the examples."""
 
     kinds: frozenset[str]
@@ -104,12 +104,12 @@ class Shape:
     items: Items | None = None
     keys: Items | None = None
     values: Items | None = None
-    columns: tuple[Shape, ...] | None = None
+    columns: tuple[ValueShape, ...] | None = None
     seen: tuple[object, ...] = field(default=(), compare=False)
 
     def admits(self, value: object, depth: int = 0) -> bool:
         """Return whether a value is of this shape."""
-        kind = kind_of(value)
+        kind = shape_type(value)
         if depth > MAX_DEPTH or kind not in self.kinds:
             return False
         if isinstance(value, bool) or value is None:
@@ -137,7 +137,7 @@ def same_kind_value(first: object, second: object) -> bool:
     return type(first) is type(second) and first == second
 
 
-def kind_of(value: object) -> str:
+def shape_type(value: object) -> str:
     """Return the name of a value's type as the domain distinguishes types."""
     return type(value).__name__
 
@@ -168,13 +168,13 @@ def matches_kinds(kinds: object, wanted: object) -> bool:
     return kinds == wanted
 
 
-def kinds_of(value: object, depth: int = 0) -> object:
+def value_kind(value: object, depth: int = 0) -> object:
     """Return the kind of a value; for a container, including the kinds of its items."""
     if isinstance(value, bool | int):
         return "int"
     if isinstance(value, list | tuple | set | frozenset) and depth < 2:
-        kinds = sorted({repr(kinds_of(item, depth + 1)) for item in value})
+        kinds = sorted({repr(value_kind(item, depth + 1)) for item in value})
         return type(value).__name__, tuple(kinds[:3])
     if isinstance(value, dict) and depth < 2:
-        return "dict", kinds_of(list(value), depth + 1), kinds_of(list(value.values()), depth + 1)
+        return "dict", value_kind(list(value), depth + 1), value_kind(list(value.values()), depth + 1)
     return type(value).__name__

@@ -15,10 +15,10 @@ from codeguard.behavior.inputs.generation import generate
 from codeguard.behavior.inputs.guard_inputs import Slots, guards_not_satisfied, inputs_satisfying, nearby
 from codeguard.behavior.inputs.guards import Guard, guards_of
 from codeguard.behavior.inputs.pools import Arguments, until_error
-from codeguard.behavior.inputs.shapes import Shape, kind_of
-from codeguard.behavior.matching.candidate import Candidate
+from codeguard.behavior.inputs.shapes import ValueShape, shape_type
+from codeguard.behavior.matching.candidate import CandidateFunction
 from codeguard.behavior.source.constants import UnknownError, constants_of, fold, literals_of
-from codeguard.behavior.source.definitions import parse
+from codeguard.behavior.source.definitions import parse_or_none
 from codeguard.behavior.specs.references import Reference
 
 MAX_BASES = 3
@@ -46,7 +46,7 @@ class Tailored:
 
 
 def tailored_inputs(
-    candidate: Candidate,
+    candidate: CandidateFunction,
     reference: Reference,
     examples: Sequence[Arguments],
     domain: Domain,
@@ -70,9 +70,9 @@ def tailored_inputs(
     return list(found.values())
 
 
-def own_literals(candidate: Candidate, known: frozenset[str]) -> list[object]:
+def own_literals(candidate: CandidateFunction, known: frozenset[str]) -> list[object]:
     """Return the constants of the candidate that the reference and its examples do not contain."""
-    tree = parse(candidate.runnable.source)
+    tree = parse_or_none(candidate.runnable.source)
     if tree is None:
         return []
     found: dict[str, object] = {}
@@ -98,7 +98,7 @@ def is_magic(value: object, known: frozenset[str]) -> bool:
 def known_literals(reference: Reference, examples: Sequence[Arguments]) -> frozenset[str]:
     """Return the constants of the trusted function, its docstring and its examples, as text."""
     known: set[str] = set()
-    tree = parse(reference.runnable.source)
+    tree = parse_or_none(reference.runnable.source)
     if tree is not None:
         known.update(repr(value) for value in literals_of(tree, constants_of(tree)))
     text = reference.definition.docstring
@@ -122,13 +122,13 @@ def _parts(value: object, depth: int) -> Iterator[object]:
 
 
 def _guard_inputs(
-    candidate: Candidate, examples: Sequence[Arguments], known: frozenset[str], domain: Domain
+    candidate: CandidateFunction, examples: Sequence[Arguments], known: frozenset[str], domain: Domain
 ) -> Iterator[Tailored]:
     """Yield inputs that satisfy the candidate's guards."""
     names = [
         parameter.name for parameter in candidate.definition.parameters if parameter.kind == "positional"
     ]
-    tree = parse(candidate.runnable.source)
+    tree = parse_or_none(candidate.runnable.source)
     guards = guards_of(candidate.runnable.node, names, tree)
     guards.sort(key=lambda guard: not any(is_magic(value, known) for value in guard.constants))
     for guard in guards:
@@ -190,8 +190,8 @@ def _literal_variants(
     return found[:MAX_TWINS]
 
 
-def _with_literal(value: object, literal: object, shape: Shape) -> Iterator[object]:
-    kind = kind_of(literal)
+def _with_literal(value: object, literal: object, shape: ValueShape) -> Iterator[object]:
+    kind = shape_type(literal)
     if kind in shape.kinds:
         yield literal
     elif kind == "int" and "float" in shape.kinds and isinstance(literal, int):

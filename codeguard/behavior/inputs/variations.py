@@ -8,7 +8,7 @@ from random import Random
 
 from codeguard.behavior.inputs.options import CALLABLES
 from codeguard.behavior.inputs.pools import until_error
-from codeguard.behavior.specs.calls import NotPlainError, plain
+from codeguard.behavior.specs.calls import NotPlainError, literal_value
 
 MAX_ITEMS = 40
 SAMPLES = 6  # random combinations for each list or text in a base call
@@ -65,7 +65,7 @@ NO_VALUE = object()
 def value_of(text: str) -> object:
     """Return the plain value that a source text denotes, or NO_VALUE."""
     try:
-        return plain(ast.parse(text, mode="eval").body)
+        return literal_value(ast.parse(text, mode="eval").body)
     except (NotPlainError, SyntaxError, ValueError, RecursionError, MemoryError):
         return NO_VALUE
 

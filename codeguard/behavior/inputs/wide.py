@@ -16,7 +16,14 @@ from random import Random
 from codeguard.behavior.inputs.objects import object_guesses, objects_used
 from codeguard.behavior.inputs.options import LEFT_OUT, options_of
 from codeguard.behavior.inputs.variations import ANYTHING, composed_of, rows_of, value_of, variations
-from codeguard.behavior.source.definitions import PARSE_ERRORS, Definition, Function, name_of, parse, unparse
+from codeguard.behavior.source.definitions import (
+    PARSE_ERRORS,
+    Definition,
+    Function,
+    dotted_name,
+    parse_or_none,
+    unparse,
+)
 from codeguard.behavior.specs.examples import Example
 
 MAX_BASES = 10
@@ -73,7 +80,7 @@ class Written:
 
 def written_call(base: Example) -> Written | None:
     """Return the call within an example's expression; None if it cannot be changed."""
-    tree = parse(base.expression) if base.args is None else None
+    tree = parse_or_none(base.expression) if base.args is None else None
     call = _call_in(tree, base.callee) if tree is not None else None
     if call is None or any(isinstance(item, ast.Starred) for item in call.args):
         return None
@@ -91,7 +98,7 @@ def _call_in(tree: ast.AST, callee: str) -> ast.Call | None:
 
 def _last_name(function: ast.expr) -> str:
     """Return the last name of a called expression, without the object that it is called on."""
-    return function.attr if isinstance(function, ast.Attribute) else name_of(function)
+    return function.attr if isinstance(function, ast.Attribute) else dotted_name(function)
 
 
 def wide_calls(

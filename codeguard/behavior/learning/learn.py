@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codeguard.behavior.budget import Budget
-from codeguard.behavior.learning.samples import Observation, Privacy, Sample, observation_of, samples_of
+from codeguard.behavior.learning.samples import Privacy, Sample, SampledExample, observation_of, samples_of
 from codeguard.behavior.learning.selection import KEPT, Confirmed, confirm, select
 from codeguard.behavior.specs.examples import Example, Spec
 from codeguard.behavior.specs.files import RECORDED_NAME, SpecFile
@@ -185,9 +185,9 @@ class Learner:
             unrepeatable=asked - repeatable,
         )
 
-    def _observations(self, reference: Reference, rows: Sequence[Sample]) -> list[Observation]:
+    def _observations(self, reference: Reference, rows: Sequence[Sample]) -> list[SampledExample]:
         parameters = [parameter.name for parameter in reference.definition.parameters]
-        found: dict[str, Observation] = {}
+        found: dict[str, SampledExample] = {}
         for sample in rows:
             names = (["self", *parameters]) if len(sample.args) > len(parameters) else parameters
             if self._privacy.refuses(sample, names):
@@ -199,7 +199,7 @@ class Learner:
         return list(found.values())
 
     def _chosen(
-        self, reference: Reference, observations: Sequence[Observation]
+        self, reference: Reference, observations: Sequence[SampledExample]
     ) -> Steps[tuple[list[Example], int]]:
         level = self._sandbox.level
         kept: list[Confirmed] = yield from confirm(reference, observations, level, self._budget)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from codeguard.behavior.source.definitions import PARSE_ERRORS, Definition, name_of, unparse
+from codeguard.behavior.source.definitions import PARSE_ERRORS, Definition, dotted_name, unparse
 from codeguard.behavior.specs.calls import NotPlainError, positional, read_literal
 from codeguard.behavior.specs.examples import Example, Expected, Raises, Returns
 from codeguard.corpus.secrets import entropy, find_secrets
@@ -60,7 +60,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class SampledExample:
     """An example that still has to hold in the sandbox, and the sample it was made from."""
 
     example: Example
@@ -133,7 +133,7 @@ def _is_random(run: str) -> bool:
     return kinds >= 2 and any(map(str.isdigit, run)) and entropy(run) > _RANDOM_BITS
 
 
-def observation_of(sample: Sample, definition: Definition) -> Observation | None:
+def observation_of(sample: Sample, definition: Definition) -> SampledExample | None:
     """Return the example that a sample makes; None if it cannot be written as one."""
     sample = _normalised(sample)
     owner = definition.owner.name if definition.owner is not None else ""
@@ -157,7 +157,7 @@ def observation_of(sample: Sample, definition: Definition) -> Observation | None
     if binding != "instance" and not setup and not sample.imports and not sample.changed and not is_new:
         plain = _plain_arguments(args, kwargs, definition)
     if plain is not None and not (owner and sample.outcome == "built"):
-        return Observation(Example(*plain, expected), sample)
+        return SampledExample(Example(*plain, expected), sample)
     made = _expression(sample, definition, owner, args, kwargs, setup, target)
     if made is None:
         return None
@@ -169,7 +169,7 @@ def observation_of(sample: Sample, definition: Definition) -> Observation | None
     callee = definition.qualified_name
     if sample.changed:
         expected = None
-    return Observation(Example(None, {}, expected, "", expression, text, callee), sample)
+    return SampledExample(Example(None, {}, expected, "", expression, text, callee), sample)
 
 
 def _plain_arguments(
@@ -229,7 +229,7 @@ def _expression(
 
 
 def _is_property(definition: Definition) -> bool:
-    names = {name_of(decorator).rpartition(".")[2] for decorator in definition.node.decorator_list}
+    names = {dotted_name(decorator).rpartition(".")[2] for decorator in definition.node.decorator_list}
     return bool(names & {"property", "cached_property"})
 
 

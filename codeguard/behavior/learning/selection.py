@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from codeguard.behavior.budget import Budget
-from codeguard.behavior.learning.samples import Observation, Sample
+from codeguard.behavior.learning.samples import Sample, SampledExample
 from codeguard.behavior.specs.calls import NotPlainError, read_literal
 from codeguard.behavior.specs.examples import Example, Raises, Returns
 from codeguard.behavior.specs.recorded import literal
 from codeguard.behavior.specs.references import Reference, with_needed_code
 from codeguard.behavior.verdict.effect_tables import CONVICTING
-from codeguard.behavior.verdict.effects import observed
+from codeguard.behavior.verdict.effects import observed_effects
 from codeguard.behavior.verdict.profiles import is_stable
-from codeguard.behavior.verdict.running import Batch, Runner, Steps, call_of
+from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of
 from codeguard.behavior.verdict.values import (
     INCONCLUSIVE_EXCEPTIONS,
     Comparison,
@@ -40,10 +40,10 @@ class Confirmed:
 
 
 def confirm(
-    reference: Reference, observations: Sequence[Observation], level: Level, budget: Budget
+    reference: Reference, observations: Sequence[SampledExample], level: Level, budget: Budget
 ) -> Steps[list[Confirmed]]:
     """Run a trusted function on recorded calls; return those with the recorded result in two worlds."""
-    runner = Runner(reference.runnable, level, budget)
+    runner = CallRunner(reference.runnable, level, budget)
     found: list[Confirmed] = []
     for start in range(0, len(observations), BATCH):
         part = observations[start : start + BATCH]
@@ -68,7 +68,7 @@ def select(
     """Return at most `most` examples: first those that reach more code, then the most varied."""
     if len(items) <= most:
         return [item.example for item in items]
-    runner = Runner(reference.runnable, level, budget)
+    runner = CallRunner(reference.runnable, level, budget)
     calls = [_call(reference, item.example) for item in items]
     batches = [Batch((call,), trace=True) for call in calls if call is not None]
     results = yield from runner.run(*batches)
@@ -85,10 +85,10 @@ def _call(reference: Reference, example: Example) -> Call | None:
 
 def _was_refused(result: JobResult) -> bool:
     """Return whether the sandbox refused an operation, so that the result is no expectation."""
-    return any(capability.kind in CONVICTING for capability in observed(result.effects))
+    return any(capability.kind in CONVICTING for capability in observed_effects(result.effects))
 
 
-def _confirmed(item: Observation, answer: CallResult, refused: bool) -> Example | None:
+def _confirmed(item: SampledExample, answer: CallResult, refused: bool) -> Example | None:
     """Return the example with its expected result; None if the sandbox gave another result."""
     sample, example = item.sample, item.example
     if sample.outcome == "raised":

@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from codeguard.behavior.budget import CROWDED, MOST_DEFINITIONS
-from codeguard.behavior.matching.claims import Features, features
+from codeguard.behavior.matching.claims import Features, function_features
 from codeguard.behavior.matching.stubs import is_declaration
-from codeguard.behavior.source.definitions import Definition, Module, find, read_module
+from codeguard.behavior.source.definitions import Definition, Module, definition_of, read_module
 from codeguard.behavior.source.modules import TrustedModules
 from codeguard.behavior.source.needed import NO_MODULES
-from codeguard.behavior.source.reach import Reach
+from codeguard.behavior.source.reach import EffectReach
 from codeguard.behavior.source.siblings import CandidateModules, candidate_surroundings
 from codeguard.behavior.source.surroundings import (
     MAX_CHARACTERS,
     Runnable,
     Surroundings,
-    completed,
+    completed_excerpt,
     surroundings,
 )
 from codeguard.behavior.specs.examples import Example
@@ -31,7 +31,7 @@ CHECKED = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CandidateFunction:
     """A function that callers can reach, with its features.
 
     It is combined with the code that it needs only when it is to be run: most functions resemble no
@@ -53,7 +53,7 @@ class Candidate:
             own = surroundings(self.definition, self.module, self.trusted)
         else:
             own = candidate_surroundings(self.definition, self.module, self.beside)
-        return own if self.home is None else completed(own, self.home)
+        return own if self.home is None else completed_excerpt(own, self.home)
 
     @cached_property
     def usable(self) -> Runnable | None:
@@ -68,7 +68,7 @@ class Candidate:
         return self.usable
 
     @cached_property
-    def reach(self) -> Reach:
+    def reach(self) -> EffectReach:
         """The effects that it can have according to its syntax."""
         return self.surroundings.reach
 
@@ -91,7 +91,9 @@ class Candidate:
         )
 
 
-def read_candidate(chunk: Chunk, file: SourceFile, trusted: TrustedModules = NO_MODULES) -> Candidate | str:
+def read_candidate(
+    chunk: Chunk, file: SourceFile, trusted: TrustedModules = NO_MODULES
+) -> CandidateFunction | str:
     """Return the function that a chunk stands for, or the reason why it cannot be called.
 
     Imports of `trusted` files are followed, whatever the path of the importing file, and those of the file's
@@ -104,7 +106,7 @@ def read_candidate(chunk: Chunk, file: SourceFile, trusted: TrustedModules = NO_
     module = read_module(file.text)
     if module.too_large or module.definition_count > MOST_DEFINITIONS:
         return CROWDED
-    definition = find(module, chunk.symbol, chunk.start_line, chunk.end_line, chunk.text)
+    definition = definition_of(module, chunk.symbol, chunk.start_line, chunk.end_line, chunk.text)
     if definition is None:
         running = f"{sys.version_info[0]}.{sys.version_info[1]}"
         return f"the function does not parse: no Python, or newer syntax than Python {running} has"
@@ -116,7 +118,7 @@ def read_candidate(chunk: Chunk, file: SourceFile, trusted: TrustedModules = NO_
         return TOO_LARGE
     # A long function is split into many chunks, each of which stands for it.
     key = ("candidate", id(definition.node))
-    known: Candidate | None = module.remembered.get(key)
+    known: CandidateFunction | None = module.remembered.get(key)
     if (
         known is None
         or known.trusted is not trusted
@@ -124,7 +126,9 @@ def read_candidate(chunk: Chunk, file: SourceFile, trusted: TrustedModules = NO_
         or not _is_beside(known.beside, file)
     ):
         beside = _files_beside(module, file, trusted)
-        known = module.remembered[key] = Candidate(definition, features(definition), module, trusted, beside)
+        known = module.remembered[key] = CandidateFunction(
+            definition, function_features(definition), module, trusted, beside
+        )
     return known
 
 

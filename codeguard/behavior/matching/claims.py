@@ -15,7 +15,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from codeguard.behavior.matching.text_overlap import NO_OVERLAP, Text, TextOverlap, text_of, text_overlap
+from codeguard.behavior.matching.text_overlap import (
+    NO_OVERLAP,
+    Text,
+    TextOverlap,
+    comparable_text,
+    text_overlap,
+)
 from codeguard.behavior.source.definitions import Definition, Function, Parameter
 
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -106,7 +112,7 @@ class Features:
         )
 
 
-def features(definition: Definition) -> Features:
+def function_features(definition: Definition) -> Features:
     """Return the features of a function."""
     parameters = definition.parameters
     positional = [parameter for parameter in parameters if parameter.kind == "positional"]
@@ -121,8 +127,8 @@ def features(definition: Definition) -> Features:
         ),
         required_keywords=frozenset(_required_keywords(parameters)),
         takes_any_keyword=any(parameter.kind == "kwargs" for parameter in parameters),
-        text=text_of(definition.node),
-        words=content_words(definition.docstring),
+        text=comparable_text(definition.node),
+        words=description_stems(definition.docstring),
         headline=_headline(definition.docstring),
         opening=_plain_words(_first_paragraph(definition.docstring)),
         owner=definition.owner.name if definition.owner is not None else "",
@@ -135,8 +141,8 @@ def _described(docstring: str) -> frozenset[str]:
     """Return the words that describe a function, from before the sections if those are enough."""
     text = docstring[:MAX_DESCRIPTION]
     section = _SECTIONS.search(text)
-    before = content_words(text[: section.start()]) if section is not None else frozenset()
-    return before if len(before) >= LEAST_DOC_WORDS else content_words(text)
+    before = description_stems(text[: section.start()]) if section is not None else frozenset()
+    return before if len(before) >= LEAST_DOC_WORDS else description_stems(text)
 
 
 def _headline(docstring: str) -> str:
@@ -175,7 +181,7 @@ def name_words(name: str) -> tuple[str, ...]:
 
 
 @functools.lru_cache(maxsize=4_096)
-def content_words(text: str) -> frozenset[str]:
+def description_stems(text: str) -> frozenset[str]:
     """Return the stems of the informative words of a description."""
     found = (word.lower() for word in WORD.findall(_COSTS.sub(" ", text[:MAX_DESCRIPTION])))
     return frozenset(_stem(word) for word in found if word not in STOP_WORDS and len(word) > 1)
@@ -357,7 +363,7 @@ class Similarity:
 Weigh = Callable[[frozenset[str]], float]
 
 
-def compare(candidate: Features, reference: Features, weigh: Weigh = len) -> Similarity:
+def claim_similarity(candidate: Features, reference: Features, weigh: Weigh = len) -> Similarity:
     """Return the similarity of two functions; `weigh` returns the weight of a set of description words."""
     name = _name_similarity(candidate.name, reference.name)
     return Similarity(
@@ -412,13 +418,13 @@ def repeated_words(candidate: Features, description: str) -> int:
 
     Descriptions of fewer than `LEAST_DOC_WORDS` words count as 0.
     """
-    wanted = content_words(description)
+    wanted = description_stems(description)
     return len(wanted) if len(wanted) >= LEAST_DOC_WORDS and wanted <= candidate.words else 0
 
 
 def matches_summary(candidate: Features, summary: str) -> bool:
     """Return whether a candidate's description contains two, and at least half, of a summary's words."""
-    wanted = content_words(summary)
+    wanted = description_stems(summary)
     shared = len(wanted & candidate.words)
     return shared >= 2 and 2 * shared >= len(wanted)
 
@@ -484,7 +490,7 @@ class ReferenceIndex:
 
     def compare(self, wanted: Features, reference: Features) -> Similarity:
         """Return the similarity of two functions, with words weighted by their rarity among the references."""
-        return compare(wanted, reference, self.weigh)
+        return claim_similarity(wanted, reference, self.weigh)
 
     def candidates(self, wanted: Features) -> list[tuple[int, Similarity]]:
         """Return the plausible references, best first; in a tie, a method of a class of the same name first."""

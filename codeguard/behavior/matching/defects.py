@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from codeguard.behavior.matching.plain_kinds import Kinds, kinds_of_names, lacks_operator, lacks_order
-from codeguard.behavior.source.definitions import Function, name_of, unparse
+from codeguard.behavior.source.definitions import Function, dotted_name, unparse
 from codeguard.behavior.source.names import bindings
 
 _TEXT_LACKS = (
@@ -230,7 +230,7 @@ def _reads_early(nodes: Sequence[ast.AST]) -> bool:
 
 def _hides_names(handler: ast.ExceptHandler) -> bool:
     return handler.type is None or bool(
-        _NAME_ERRORS & {name_of(item) for item in ast.walk(handler.type) if isinstance(item, ast.Name)}
+        _NAME_ERRORS & {dotted_name(item) for item in ast.walk(handler.type) if isinstance(item, ast.Name)}
     )
 
 

@@ -80,13 +80,13 @@ class FingerprintIndex:
         self.kinds: dict[int, list[Kinds]] = {}  # by trusted function, if its examples show them
         for place, reference in enumerate(references):
             for args in _example_calls(reference):
-                kinds = tuple(map(kind_of, args))
+                kinds = tuple(map(argument_kind, args))
                 key = result_text(args)
                 shown.setdefault(kinds, {}).setdefault(key, args)
                 if kinds not in self.kinds.setdefault(place, []):
                     self.kinds[place].append(kinds)
         for args in _plain_calls():
-            shown.setdefault(tuple(map(kind_of, args)), {}).setdefault(result_text(args), args)
+            shown.setdefault(tuple(map(argument_kind, args)), {}).setdefault(result_text(args), args)
         self._run: dict[int, list[Kinds]] = {}
         self._groups = {kinds: _Group(_calls(rows)) for kinds, rows in sorted(shown.items())}
         ordered = sorted(range(len(references)), key=lambda place: (place not in self.kinds, place))
@@ -250,7 +250,7 @@ def _is_plain(example: Example) -> bool:
     return plain and args is not None and len(args) <= MOST_ARGUMENTS
 
 
-def kind_of(value: object) -> str:
+def argument_kind(value: object) -> str:
     """Return the kind of an argument: its type, for a container with the types of its items."""
     name = type(value).__name__
     if isinstance(value, list | tuple | set | frozenset):

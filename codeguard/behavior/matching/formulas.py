@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 
-from codeguard.behavior.source.definitions import Definition, parse, unparse
+from codeguard.behavior.source.definitions import Definition, parse_or_none, unparse
 
 _STATED = re.compile(
     r"\b(?:same as|equivalent to|equals|computes?|returns?)[ \t]+`{0,2}([^`\n]{3,40})", re.IGNORECASE
@@ -36,7 +36,7 @@ def other_formula(definition: Definition) -> str:
 def _operation_in(text: str) -> tuple[str, Operator] | None:
     """Return the formula at the beginning of a text and its operator, if it is one of two names."""
     end = _END.search(text)
-    tree = parse(text[: end.start()].strip() if end else text.strip())
+    tree = parse_or_none(text[: end.start()].strip() if end else text.strip())
     statement = tree.body[0] if tree is not None and len(tree.body) == 1 else None
     match statement:
         case ast.Expr(ast.BinOp(ast.Name(), operator, ast.Name())):

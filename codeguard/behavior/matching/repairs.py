@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from codeguard.behavior.source.definitions import Function, parse, unparse
+from codeguard.behavior.source.definitions import Function, parse_or_none, unparse
 
 MOST_REPAIRS = 120
 MOST_LINES = 60  # of a function; longer ones rarely differ in a single place
@@ -58,14 +58,14 @@ class Repair:
 def repairs(function: Function) -> list[Repair]:
     """Return variants of a function with one edit each, the likeliest edit of every place first."""
     text = unparse(function)
-    tree = parse(text)
+    tree = parse_or_none(text)
     if tree is None or text.count("\n") >= MOST_LINES:
         return []
     for node in ast.walk(tree):
         if isinstance(node, Function | ast.Name):
             _rename(node, function.name)
     text = unparse(tree)
-    tree = parse(text)
+    tree = parse_or_none(text)
     if tree is None:
         return []
     lines = [line.encode() for line in text.split("\n")]

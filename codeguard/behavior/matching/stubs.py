@@ -7,7 +7,7 @@ import builtins
 import re
 from collections.abc import Iterator
 
-from codeguard.behavior.source.definitions import Definition, Function, name_of
+from codeguard.behavior.source.definitions import Definition, Function, dotted_name
 
 LEAST_WORDS = 3  # of a description
 LEAST_EMPTY = 3  # methods of a class that do nothing
@@ -43,7 +43,7 @@ def does_nothing(function: Function) -> bool:
     It may return a constant, raise, or end without a result. Declarations of overloaded or abstract
     functions do not count.
     """
-    if any(name_of(item).rpartition(".")[2] in _DECLARED for item in function.decorator_list):
+    if any(dotted_name(item).rpartition(".")[2] in _DECLARED for item in function.decorator_list):
         return False
     given = {item.arg for item in ast.walk(function.args) if isinstance(item, ast.arg)}
     if not given:

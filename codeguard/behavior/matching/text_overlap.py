@@ -75,7 +75,7 @@ class TextOverlap:
 NO_OVERLAP = TextOverlap()
 
 
-def text_of(function: Function) -> Text:
+def comparable_text(function: Function) -> Text:
     """Return a function's text without layout, comments and names of locals."""
     first = function.body[0]
     documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)

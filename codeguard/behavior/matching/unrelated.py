@@ -12,9 +12,9 @@ import ast
 import re
 from collections.abc import Iterator
 
-from codeguard.behavior.matching.claims import WORD, content_words
+from codeguard.behavior.matching.claims import WORD, description_stems
 from codeguard.behavior.matching.stubs import describes_result, uses_plain_values_only
-from codeguard.behavior.source.definitions import Definition, name_of
+from codeguard.behavior.source.definitions import Definition, dotted_name
 
 LEAST_NODES = 4  # of a body: what is shorter may be one word for what the description says in others
 _AS_TEXT = frozenset({"str", "repr", "ascii", "format", "print"})
@@ -64,7 +64,7 @@ def _reads_as_text_only(definition: Definition, body: list[ast.stmt]) -> bool:
         for node in ast.walk(statement):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in given:
                 loads += 1
-            elif isinstance(node, ast.Call) and name_of(node.func) in _AS_TEXT:
+            elif isinstance(node, ast.Call) and dotted_name(node.func) in _AS_TEXT:
                 written += sum(isinstance(item, ast.Name) and item.id in given for item in node.args)
             elif isinstance(node, ast.FormattedValue):
                 written += isinstance(node.value, ast.Name) and node.value.id in given
@@ -72,10 +72,10 @@ def _reads_as_text_only(definition: Definition, body: list[ast.stmt]) -> bool:
 
 
 def _common_words(definition: Definition, body: list[ast.stmt]) -> frozenset[str]:
-    described = content_words(f"{definition.name.replace('_', ' ')} {definition.docstring}")
+    described = description_stems(f"{definition.name.replace('_', ' ')} {definition.docstring}")
     given = {item.arg for item in ast.walk(definition.node.args) if isinstance(item, ast.arg)}
     own = " ".join(word for statement in body for word in _words(statement, given))
-    return described & content_words(own)
+    return described & description_stems(own)
 
 
 def _words(statement: ast.stmt, given: set[str]) -> Iterator[str]:

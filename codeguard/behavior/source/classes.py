@@ -7,7 +7,7 @@ import collections.abc
 import copy
 from weakref import WeakKeyDictionary
 
-from codeguard.behavior.source.definitions import Function, Module, name_of
+from codeguard.behavior.source.definitions import Function, Module, dotted_name
 from codeguard.behavior.source.layout import arguments_of
 from codeguard.behavior.source.names import binders_of, names_used_on_execution
 
@@ -31,7 +31,7 @@ def required_by_bases(owner: ast.ClassDef, module: Module) -> frozenset[str]:
         pending, seen = [owner], {owner.name}
         while pending and len(seen) < MOST_BASES:
             for base in pending.pop().bases:
-                name = name_of(base.value if isinstance(base, ast.Subscript) else base).rpartition(".")[2]
+                name = dotted_name(base.value if isinstance(base, ast.Subscript) else base).rpartition(".")[2]
                 if name in seen:
                     continue
                 seen.add(name)

@@ -119,7 +119,7 @@ class Module:
 
 
 @lru_cache(maxsize=8)
-def parse(text: str) -> ast.Module | None:
+def parse_or_none(text: str) -> ast.Module | None:
     """Return the syntax tree, or None if the text does not parse.
 
     The last trees are cached, because a candidate is read several times. Callers must not change
@@ -140,7 +140,7 @@ def read_module(text: str) -> Module:
     The last modules are cached, because every chunk of a file needs the same one.
     """
     text = text.removeprefix("\ufeff")
-    tree = parse(text)
+    tree = parse_or_none(text)
     if tree is not None:
         return Module(tuple(tree.body), ends=_line_ends(text))
     if len(text) > MAX_TEXT or syntax.within_bounds(text) < len(text):
@@ -260,7 +260,7 @@ class Definition:
         """How a method is bound: `instance`, `class`, `static`, or `` for a function."""
         if self.owner is None:
             return ""
-        names = {name_of(decorator) for decorator in self.node.decorator_list}
+        names = {dotted_name(decorator) for decorator in self.node.decorator_list}
         if "staticmethod" in names:
             return "static"
         if "classmethod" in names:
@@ -270,7 +270,7 @@ class Definition:
     @property
     def is_setter(self) -> bool:
         """Whether it is the setter or deleter of a property, which has the same name as the getter."""
-        ends = {name_of(decorator).rpartition(".")[2] for decorator in self.node.decorator_list}
+        ends = {dotted_name(decorator).rpartition(".")[2] for decorator in self.node.decorator_list}
         return bool(ends & {"setter", "deleter"})
 
     @cached_property
@@ -312,10 +312,10 @@ def unparse(node: ast.AST) -> str:
         return ""
 
 
-def name_of(node: ast.expr) -> str:
+def dotted_name(node: ast.expr) -> str:
     """Return the dotted name of a name, an attribute or a call of one; "" for anything else."""
     if isinstance(node, ast.Call):
-        return name_of(node.func)
+        return dotted_name(node.func)
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -346,7 +346,7 @@ def raised_exceptions(tree: ast.AST) -> Counter[str]:
     found: Counter[str] = Counter()
     for node in ast.walk(tree):
         if isinstance(node, ast.Raise) and node.exc is not None:
-            found[name_of(node.exc).rpartition(".")[2]] += 1
+            found[dotted_name(node.exc).rpartition(".")[2]] += 1
     return found
 
 
@@ -429,7 +429,9 @@ class NamedDefinitions:
         return self._listed[reaches] if reaches < begins else None
 
 
-def find(module: Module, symbol: str, first_line: int, last_line: int, text: str) -> Definition | None:
+def definition_of(
+    module: Module, symbol: str, first_line: int, last_line: int, text: str
+) -> Definition | None:
     """Return the definition that a chunk stands for.
 
     It has the chunk's name, and its lines overlap the chunk's. If the file around it does not
@@ -440,7 +442,7 @@ def find(module: Module, symbol: str, first_line: int, last_line: int, text: str
     best = None if named is None else named.overlapping(first_line, last_line)
     if best is not None:
         return best
-    tree = parse(textwrap.dedent(text.removeprefix("\ufeff")))
+    tree = parse_or_none(textwrap.dedent(text.removeprefix("\ufeff")))
     if tree is None:
         return None
     return next((found for found in definitions(tree.body) if found.name == name or not name), None)

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
-from codeguard.behavior.source.definitions import Function, name_of, parse, unparse
+from codeguard.behavior.source.definitions import Function, dotted_name, parse_or_none, unparse
 
 Place = tuple[int, int]  # line (1-based) and column, in bytes
 
 
 def separate_branches(source: str) -> str:
     """Return the source with the parts of conditional expressions on separate lines."""
-    tree = parse(source)
+    tree = parse_or_none(source)
     if tree is None:
         return source
     insertions = sorted(_insertions(tree), key=lambda item: (-item[0][0], -item[0][1], item[1]))
@@ -32,7 +32,7 @@ def separate_branches(source: str) -> str:
         lines[number - 1] = line[:column] + text + line[column:]
     made = b"\n".join(lines).decode()
     # The new layout has to parse to the same tree.
-    again = parse(made)
+    again = parse_or_none(made)
     return made if again is not None and ast.dump(again) == ast.dump(tree) else source
 
 
@@ -76,7 +76,7 @@ PLAIN_DECORATORS = frozenset(
 )
 
 
-class Part:
+class LazyStatement:
     """A statement as source text, which is put into the layout when it is first asked for.
 
     The text is empty if the statement is nested too deeply to be unparsed.
@@ -91,14 +91,14 @@ class Part:
         return separate_branches(self.plain)
 
 
-_parts: WeakKeyDictionary[ast.stmt, Part] = WeakKeyDictionary()
+_parts: WeakKeyDictionary[ast.stmt, LazyStatement] = WeakKeyDictionary()
 
 
-def part_of(statement: ast.stmt) -> Part:
+def part_of(statement: ast.stmt) -> LazyStatement:
     """Return the part for a statement; cached as long as the statement exists."""
     part = _parts.get(statement)
     if part is None:
-        part = _parts[statement] = Part(statement)
+        part = _parts[statement] = LazyStatement(statement)
     return part
 
 
@@ -156,7 +156,7 @@ def _annotated_locals(function: Function) -> Iterator[ast.AnnAssign]:
 
 def drops_annotations(node: Function) -> bool:
     """Return whether the annotations of a function are left out, because nothing reads them."""
-    return all(name_of(decorator) in PLAIN_DECORATORS for decorator in node.decorator_list)
+    return all(dotted_name(decorator) in PLAIN_DECORATORS for decorator in node.decorator_list)
 
 
 def arguments_of(arguments: ast.arguments) -> Iterator[ast.arg]:

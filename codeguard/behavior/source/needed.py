@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from weakref import WeakKeyDictionary
 
-from codeguard.behavior.source.definitions import Function, Module, child_statements, dotted_uses, name_of
+from codeguard.behavior.source.definitions import Function, Module, child_statements, dotted_name, dotted_uses
 from codeguard.behavior.source.layout import Place
 from codeguard.behavior.source.modules import TrustedModules
 from codeguard.behavior.source.names import (
@@ -33,7 +33,7 @@ from codeguard.behavior.source.variables import (
     Meanings,
     Variable,
     builtins_kept,
-    of_file,
+    file_variable,
     of_no_file,
 )
 
@@ -107,7 +107,7 @@ class _Place:
 
     def variable(self, name: str) -> Variable:
         """Return the variable that the module binds."""
-        return of_file(name, self.module, self.path)
+        return file_variable(name, self.module, self.path)
 
     def latest(self, module: Module, name: str) -> Module:
         """Return the untrusted version of a trusted file, if there is one that has a name; or else the file."""
@@ -186,7 +186,7 @@ def needed_for(
             taken.add(found)
             continue
         _record_imports(statement, place)
-        bare, inner = deferred(statement, module, trusted, path)
+        bare, inner = without_trusted_imports(statement, module, trusted, path)
         collected.later.extend(inner)
         inside.extend(inner)
         taken.statements.append(collected.meanings.place(bare, module))
@@ -352,7 +352,7 @@ def _record_definitions(statement: ast.stmt, place: _Place) -> None:
 
 
 def _names_at_run_time(statement: ast.stmt) -> set[str]:
-    if isinstance(statement, ast.If) and name_of(statement.test).endswith("TYPE_CHECKING"):
+    if isinstance(statement, ast.If) and dotted_name(statement.test).endswith("TYPE_CHECKING"):
         return bindings(statement.orelse).bound
     return bindings([statement]).bound
 
@@ -447,7 +447,7 @@ def _with_inlined_branches(statement: ast.If | ast.Try, place: _Place) -> Needed
     conditions stay as well: where its import would fail, what it does then has to be seen.
     """
     branches = list(child_statements(statement))
-    if isinstance(statement, ast.If) and name_of(statement.test).endswith("TYPE_CHECKING"):
+    if isinstance(statement, ast.If) and dotted_name(statement.test).endswith("TYPE_CHECKING"):
         branches = statement.orelse
     imports = [node for node in branches if isinstance(node, ast.Import | ast.ImportFrom)]
     made = {id(node): found for node in imports if (found := _inlined_import(node, place)) is not None}
@@ -641,7 +641,7 @@ def _attempted(statement: ast.stmt) -> ast.stmt:
     return attempt
 
 
-def deferred(
+def without_trusted_imports(
     statement: ast.stmt, module: Module, trusted: TrustedModules, path: str
 ) -> tuple[ast.stmt, Later]:
     """Return a statement without the trusted imports inside its functions, and these imports.

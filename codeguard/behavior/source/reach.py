@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 
 from codeguard.behavior.source.definitions import Function
 from codeguard.behavior.verdict.effect_tables import ENVIRONMENT, OBSERVED
-from codeguard.behavior.verdict.effects import Capability, Facts, facts_of, resolved
+from codeguard.behavior.verdict.effects import Capability, Facts, effect_facts, resolved
 from codeguard.corpus.syntax import unqualified_name
 
 # Used names are plain, attributes have a leading dot, and plain calls also occur with a trailing `()`.
@@ -34,7 +34,7 @@ _BY_NAME = frozenset({"getattr", "setattr", "delattr", "hasattr", "attrgetter", 
 _BY_ANY_NAME = frozenset({"vars", "globals", "locals", "eval", "exec", "compile", "__import__", "__dict__"})
 
 
-class Reach(NamedTuple):
+class EffectReach(NamedTuple):
     """The effects of a function: the certain ones, and all possible ones."""
 
     certain: frozenset[Capability]
@@ -72,7 +72,7 @@ _statements: WeakKeyDictionary[ast.stmt, _Statement] = WeakKeyDictionary()
 _functions: WeakKeyDictionary[ast.stmt, _Part] = WeakKeyDictionary()
 
 
-def reachable(name: str, own: ast.stmt, others: Sequence[ast.stmt]) -> Reach:
+def reachable(name: str, own: ast.stmt, others: Sequence[ast.stmt]) -> EffectReach:
     """Return the effects of the function `name`, defined by `own` among other statements of a module."""
     statements = [_read(statement) for statement in (own, *others)]
     parts = [part for statement in statements for part in statement.parts]
@@ -92,7 +92,9 @@ def reachable(name: str, own: ast.stmt, others: Sequence[ast.stmt]) -> Reach:
     certain |= {able for able in resolved([part.code.facts for part in near]) if able.kind != ENVIRONMENT}
     certain |= {able for able in begun if able.kind not in _SEEN}
     on_import += [statement.in_branches for statement in statements]
-    return Reach(certain, resolved([*_run_on_import(on_import, parts), *(part.code.facts for part in far)]))
+    return EffectReach(
+        certain, resolved([*_run_on_import(on_import, parts), *(part.code.facts for part in far)])
+    )
 
 
 def reached_by_method(name: str, own: ast.ClassDef, others: Sequence[ast.stmt]) -> frozenset[Capability]:
@@ -184,7 +186,7 @@ def _read(statement: ast.stmt) -> _Statement:
 
 def _code(statements: list[ast.stmt]) -> _Code:
     module = ast.Module(statements, type_ignores=[])
-    return _Code(facts_of(module), frozenset(_names(module)))
+    return _Code(effect_facts(module), frozenset(_names(module)))
 
 
 def _split(
@@ -229,7 +231,7 @@ def _binding(statement: ast.stmt, owner: str) -> _Part:
     # `method.__doc__ = …` binds no name in its class.
     attributes = frozenset(name for name in bound if name.startswith("."))
     names = attributes.union(*(_leading_to(name, owner) for name in bound - attributes))
-    code = _Code(facts_of(statement), _own_names(_names(statement), owner))
+    code = _Code(effect_facts(statement), _own_names(_names(statement), owner))
     return _Part(names, code, owner, bound) if _is_alias(statement) else _Part(names, code, owner, once=True)
 
 
@@ -267,7 +269,7 @@ def _function(function: ast.FunctionDef | ast.AsyncFunctionDef, owner: str) -> _
         uses.update(*(_names(item, bound) for item in function.body))
         needed = frozenset(() if owner else (f"{function.name}()",))
         names = _leading_to(function.name, owner)
-        code = _Code(facts_of(function), frozenset(uses))
+        code = _Code(effect_facts(function), frozenset(uses))
         _functions[function] = _Part(names, code, owner, needed, begun=_decorator_facts(function))
     return _functions[function]
 
@@ -286,7 +288,7 @@ def _decorator_facts(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Facts 
     if not made or any(node.name in used for node in made):
         return None
     heads = [ast.Expr(item) for node in made for item in _head(node)]
-    return facts_of(ast.Module([*others, *heads], type_ignores=[]))
+    return effect_facts(ast.Module([*others, *heads], type_ignores=[]))
 
 
 def _leading_to(name: str, owner: str) -> frozenset[str]:

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from codeguard.behavior.source.classes import pruned_class, required_by_bases
 from codeguard.behavior.source.definitions import PARSE_ERRORS, Definition, Function, Module, dotted_uses
-from codeguard.behavior.source.layout import Part, part_of
+from codeguard.behavior.source.layout import LazyStatement, part_of
 from codeguard.behavior.source.modules import TrustedModules
 from codeguard.behavior.source.names import bound_names, free_names, names_used_on_execution
 from codeguard.behavior.source.needed import (
@@ -19,13 +19,13 @@ from codeguard.behavior.source.needed import (
     POSTPONED,
     Collected,
     Needed,
-    deferred,
     future_annotations_import,
     needed_for,
     put_together,
+    without_trusted_imports,
 )
-from codeguard.behavior.source.reach import Reach, reachable, reached_by_method
-from codeguard.behavior.source.variables import NOTHING_CALLED, Called, of_file
+from codeguard.behavior.source.reach import EffectReach, reachable, reached_by_method
+from codeguard.behavior.source.variables import NOTHING_CALLED, Called, file_variable
 from codeguard.behavior.verdict.effects import Capability
 from codeguard.corpus import syntax
 
@@ -65,7 +65,7 @@ class Surroundings:
     called: Called = field(default_factory=lambda: NOTHING_CALLED, repr=False)
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[LazyStatement, ...]:
         """The statements as text, in the order of a file."""
         before, after = self._before_and_after
         return tuple(part_of(statement) for statement in (*before, self.own, *after))
@@ -87,7 +87,7 @@ class Surroundings:
         return before, after
 
     @property
-    def reach(self) -> Reach:
+    def reach(self) -> EffectReach:
         """The effects that the function can have according to the syntax."""
         return reachable(self.definition.name, self.own, self.needed.statements)
 
@@ -157,10 +157,10 @@ def surroundings_with(
         else pruned_class(definition.owner, definition.name, required_by_bases(definition.owner, module))
     )
     own_name = own_name_of(definition)
-    bare, later = deferred(own, module, trusted, path)
+    bare, later = without_trusted_imports(own, module, trusted, path)
     collected.later.extend(later)
     for name in bound_names(bare):
-        collected.meanings.table(module)[name] = of_file(name, module, path)
+        collected.meanings.table(module)[name] = file_variable(name, module, path)
     uses = dotted_uses(bare)
     needed = needed_for(
         free_names(bare),
@@ -184,7 +184,7 @@ def surroundings_with(
     return Surroundings(definition, bare, needed, place, called)
 
 
-def completed(excerpt: Surroundings, home: Surroundings) -> Surroundings:
+def completed_excerpt(excerpt: Surroundings, home: Surroundings) -> Surroundings:
     """Return an excerpt together with what it lacks of the statements that a trusted function needs.
 
     Code that was cut out of a file uses names that only this file binds. They are listed in `borrowed`.

@@ -33,7 +33,7 @@ Called = Mapping[Variable, str]
 NOTHING_CALLED: Called = {}
 
 
-def of_file(name: str, module: Module, path: str) -> Variable:
+def file_variable(name: str, module: Module, path: str) -> Variable:
     """Return the variable that a file binds."""
     return Variable(name, ("file", id(module)), path)
 

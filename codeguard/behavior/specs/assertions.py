@@ -10,8 +10,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from codeguard.behavior.source.definitions import Function, name_of, read_module
-from codeguard.behavior.specs.calls import NO_VALUES, NotPlainError, Values, plain
+from codeguard.behavior.source.definitions import Function, dotted_name, read_module
+from codeguard.behavior.specs.calls import NO_VALUES, NotPlainError, Values, literal_value
 from codeguard.behavior.specs.examples import Example, Expected, Raises, Returns
 from codeguard.models import SourceFile
 
@@ -70,14 +70,14 @@ def _functions(statement: ast.stmt) -> Iterator[Function]:
 def _rows(function: Function) -> Iterator[Values]:
     """Yield the values of a test's parameters, one mapping per row of its table; one empty one without."""
     tables = [
-        decorator for decorator in function.decorator_list if name_of(decorator).endswith("parametrize")
+        decorator for decorator in function.decorator_list if dotted_name(decorator).endswith("parametrize")
     ]
     if len(tables) != 1 or not isinstance(tables[0], ast.Call) or len(tables[0].args) < 2:
         yield NO_VALUES
         return
     names, table = tables[0].args[:2]
     try:
-        written = plain(names)
+        written = literal_value(names)
     except NotPlainError:
         return
     columns = written.replace(",", " ").split() if isinstance(written, str) else written
@@ -88,10 +88,10 @@ def _rows(function: Function) -> Iterator[Values]:
 
 
 def _row(columns: Sequence[str], row: ast.expr) -> Iterator[Values]:
-    if isinstance(row, ast.Call) and name_of(row).endswith("param"):
+    if isinstance(row, ast.Call) and dotted_name(row).endswith("param"):
         row = row.args[0] if len(columns) == 1 and row.args else ast.Tuple(row.args, ast.Load())
     try:
-        value = plain(row)
+        value = literal_value(row)
     except NotPlainError:
         return
     if len(columns) == 1:
@@ -120,14 +120,14 @@ def _examples(body: Sequence[ast.stmt], values: Values, path: str) -> Iterator[N
                 known.pop(node.id, None)  # its value may have changed
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             try:
-                known[statement.targets[0].id] = plain(statement.value, known)
+                known[statement.targets[0].id] = literal_value(statement.value, known)
             except NotPlainError:
                 continue
 
 
 def _loop(statement: ast.For, known: Values) -> Iterator[Values]:
     try:
-        rows = plain(statement.iter, known)
+        rows = literal_value(statement.iter, known)
     except NotPlainError:
         return
     if not isinstance(rows, list | tuple):
@@ -156,10 +156,10 @@ def _assert_examples(test: ast.expr, known: Values, origin: str) -> Iterator[Nam
 
 def _equality_examples(left: ast.expr, right: ast.expr, known: Values, origin: str) -> Iterator[Named]:
     for call, value in ((left, right), (right, left)):
-        if isinstance(value, ast.Call) and name_of(value) in ("pytest.approx", "approx") and value.args:
+        if isinstance(value, ast.Call) and dotted_name(value) in ("pytest.approx", "approx") and value.args:
             value = value.args[0]
         try:
-            expected = Returns(plain(value, known))
+            expected = Returns(literal_value(value, known))
         except NotPlainError:
             continue
         yield from _call_example(call, expected, known, origin)
@@ -170,14 +170,16 @@ def _call_example(node: ast.expr, expected: Expected, known: Values, origin: str
     """Yield the example of a call with plain arguments; `list(f(x))` is read as `f(x)`."""
     if not isinstance(node, ast.Call):
         return
-    name = name_of(node.func)
+    name = dotted_name(node.func)
     if name in ("list", "tuple", "sorted") and len(node.args) == 1 and isinstance(node.args[0], ast.Call):
         if name != "sorted":
             yield from _call_example(node.args[0], expected, known, origin)
         return
     try:
-        args = tuple(plain(argument, known) for argument in node.args)
-        kwargs = {keyword.arg: plain(keyword.value, known) for keyword in node.keywords if keyword.arg}
+        args = tuple(literal_value(argument, known) for argument in node.args)
+        kwargs = {
+            keyword.arg: literal_value(keyword.value, known) for keyword in node.keywords if keyword.arg
+        }
     except NotPlainError:
         return
     if name and len(kwargs) == len(node.keywords):
@@ -185,24 +187,24 @@ def _call_example(node: ast.expr, expected: Expected, known: Values, origin: str
 
 
 def _unittest_examples(call: ast.Call, known: Values, origin: str) -> Iterator[Named]:
-    method = name_of(call.func).rpartition(".")[2]
+    method = dotted_name(call.func).rpartition(".")[2]
     if method in EQUAL and len(call.args) >= 2:
         yield from _equality_examples(call.args[0], call.args[1], known, origin)
     elif method in CONSTANT and call.args:
         yield from _call_example(call.args[0], Returns(CONSTANT[method]), known, origin)
     elif method == "assertRaises" and len(call.args) >= 2:
         made = ast.Call(call.args[1], call.args[2:], call.keywords)
-        yield from _call_example(made, Raises(name_of(call.args[0])), known, origin)
+        yield from _call_example(made, Raises(dotted_name(call.args[0])), known, origin)
 
 
 def _raises_examples(statement: ast.With, known: Values, origin: str) -> Iterator[Named]:
     context = statement.items[0].context_expr
-    is_raises = isinstance(context, ast.Call) and name_of(context.func).rpartition(".")[2] in (
+    is_raises = isinstance(context, ast.Call) and dotted_name(context.func).rpartition(".")[2] in (
         "raises",
         "assertRaises",
     )
     if not is_raises or not isinstance(context, ast.Call) or not context.args or len(statement.body) != 1:
         return
-    only, exception = statement.body[0], name_of(context.args[0])
+    only, exception = statement.body[0], dotted_name(context.args[0])
     if isinstance(only, ast.Expr) and exception:
         yield from _call_example(only.value, Raises(exception), known, origin)

@@ -6,7 +6,7 @@ import ast
 import copy
 from collections.abc import Mapping, Sequence
 
-from codeguard.behavior.source.definitions import Parameter, name_of, unparse
+from codeguard.behavior.source.definitions import Parameter, dotted_name, unparse
 from codeguard.behavior.specs.examples import Example, Expected
 
 MAX_CALL_TEXT = 20_000
@@ -20,7 +20,7 @@ Values = Mapping[str, object]
 NO_VALUES: Values = {}
 
 
-def plain(node: ast.AST, values: Values = NO_VALUES) -> object:
+def literal_value(node: ast.AST, values: Values = NO_VALUES) -> object:
     """Return the value of a literal, of a name in `values`, and of `set()`, `float("nan")` and the like.
 
     Raises:
@@ -47,22 +47,22 @@ def plain(node: ast.AST, values: Values = NO_VALUES) -> object:
 def _of_parts(node: ast.AST, values: Values) -> object:
     """Return the value of a list, tuple, set or dictionary whose items are plain values."""
     if isinstance(node, ast.List | ast.Tuple):
-        items = [plain(item, values) for item in node.elts]
+        items = [literal_value(item, values) for item in node.elts]
         return items if isinstance(node, ast.List) else tuple(items)
     if isinstance(node, ast.Set):
-        return {plain(item, values) for item in node.elts}
+        return {literal_value(item, values) for item in node.elts}
     if isinstance(node, ast.Dict) and None not in node.keys:
-        keys = [plain(key, values) for key in node.keys if key is not None]
-        return dict(zip(keys, [plain(item, values) for item in node.values], strict=True))
+        keys = [literal_value(key, values) for key in node.keys if key is not None]
+        return dict(zip(keys, [literal_value(item, values) for item in node.values], strict=True))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        value = plain(node.operand, values)
+        value = literal_value(node.operand, values)
         if isinstance(value, float):
             return -value
     raise NotPlainError(type(node).__name__)
 
 
 def _container(name: str, args: Sequence[ast.expr]) -> object:
-    items = plain(args[0]) if args else ()
+    items = literal_value(args[0]) if args else ()
     if not isinstance(items, list | tuple | set | str | dict):
         raise NotPlainError(name)
     try:
@@ -72,7 +72,7 @@ def _container(name: str, args: Sequence[ast.expr]) -> object:
 
 
 def _float(node: ast.expr) -> float:
-    value = plain(node)
+    value = literal_value(node)
     if not isinstance(value, str | int | float):
         raise NotPlainError("float")
     try:
@@ -90,7 +90,7 @@ def read_literal(text: str) -> object:
     if len(text) > MAX_CALL_TEXT:
         raise NotPlainError("too long")
     try:
-        return plain(ast.parse(text.strip(), mode="eval").body)
+        return literal_value(ast.parse(text.strip(), mode="eval").body)
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         raise NotPlainError(str(error)) from error
 
@@ -121,7 +121,7 @@ def plain_call(
 def _argument(node: ast.expr, own: set[str], bare_words: bool, values: Values) -> object:
     if bare_words and isinstance(node, ast.Name) and node.id not in own:
         return node.id
-    return plain(node, values)
+    return literal_value(node, values)
 
 
 def positional(
@@ -150,12 +150,12 @@ def example_of(
     A method is called on the object that the text creates from its class, `owner`.
     """
     call = _unwrapped(node)
-    on_object = bool(owner) and (mentions(node, owner) or owner in setup)
-    if not on_object and isinstance(call, ast.Call) and name_of(call.func).rpartition(".")[2] == callee:
+    on_object = bool(owner) and (uses_name(node, owner) or owner in setup)
+    if not on_object and isinstance(call, ast.Call) and dotted_name(call.func).rpartition(".")[2] == callee:
         found = plain_call(call, parameters, values=values)
         if found is not None:
             return Example(found[0], found[1], expected, origin)
-    if not mentions(node, callee) and callee not in setup:
+    if not uses_name(node, callee) and callee not in setup:
         return None
     text = unparse(node)
     if not text or len(text) + len(setup) > MAX_CALL_TEXT:
@@ -174,7 +174,7 @@ def _unwrapped(node: ast.expr) -> ast.expr:
     return node
 
 
-def mentions(node: ast.AST, name: str) -> bool:
+def uses_name(node: ast.AST, name: str) -> bool:
     """Return whether a tree uses a name, by itself or as an attribute."""
     return any(
         (isinstance(child, ast.Name) and child.id == name)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from codeguard.behavior.source.definitions import Definition, Parameter
-from codeguard.behavior.specs.calls import NotPlainError, example_of, plain, plain_call, read_literal
+from codeguard.behavior.specs.calls import NotPlainError, example_of, literal_value, plain_call, read_literal
 from codeguard.behavior.specs.examples import Example, Expected, Raises, Returns
 from codeguard.corpus.syntax import variables_in
 
@@ -106,7 +106,7 @@ class _Reader:
             and isinstance(statement.targets[0], ast.Name)
         ):
             with contextlib.suppress(NotPlainError):
-                values[statement.targets[0].id] = plain(statement.value)
+                values[statement.targets[0].id] = literal_value(statement.value)
 
     def prose(self, text: str) -> Iterator[Example]:
         lines = text.splitlines()
@@ -190,7 +190,7 @@ def _comparison(node: ast.expr, expected: Expected) -> tuple[ast.expr, Expected]
     if not isinstance(node, ast.Compare) or not is_equality or not says_true:
         return node, expected
     try:
-        return node.left, Returns(plain(node.comparators[0]))
+        return node.left, Returns(literal_value(node.comparators[0]))
     except NotPlainError:
         return node, expected
 

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from codeguard.behavior.matching.claims import Features, features
+from codeguard.behavior.matching.claims import Features, function_features
 from codeguard.behavior.matching.stubs import is_declaration
 from codeguard.behavior.source.definitions import (
     Definition,
     Module,
     definitions,
     dotted_uses,
-    parse,
+    parse_or_none,
     read_module,
     unparse,
 )
@@ -120,7 +120,7 @@ def references_of(
             shown = [_placed(example, definition) for example in tested.get(definition.name, ())]
             own = () if definition.is_setter else recorded.get((file.path, definition.qualified_name), ())
             written = (*docstring_examples(definition, file.path), *shown, *own)
-            yield Reference(definition, features(definition), written, file.path, module, trusted)
+            yield Reference(definition, function_features(definition), written, file.path, module, trusted)
 
 
 def _placed(example: Example, definition: Definition) -> Example:
@@ -144,7 +144,7 @@ def with_needed_code(
     if example.args is not None:
         return example
     callee = example.callee.partition(".")[0] if "." in example.callee else callee
-    setup, expression = parse(example.setup), parse(example.expression)
+    setup, expression = parse_or_none(example.setup), parse_or_none(example.expression)
     if setup is None or expression is None:
         return example
     body = [*setup.body, *expression.body]

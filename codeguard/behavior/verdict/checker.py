@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 from codeguard.behavior.budget import Budget
-from codeguard.behavior.matching.candidate import TOO_LARGE, Candidate, read_candidate
+from codeguard.behavior.matching.candidate import TOO_LARGE, CandidateFunction, read_candidate
 from codeguard.behavior.matching.claims import Similarity
 from codeguard.behavior.matching.defects import defect_of
 from codeguard.behavior.matching.fingerprints import worth_probing
@@ -26,14 +26,14 @@ from codeguard.behavior.source.definitions import Definition
 from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
-from codeguard.behavior.verdict.effects import capabilities
+from codeguard.behavior.verdict.effects import module_capabilities
 from codeguard.behavior.verdict.examination import Examination
 from codeguard.behavior.verdict.other_forms import in_other_form
 from codeguard.behavior.verdict.own_examples import against_own_examples, shown_examples
 from codeguard.behavior.verdict.probing import Answered, Fingerprint, Probes, fingerprint
 from codeguard.behavior.verdict.profiles import Profile, observe
 from codeguard.behavior.verdict.repaired import may_be_repaired, repaired
-from codeguard.behavior.verdict.running import SUBJECT, Runner, Runs, Steps, drive, worlds_for
+from codeguard.behavior.verdict.running import SUBJECT, CallRunner, Runs, Steps, drive, worlds_for
 from codeguard.behavior.version import POLICY_VERSION
 from codeguard.errors import SandboxError
 from codeguard.models import CheckReport, Chunk, SourceFile, Verdict, parts_digest
@@ -49,7 +49,7 @@ PLANNING_S, EXAMINING_S = 2.0, 2.0  # CPU seconds of this process, for one funct
 BESIDE_S = 5.0  # the same for all functions of a file, together with the files that it imports
 MAX_REFERENCES = 3  # references that one candidate is compared with
 Subject = tuple[Chunk, SourceFile]
-Plan = tuple[Candidate, list[tuple[Reference, Similarity]]]
+Plan = tuple[CandidateFunction, list[tuple[Reference, Similarity]]]
 
 
 class BehaviorChecker:
@@ -84,7 +84,7 @@ class BehaviorChecker:
         )
         self._answered = {} if answered is None else answered
         self._fingerprints_made = False
-        self._last: tuple[Candidate, Plan | CheckReport] | None = None
+        self._last: tuple[CandidateFunction, Plan | CheckReport] | None = None
         self._plans: dict[tuple[object, ...], Plan | CheckReport] = {}
         self._spent: dict[tuple[str, str], float] = {}  # CPU seconds on the imports of a file
 
@@ -184,7 +184,7 @@ class BehaviorChecker:
             self._last = candidate, (self._idle_report(candidate) or plan) if _is_undecided(plan) else plan
         return self._last[1]
 
-    def _idle_report(self, candidate: Candidate) -> CheckReport | None:
+    def _idle_report(self, candidate: CandidateFunction) -> CheckReport | None:
         """Report a function of which nothing else is known and whose text cannot do what it describes."""
         definition = candidate.definition
         if hands_back(definition):
@@ -194,7 +194,7 @@ class BehaviorChecker:
         defect = _defect(definition)
         return self._defect_report(candidate, defect) if defect else None
 
-    def _defect_report(self, candidate: Candidate, defect: str) -> CheckReport | None:
+    def _defect_report(self, candidate: CandidateFunction, defect: str) -> CheckReport | None:
         """Report a function that contradicts itself; None if a trusted function does so as well."""
         trusted = self._library.lookalikes_of(candidate.features)
         if any(_defect(item.definition) for item in trusted):
@@ -210,7 +210,7 @@ class BehaviorChecker:
             refuted=True,
         )
 
-    def _stub_report(self, candidate: Candidate, reason: str) -> CheckReport | None:
+    def _stub_report(self, candidate: CandidateFunction, reason: str) -> CheckReport | None:
         """Report a function that does nothing although it claims to be a trusted one or describes a result.
 
         A stub in place of an implementation is suspicious, unless the trusted function is a stub as
@@ -235,7 +235,7 @@ class BehaviorChecker:
             refuted=True,
         )
 
-    def _plan(self, candidate: Candidate) -> Plan | CheckReport:
+    def _plan(self, candidate: CandidateFunction) -> Plan | CheckReport:
         level = self._sandbox.level
         references = self._references(candidate)
         probed = not references and self._can_be_probed(candidate)
@@ -252,11 +252,11 @@ class BehaviorChecker:
     def _wants_probes(self, plan: Plan) -> bool:
         return (not plan[1] and self._can_be_probed(plan[0])) or self._may_be_repaired(plan)
 
-    def _can_be_probed(self, candidate: Candidate) -> bool:
+    def _can_be_probed(self, candidate: CandidateFunction) -> bool:
         """Return whether a candidate may be matched by its results."""
         return self._budget.probing and worth_probing(candidate.features) and bool(self._library.references)
 
-    def _references(self, candidate: Candidate) -> list[tuple[Reference, Similarity]]:
+    def _references(self, candidate: CandidateFunction) -> list[tuple[Reference, Similarity]]:
         """Return the trusted functions to compare the candidate with, best match first."""
         found = self._library.references_for(candidate.features)
         # In a tie the function with the identical text is first, so that a copy is checked against its original.
@@ -272,7 +272,7 @@ class BehaviorChecker:
                 break
         return chosen
 
-    def _lookalike_name(self, candidate: Candidate) -> str:
+    def _lookalike_name(self, candidate: CandidateFunction) -> str:
         """Return the trusted function that a reader would take the candidate for, or ""."""
         return next(
             (f"{item.name} ({item.origin})" for item in self._library.lookalikes_of(candidate.features)), ""
@@ -291,7 +291,7 @@ class BehaviorChecker:
         except SandboxError:
             raise
         except Exception as error:  # an error on one function must not end the run
-            able = capabilities(reference.runnable.source)
+            able = module_capabilities(reference.runnable.source)
             return Profile(reference, (), (), None, able, problem=_internal(error))
 
     def _checked_safely(self, plan: Plan | CheckReport, answered: Answered) -> Steps[CheckReport]:
@@ -406,7 +406,7 @@ class BehaviorChecker:
                 return (yield from examination.other_form_report(reference, found))
         return None
 
-    def _namesakes(self, candidate: Candidate) -> list[tuple[Reference, Similarity]]:
+    def _namesakes(self, candidate: CandidateFunction) -> list[tuple[Reference, Similarity]]:
         """Return the trusted functions that a candidate is named after, to be tried in other forms."""
         return self._library.namesakes_of(candidate.features) if self._budget.probing else []
 
@@ -444,7 +444,7 @@ class BehaviorChecker:
         return self._profiles[reference.digest]
 
     def _matched_by_results(
-        self, candidate: Candidate, examination: Examination
+        self, candidate: CandidateFunction, examination: Examination
     ) -> Steps[list[tuple[Reference, Similarity]]]:
         """Return the trusted functions whose results on probes the candidate shares."""
         index = self._library.fingerprints
@@ -478,7 +478,7 @@ class BehaviorChecker:
 
     def _fingerprint_of(self, place: int, probes: Probes) -> Steps[Fingerprint]:
         index, reference = self._library.fingerprints, self._library.references[place]
-        runner = Runner(reference.runnable, self._sandbox.level, self._budget)
+        runner = CallRunner(reference.runnable, self._sandbox.level, self._budget)
         known = index.kinds.get(place)
         trials = (
             {kinds: index.calls(kinds)[:1] for kinds in known} if known else index.trials(reference.features)
@@ -511,8 +511,8 @@ def _is_undecided(made: Plan | CheckReport) -> bool:
 
 
 def _with_missing_names(
-    candidate: Candidate, references: Sequence[tuple[Reference, Similarity]]
-) -> Candidate:
+    candidate: CandidateFunction, references: Sequence[tuple[Reference, Similarity]]
+) -> CandidateFunction:
     """Return a candidate with what its file lacks and the file of the trusted function has.
 
     An excerpt without its file could not be run, and would be used in the place of the trusted function.

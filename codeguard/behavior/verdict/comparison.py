@@ -9,7 +9,7 @@ from codeguard.behavior.inputs.objects import STOOD_IN
 from codeguard.behavior.inputs.pools import magnitude
 from codeguard.behavior.source.surroundings import Runnable
 from codeguard.behavior.specs.examples import Example, Prints, Raises, Returns
-from codeguard.behavior.verdict.profiles import Observed
+from codeguard.behavior.verdict.profiles import ObservedCall
 from codeguard.behavior.verdict.values import (
     Comparison,
     changes_arguments,
@@ -131,7 +131,7 @@ class CaseResult:
         return f"{write_call(self.case.call)}: expected {self.case.expected_text}, got {got}"
 
 
-def compare(cases: Sequence[Case], answers: Sequence[CallResult]) -> list[CaseResult]:
+def compare_results(cases: Sequence[Case], answers: Sequence[CallResult]) -> list[CaseResult]:
     """Pair cases with results."""
     pairs = zip(cases, answers, strict=False)
     return [CaseResult(case, answer, case.judge(answer)) for case, answer in pairs]
@@ -142,7 +142,7 @@ def case_of_example(example: Example, call: Call) -> Case:
     return Case(call, example=example)
 
 
-def case_of_observed(observed: Observed, runnable: Runnable, silence_free: bool = False) -> Case | None:
+def case_of_observed(observed: ObservedCall, runnable: Runnable, silence_free: bool = False) -> Case | None:
     """Return the case that expects the reference's result; None if the call cannot be made."""
     call = observed.for_function(runnable)
     return None if call is None else Case(call, None, observed.answer, silence_free)

@@ -20,7 +20,7 @@ from codeguard.behavior.inputs.preconditions import Holds, preconditions
 from codeguard.behavior.inputs.variations import value_of
 from codeguard.behavior.matching.claims import WORD
 from codeguard.behavior.matching.fingerprints import result_text, returns_first_argument
-from codeguard.behavior.source.definitions import parse, unparse
+from codeguard.behavior.source.definitions import parse_or_none, unparse
 from codeguard.behavior.specs.examples import Prints, Raises, Returns
 from codeguard.behavior.verdict.comparison import CaseResult, comparable_results
 from codeguard.behavior.verdict.values import Comparison, same_value
@@ -530,7 +530,7 @@ def edges_of(call: Call) -> frozenset[str]:
 
 def _written_arguments(expression: str) -> list[object]:
     """Return the plain arguments of a call in an expression; `NO_VALUE` for others."""
-    tree = parse(expression)
+    tree = parse_or_none(expression)
     statement = tree.body[0] if tree is not None and tree.body else None
     call = statement.value if isinstance(statement, ast.Expr) else None
     if not isinstance(call, ast.Call):

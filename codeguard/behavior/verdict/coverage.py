@@ -14,7 +14,7 @@ from codeguard.sandbox.model import LineCoverage
 BRANCHES = (ast.If, ast.While, ast.For)
 
 
-def merged(parts: Sequence[LineCoverage | None]) -> LineCoverage | None:
+def merged_coverage(parts: Sequence[LineCoverage | None]) -> LineCoverage | None:
     """Return the combined coverage of several runs; None if none was traced."""
     traced = [part for part in parts if part is not None]
     if not traced:

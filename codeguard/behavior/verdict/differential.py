@@ -13,7 +13,7 @@ from codeguard.behavior.inputs.objects import needs_objects
 from codeguard.behavior.inputs.options import share_options
 from codeguard.behavior.inputs.pools import Arguments
 from codeguard.behavior.inputs.preconditions import excluded_by
-from codeguard.behavior.matching.candidate import Candidate
+from codeguard.behavior.matching.candidate import CandidateFunction
 from codeguard.behavior.matching.claims import DISTINCTIVE_DOC_WORDS, Similarity
 from codeguard.behavior.matching.fingerprints import Calls
 from codeguard.behavior.specs.references import Reference
@@ -23,13 +23,13 @@ from codeguard.behavior.verdict.comparison import (
     CaseResult,
     case_of_observed,
     comparable_results,
-    compare,
+    compare_results,
     rejects_arguments,
     wrong_results,
 )
 from codeguard.behavior.verdict.probing import Answers, Probes
-from codeguard.behavior.verdict.profiles import Observed, Profile, reference_results
-from codeguard.behavior.verdict.running import SUBJECT, Batch, Runner, Steps, makes_an_instance
+from codeguard.behavior.verdict.profiles import ObservedCall, Profile, reference_results
+from codeguard.behavior.verdict.running import SUBJECT, Batch, CallRunner, Steps, makes_an_instance
 from codeguard.behavior.verdict.values import Comparison, compare_with_reference
 from codeguard.sandbox.model import Call, CallResult, JobResult, Level, Outcome, Tier
 
@@ -129,7 +129,9 @@ def reordered(args: Sequence[object]) -> Iterator[tuple[object, ...]]:
                     yield (*args[:position], items, *args[position + 1 :])
 
 
-def has_arbitrary_order(profile: Profile, runner: Runner, inputs: Sequence[Arguments]) -> Steps[list[bool]]:
+def has_arbitrary_order(
+    profile: Profile, runner: CallRunner, inputs: Sequence[Arguments]
+) -> Steps[list[bool]]:
     """Return for each input whether the reference's result depends on an order that examples leave open."""
     target = profile.reference.runnable.target
     rows = [*profile.plain_calls[:MAX_EXAMPLES], *inputs]
@@ -142,12 +144,12 @@ def has_arbitrary_order(profile: Profile, runner: Runner, inputs: Sequence[Argum
     answers_in_order, others = result.calls[: len(own)], iter(result.calls[len(own) :])
     moves = []
     for call, answer, calls in zip(own, answers_in_order, variants, strict=True):
-        moved = [_differs(Observed(call, answer), next(others)) for _ in calls]
+        moved = [_differs(ObservedCall(call, answer), next(others)) for _ in calls]
         moves.append(any(moved))
     return [False] * len(inputs) if any(moves[:count]) else moves[count:]
 
 
-def _differs(first: Observed, other: CallResult) -> bool:
+def _differs(first: ObservedCall, other: CallResult) -> bool:
     return (
         other.outcome is not Outcome.RETURNED
         or compare_with_reference(first.answer, other) is Comparison.DIFFERENT
@@ -174,7 +176,7 @@ KINDS = (
 )
 
 
-def accepts_no_arguments(runner: Runner, count: int) -> Steps[bool]:
+def accepts_no_arguments(runner: CallRunner, count: int) -> Steps[bool]:
     """Return whether a function raises TypeError for every kind of `count` arguments; False if unknown."""
     target = runner.runnable.target if "()" in runner.runnable.target else SUBJECT
     if not count:
@@ -236,17 +238,17 @@ class CandidateSession:
     `runner` remembers the sandbox tier that accepts the candidate's source.
     """
 
-    candidate: Candidate
+    candidate: CandidateFunction
     level: Level
     budget: Budget
     seed: bytes
     probes: Probes
-    runner: Runner = field(init=False)
+    runner: CallRunner = field(init=False)
     calls: int = 0
     agreed: list[Case] = field(default_factory=list)  # in addition to the cases that every candidate gets
 
     def __post_init__(self) -> None:
-        self.runner = Runner(self.candidate.runnable, self.level, self.budget)
+        self.runner = CallRunner(self.candidate.runnable, self.level, self.budget)
 
     def ask(self, cases: Sequence[Case], twice: bool = False) -> Steps[tuple[JobResult, ...]]:
         """Run the candidate on cases; with `twice`, again in reverse order in another world."""
@@ -277,7 +279,7 @@ class CandidateSession:
         self, profile: Profile, inputs: Sequence[Arguments]
     ) -> Steps[tuple[list[CaseResult], JobResult | None]]:
         """Run the reference and the candidate on the same inputs, each in a child of its own."""
-        runner = Runner(profile.reference.runnable, self.level, self.budget)
+        runner = CallRunner(profile.reference.runnable, self.level, self.budget)
         seen, _ = yield from reference_results(
             runner, profile.reference, inputs, profile.examples, twice=not profile.steady
         )
@@ -287,7 +289,7 @@ class CandidateSession:
         if not cases:
             return [], None
         (result,) = yield from self.ask(cases)
-        results = compare(cases, result.calls)
+        results = compare_results(cases, result.calls)
         self.agreed += [item.case for item in results if item.comparison is Comparison.SAME]
         return results, result
 
@@ -331,7 +333,7 @@ class CandidateSession:
             cases = [replace(case, call=call) for case, call in made if call is not None]
             if cases:
                 (result,) = yield from self.ask(cases)
-                compared = comparable_results(compare(cases, result.calls))
+                compared = comparable_results(compare_results(cases, result.calls))
                 wrong = wrong_results(compared)
                 if compared and not wrong:
                     return True
@@ -348,18 +350,18 @@ class CandidateSession:
         """
         if self.runner.tier is not Tier.RESTRICTED or self.level < Level.L2:
             return True
-        native = Runner(self.candidate.runnable, self.level, self.budget, Tier.NATIVE)
+        native = CallRunner(self.candidate.runnable, self.level, self.budget, Tier.NATIVE)
         cases = [item.case for item in wrong[:MAX_SETTLED]]
         for asked in (cases, [item.case for item in among]):
             (result,) = yield from native.run(Batch(tuple(case.call for case in asked)))
-            found = {id(item.case) for item in wrong_results(compare(asked, result.calls))}
+            found = {id(item.case) for item in wrong_results(compare_results(asked, result.calls))}
             if found.issuperset(map(id, cases)):
                 return True
         return False
 
     def without_arbitrary(self, profile: Profile, wrong: Sequence[CaseResult]) -> Steps[list[CaseResult]]:
         """Leave out the inputs for which the reference's own result is arbitrary."""
-        runner = Runner(profile.reference.runnable, self.level, self.budget)
+        runner = CallRunner(profile.reference.runnable, self.level, self.budget)
         inputs = [(item.case.call.args or (), item.case.call.kwargs) for item in wrong[:MAX_SETTLED]]
         ties = yield from has_arbitrary_order(profile, runner, inputs)
         return [item for item, tie in zip(wrong, ties, strict=False) if not tie]

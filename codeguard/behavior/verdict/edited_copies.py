@@ -16,17 +16,17 @@ from random import Random
 
 from codeguard.behavior.inputs.bare import bare_calls
 from codeguard.behavior.inputs.preconditions import excluded_by
-from codeguard.behavior.inputs.shapes import kinds_of, matches_kinds
+from codeguard.behavior.inputs.shapes import matches_kinds, value_kind
 from codeguard.behavior.inputs.variations import NO_VALUE, value_of
 from codeguard.behavior.inputs.wide import wide_calls, written_call
-from codeguard.behavior.matching.candidate import Candidate
-from codeguard.behavior.matching.text_overlap import text_of
+from codeguard.behavior.matching.candidate import CandidateFunction
+from codeguard.behavior.matching.text_overlap import comparable_text
 from codeguard.behavior.source.constants import constants_of, literals_of
 from codeguard.behavior.source.definitions import (
     PARSE_ERRORS,
     Function,
     Parameter,
-    parse,
+    parse_or_none,
     raised_exceptions,
     reached_exceptions,
 )
@@ -37,12 +37,12 @@ from codeguard.behavior.verdict.comparison import (
     CaseResult,
     case_of_observed,
     comparable_results,
-    compare,
+    compare_results,
 )
 from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.effect_tables import CHANCE
-from codeguard.behavior.verdict.profiles import Observed, Profile, is_stable, random_for, written_calls
-from codeguard.behavior.verdict.running import Batch, Runner, Steps, call_of
+from codeguard.behavior.verdict.profiles import ObservedCall, Profile, is_stable, random_for, written_calls
+from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of
 from codeguard.corpus import syntax
 from codeguard.sandbox.model import Outcome
 
@@ -60,11 +60,13 @@ def compare_edited_copy(session: CandidateSession, profile: Profile) -> Steps[li
     if is_same_source(candidate, reference):
         return None
     random = random_for(session.seed, "edited", reference.digest, candidate.runnable.source)
-    trees = [tree for item in (candidate, reference) if (tree := parse(item.runnable.source)) is not None]
+    trees = [
+        tree for item in (candidate, reference) if (tree := parse_or_none(item.runnable.source)) is not None
+    ]
     literals = [value for tree in trees for value in literals_of(tree, constants_of(tree))]
     bases, calls = calls_for_copies(profile, literals, random, session.budget.edited)
     seen = yield from _reference_results(
-        Runner(reference.runnable, session.level, session.budget),
+        CallRunner(reference.runnable, session.level, session.budget),
         calls,
         reached_exceptions(trees[-1], reference.definition.node.name),
     )
@@ -77,7 +79,7 @@ def compare_edited_copy(session: CandidateSession, profile: Profile) -> Steps[li
     if not pairs:
         return None
     (result,) = yield from session.ask([case for case, _ in pairs])
-    results = compare([case for case, _ in pairs], result.calls)
+    results = compare_results([case for case, _ in pairs], result.calls)
     # Rejecting more than the trusted function does is harmless.
     stricter, shown = added_refusals(candidate, reference), _known_kinds(bases, reference)
     harmless = [
@@ -87,15 +89,15 @@ def compare_edited_copy(session: CandidateSession, profile: Profile) -> Steps[li
     return comparable_results([item for item, excused in zip(results, harmless, strict=True) if not excused])
 
 
-def _accepts_call(candidate: Candidate, example: Example | None) -> bool:
+def _accepts_call(candidate: CandidateFunction, example: Example | None) -> bool:
     """Return whether a candidate accepts the arguments of a written call; True if that is unknown."""
     row = written_call(example) if example is not None else None
     return row is None or candidate.features.accepts(len(row.places), [name for name, _ in row.named])
 
 
-def added_refusals(candidate: Candidate, reference: Reference) -> frozenset[str]:
+def added_refusals(candidate: CandidateFunction, reference: Reference) -> frozenset[str]:
     """Return the exceptions that a candidate's source raises more often than the trusted one's."""
-    own, trusted = parse(candidate.runnable.source), parse(reference.runnable.source)
+    own, trusted = parse_or_none(candidate.runnable.source), parse_or_none(reference.runnable.source)
     if own is None or trusted is None:
         return frozenset()
     return frozenset(raised_exceptions(own) - raised_exceptions(trusted))
@@ -123,9 +125,9 @@ def _is_of_other_kind(value: object, kinds: Collection[object]) -> bool:
     if value is NO_VALUE:
         return all(isinstance(kind, str) for kind in kinds)  # texts and numbers
     if value and isinstance(value, list | tuple | set | frozenset | dict):
-        empty = kinds_of(type(value)())  # an empty container does not show the kinds of its items
+        empty = value_kind(type(value)())  # an empty container does not show the kinds of its items
         kinds = [kind for kind in kinds if kind != empty]
-    return not any(matches_kinds(kinds_of(value), kind) for kind in kinds)
+    return not any(matches_kinds(value_kind(value), kind) for kind in kinds)
 
 
 def _known_kinds(calls: Sequence[Example], reference: Reference) -> Mapping[str, Collection[object]]:
@@ -133,7 +135,7 @@ def _known_kinds(calls: Sequence[Example], reference: Reference) -> Mapping[str,
     found: dict[str, set[object]] = {}
     for call in calls:
         for part, value in _arguments(call, reference):
-            found.setdefault(part.name, set()).add(NO_VALUE if value is NO_VALUE else kinds_of(value))
+            found.setdefault(part.name, set()).add(NO_VALUE if value is NO_VALUE else value_kind(value))
     return found
 
 
@@ -149,7 +151,9 @@ def _arguments(example: Example, reference: Reference) -> list[tuple[Parameter, 
     return [(part, value_of(text)) for part, text in given]
 
 
-def _reference_results(runner: Runner, made: list[Example], refusals: Counter[str]) -> Steps[list[Observed]]:
+def _reference_results(
+    runner: CallRunner, made: list[Example], refusals: Counter[str]
+) -> Steps[list[ObservedCall]]:
     """Return the reference's results that agree in two worlds, including its explicit refusals."""
     pairs = [(example, call) for example in made if (call := call_of(example, runner.runnable))]
     if not pairs:
@@ -157,7 +161,7 @@ def _reference_results(runner: Runner, made: list[Example], refusals: Counter[st
     calls = tuple(call for _, call in pairs)
     first, second = yield from runner.run(Batch(calls), Batch(calls[::-1], other=True))
     return [
-        Observed(call, answer, example)
+        ObservedCall(call, answer, example)
         for (example, call), answer, again in zip(pairs, first.calls, second.calls[::-1], strict=False)
         if answer.outcome is Outcome.RETURNED
         or (answer.outcome is Outcome.RAISED and refusals.keys() & set(answer.exception[:1]))
@@ -177,12 +181,12 @@ def calls_for_copies(
 
 def is_copied_class(own: ast.ClassDef, trusted: ast.ClassDef) -> bool:
     """Return whether half of a trusted class's text is in methods that a class has, apart from names of locals."""
-    texts = {text_of(item).renamed for item in own.body if isinstance(item, Function)}
-    known = [text_of(item).renamed for item in trusted.body if isinstance(item, Function)]
+    texts = {comparable_text(item).renamed for item in own.body if isinstance(item, Function)}
+    known = [comparable_text(item).renamed for item in trusted.body if isinstance(item, Function)]
     return 2 * sum(len(text) for text in known if text in texts) >= sum(map(len, known))
 
 
-def is_same_source(candidate: Candidate, reference: Reference) -> bool:
+def is_same_source(candidate: CandidateFunction, reference: Reference) -> bool:
     """Return whether candidate and trusted function, with all they need, are equal except for docstrings."""
     own, trusted = candidate.runnable, reference.runnable
     return own.target == trusted.target and _without_docstrings(own.source) == _without_docstrings(
@@ -192,7 +196,7 @@ def is_same_source(candidate: Candidate, reference: Reference) -> bool:
 
 def third_party_imports(source: str) -> tuple[str, ...]:
     """Return the imported modules outside of the standard library, which may differ between the two."""
-    tree = parse(source)
+    tree = parse_or_none(source)
     found: list[str] = []
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.Import):

@@ -12,7 +12,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from codeguard.behavior.source.definitions import parse
+from codeguard.behavior.source.definitions import parse_or_none
 from codeguard.behavior.verdict.effect_tables import (
     CODE,
     CONVICTING,
@@ -68,13 +68,13 @@ class Facts:
     lookups: frozenset[tuple[Chain, str | None]] = frozenset()
 
 
-def capabilities(source: str) -> frozenset[Capability]:
+def module_capabilities(source: str) -> frozenset[Capability]:
     """Return the capabilities of a module according to its syntax; empty if it does not parse."""
-    tree = parse(source)
-    return resolved([facts_of(tree)]) if tree is not None else frozenset()
+    tree = parse_or_none(source)
+    return resolved([effect_facts(tree)]) if tree is not None else frozenset()
 
 
-def facts_of(tree: ast.AST) -> Facts:
+def effect_facts(tree: ast.AST) -> Facts:
     """Collect the facts of one piece of source, such as a top-level statement."""
     imports: list[tuple[str, str]] = []
     modules: set[tuple[Capability, str]] = set()
@@ -174,7 +174,7 @@ def resolved(pieces: Sequence[Facts]) -> frozenset[Capability]:
     return frozenset(found)
 
 
-def observed(effects: Iterable[str]) -> frozenset[Capability]:
+def observed_effects(effects: Iterable[str]) -> frozenset[Capability]:
     """Return the effects that the sandbox reported, as capabilities."""
     found = set()
     for effect in effects:

@@ -16,7 +16,7 @@ from codeguard.behavior.verdict.comparison import (
     case_of_example,
     case_of_observed,
     comparable_results,
-    compare,
+    compare_results,
     rejects_arguments,
     wrong_results,
 )
@@ -29,7 +29,7 @@ from codeguard.behavior.verdict.edited_copies import (
     third_party_imports,
 )
 from codeguard.behavior.verdict.effect_tables import CONVICTING, ENVIRONMENT, LOOKING
-from codeguard.behavior.verdict.effects import Capability, capabilities_beyond, observed
+from codeguard.behavior.verdict.effects import Capability, capabilities_beyond, observed_effects
 from codeguard.behavior.verdict.profiles import Profile, random_for
 from codeguard.behavior.verdict.reports import CandidateReports
 from codeguard.behavior.verdict.running import Steps, call_of
@@ -61,7 +61,7 @@ class Examination(CandidateReports):
         pairs = [(example, call_of(example, self.candidate.runnable)) for example in spec.cases]
         cases = [case_of_example(example, call) for example, call in pairs if call is not None]
         (result,) = yield from self.ask(cases)
-        results = compare(cases, result.calls)
+        results = compare_results(cases, result.calls)
         if not comparable_results(results) or rejects_arguments(results):
             return self.ended_report(result, spec.origin)
         wrong = wrong_results(results)
@@ -129,7 +129,7 @@ class Examination(CandidateReports):
         ordinary, other = yield from self.ask(cases, twice=True)
         effects = (*ordinary.effects, *other.effects)
         extra = capabilities_beyond(self._all_capabilities(effects, certain), profile.capabilities)
-        results = compare(cases, ordinary.calls)
+        results = compare_results(cases, ordinary.calls)
         refused = bool(comparable_results(results)) and (yield from self.rejects_inputs(results, similarity))
         if not comparable_results(results) or (refused and not similarity.overlap.is_edited_copy):
             violated = self.violation_report(extra, similarity, ordinary, origin)
@@ -158,7 +158,7 @@ class Examination(CandidateReports):
             # The policy of the restricted tier must not convict a candidate.
             self.runner.tier = Tier.NATIVE
             ordinary, other = yield from self.ask(cases, twice=True)
-            results = compare(cases, ordinary.calls)
+            results = compare_results(cases, ordinary.calls)
             found = self._contrast(profile, similarity, results)
         verdict = yield from self._differs(profile, similarity, results, found, ordinary)
         if verdict is not None:
@@ -206,7 +206,9 @@ class Examination(CandidateReports):
         """
         certain, possible = ({item.kind for item in found} for found in self.candidate.reach)
         once = ENVIRONMENT in possible - certain
-        seen = observed(effect for effect in effects if not (once and effect.partition(":")[0] in LOOKING))
+        seen = observed_effects(
+            effect for effect in effects if not (once and effect.partition(":")[0] in LOOKING)
+        )
         return [*sure, *seen]
 
     def identical(self, reference: Reference) -> CheckReport | None:
@@ -587,7 +589,7 @@ class Examination(CandidateReports):
         self, cases: Sequence[Case], results: Sequence[CaseResult], other: JobResult, origin: str
     ) -> CheckReport | None:
         """Report results that are right in one world and wrong in another, unlike the reference's."""
-        again = compare(cases, other.calls[::-1])
+        again = compare_results(cases, other.calls[::-1])
         changed_in_world = [
             second
             for first, second in zip(results, again, strict=False)

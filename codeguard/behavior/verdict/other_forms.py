@@ -18,11 +18,11 @@ from codeguard.behavior.matching.claims import Similarity
 from codeguard.behavior.matching.fingerprints import result_text, returns_first_argument
 from codeguard.behavior.matching.repairs import Repair, repairs
 from codeguard.behavior.specs.examples import Returns
-from codeguard.behavior.verdict.comparison import Case, CaseResult, compare, wrong_results
+from codeguard.behavior.verdict.comparison import Case, CaseResult, compare_results, wrong_results
 from codeguard.behavior.verdict.contracts import Contrast, contrast
 from codeguard.behavior.verdict.differential import MAX_SETTLED, CandidateSession, has_arbitrary_order
-from codeguard.behavior.verdict.profiles import Observed, Profile
-from codeguard.behavior.verdict.running import Batch, Runner, Steps
+from codeguard.behavior.verdict.profiles import ObservedCall, Profile
+from codeguard.behavior.verdict.running import Batch, CallRunner, Steps
 from codeguard.behavior.verdict.values import Comparison
 from codeguard.sandbox.model import Call, CallResult, Outcome
 
@@ -93,10 +93,10 @@ def in_other_form(
     return None
 
 
-def known_calls(profile: Profile) -> list[Observed]:
+def known_calls(profile: Profile) -> list[ObservedCall]:
     """Return the plain calls of a trusted function and its results, where it returns one."""
     shown = [
-        Observed(Call("", item.args), CallResult(Outcome.RETURNED, item.expected.value))
+        ObservedCall(Call("", item.args), CallResult(Outcome.RETURNED, item.expected.value))
         for item in profile.examples
         if item.args and not item.kwargs and isinstance(item.expected, Returns)
     ]
@@ -114,7 +114,7 @@ def known_calls(profile: Profile) -> list[Observed]:
     ]
 
 
-def _with_result(item: Observed) -> CallResult:
+def _with_result(item: ObservedCall) -> CallResult:
     """Return a call's result, for a function that changes its argument instead the argument afterwards."""
     answer = item.answer
     if answer.value is not None or not answer.args_after or answer.args_after == item.call.args:
@@ -122,24 +122,24 @@ def _with_result(item: Observed) -> CallResult:
     return CallResult(answer.outcome, answer.args_after[0])
 
 
-def sample_of(seen: Sequence[Observed], count: int) -> list[Observed]:
+def sample_of(seen: Sequence[ObservedCall], count: int) -> list[ObservedCall]:
     """Return some calls, those of different results first."""
-    by_result: dict[str, list[Observed]] = {}
+    by_result: dict[str, list[ObservedCall]] = {}
     for item in seen:
         by_result.setdefault(_text(item), []).append(item)
     in_turn = itertools.chain.from_iterable(itertools.zip_longest(*by_result.values()))
     return list(itertools.islice((item for item in in_turn if item is not None), count))
 
 
-def _text(item: Observed) -> str:
+def _text(item: ObservedCall) -> str:
     return result_text(item.answer.value)
 
 
-def _args(item: Observed) -> Row:
+def _args(item: ObservedCall) -> Row:
     return item.call.args or ()
 
 
-def _ranked_forms(session: CandidateSession, sample: Sequence[Observed]) -> Steps[list[tuple[int, Form]]]:
+def _ranked_forms(session: CandidateSession, sample: Sequence[ObservedCall]) -> Steps[list[tuple[int, Form]]]:
     """Return the forms that the candidate takes, with the number of different right results, most first."""
     rows = [_args(item) for item in sample]
     forms: dict[str, Form] = {}
@@ -151,7 +151,7 @@ def _ranked_forms(session: CandidateSession, sample: Sequence[Observed]) -> Step
     answers = iter(result.calls)
     ranked: list[tuple[int, float, Form]] = []
     for form, cases in zip(forms.values(), asked, strict=True):
-        results = compare(cases, list(itertools.islice(answers, len(cases))))
+        results = compare_results(cases, list(itertools.islice(answers, len(cases))))
         returned = sum(item.answer.outcome is Outcome.RETURNED for item in results)
         right = {
             result_text(item.case.reference.value)
@@ -164,7 +164,9 @@ def _ranked_forms(session: CandidateSession, sample: Sequence[Observed]) -> Step
     return [(right, form) for right, _, form in ranked]
 
 
-def _cases(session: CandidateSession, form: Form, seen: Sequence[Observed], target: str = "") -> list[Case]:
+def _cases(
+    session: CandidateSession, form: Form, seen: Sequence[ObservedCall], target: str = ""
+) -> list[Case]:
     """Return the trusted function's calls in another form."""
     turned = [(item, form.of(_args(item))) for item in seen]
     name = target or session.candidate.runnable.target
@@ -172,20 +174,20 @@ def _cases(session: CandidateSession, form: Form, seen: Sequence[Observed], targ
 
 
 def _as_it_is(
-    session: CandidateSession, profile: Profile, form: Form, seen: Sequence[Observed]
+    session: CandidateSession, profile: Profile, form: Form, seen: Sequence[ObservedCall]
 ) -> Steps[OtherForm | None]:
     """Return what the candidate is in this form without an edit; what it refuses there says nothing."""
     asked = [item for item in seen if form.of(_args(item)) is not None]
     cases = _cases(session, form, asked)
     (result,) = yield from session.ask(cases)
-    results = compare(cases, result.calls)
+    results = compare_results(cases, result.calls)
     pairs = [
         (item, one)
         for item, one in zip(asked, results, strict=False)
         if one.answer.outcome is Outcome.RETURNED
     ]
     wrong = [item for item, one in pairs if one.comparison is Comparison.DIFFERENT][:MAX_SETTLED]
-    runner = Runner(profile.reference.runnable, session.level, session.budget)
+    runner = CallRunner(profile.reference.runnable, session.level, session.budget)
     ties = yield from has_arbitrary_order(profile, runner, [(_args(item), {}) for item in wrong])
     arbitrary = {id(item) for item, tie in zip(wrong, ties, strict=True) if tie}
     found = _contrast(profile, [one for item, one in pairs if id(item) not in arbitrary])
@@ -204,13 +206,13 @@ def _after_an_edit(
     session: CandidateSession,
     profile: Profile,
     form: Form,
-    seen: Sequence[Observed],
+    seen: Sequence[ObservedCall],
     made: Sequence[Repair],
 ) -> Steps[OtherForm | None]:
     """Return the edit after which the candidate is the trusted function in this form, or None."""
     candidate = session.candidate
     source = "\n".join((candidate.runnable.source, *(item.text for item in made)))
-    runner = Runner(
+    runner = CallRunner(
         replace(candidate.runnable, source=source), session.level, session.budget, session.runner.tier
     )
     known = [item for item in seen if form.of(_args(item)) is not None]
@@ -221,7 +223,7 @@ def _after_an_edit(
     answers = iter(result.calls)
     shares: list[tuple[float, int]] = []
     for place, cases in enumerate(tried):
-        results = compare(cases, list(itertools.islice(answers, len(cases))))
+        results = compare_results(cases, list(itertools.islice(answers, len(cases))))
         same = sum(item.comparison is Comparison.SAME for item in results)
         if same >= LEAST_FIRST * len(sample):
             shares.append((-same, place))
@@ -231,14 +233,14 @@ def _after_an_edit(
         edited, plain = yield from runner.run(
             Batch(tuple(case.call for case in cases)), Batch(tuple(case.call for case in own))
         )
-        results = compare(cases, edited.calls)
+        results = compare_results(cases, edited.calls)
         agreed = tuple(item.case for item in results if item.comparison is Comparison.SAME)
         if len(agreed) < max(LEAST_CALLS, LEAST_SHARE * len(results)) or not _is_distinctive(agreed):
             continue
         same_calls = {repr(case.call.args) for case in agreed}
         wrong = [
             item
-            for item in wrong_results(compare(own, plain.calls))
+            for item in wrong_results(compare_results(own, plain.calls))
             if repr(item.case.call.args) in same_calls
         ]
         if wrong:

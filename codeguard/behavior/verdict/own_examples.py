@@ -12,14 +12,14 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from codeguard.behavior.matching.candidate import Candidate
-from codeguard.behavior.source.definitions import name_of, parse
+from codeguard.behavior.matching.candidate import CandidateFunction
+from codeguard.behavior.source.definitions import dotted_name, parse_or_none
 from codeguard.behavior.source.needed import NO_MODULES
-from codeguard.behavior.specs.calls import mentions
+from codeguard.behavior.specs.calls import uses_name
 from codeguard.behavior.specs.docstrings import docstring_examples
 from codeguard.behavior.specs.examples import Example, Returns
 from codeguard.behavior.specs.references import with_needed_code
-from codeguard.behavior.verdict.comparison import Case, CaseResult, case_of_example, compare
+from codeguard.behavior.verdict.comparison import Case, CaseResult, case_of_example, compare_results
 from codeguard.behavior.verdict.reports import CandidateReports
 from codeguard.behavior.verdict.running import Steps, call_of
 from codeguard.behavior.verdict.values import Comparison, same_value
@@ -33,7 +33,7 @@ OF_ARGUMENTS = frozenset(
 )
 
 
-def shown_examples(candidate: Candidate) -> tuple[Example, ...]:
+def shown_examples(candidate: CandidateFunction) -> tuple[Example, ...]:
     """Return the examples in a candidate's description that need nothing but a plain call and show a plain result.
 
     Methods are left out, because their objects are described elsewhere, and so are sessions in which something else
@@ -55,10 +55,10 @@ def _stands_alone(description: str, callee: str) -> bool:
         sources = [example.source for example in doctest.DocTestParser().get_examples(description)]
     except ValueError:
         return False
-    tree = parse("".join(sources))
+    tree = parse_or_none("".join(sources))
     return tree is not None and all(
         isinstance(statement, ast.Import | ast.ImportFrom)
-        or mentions(statement, callee)
+        or uses_name(statement, callee)
         or not any(isinstance(node, ast.Call) for node in ast.walk(statement))
         for statement in tree.body
     )
@@ -66,13 +66,13 @@ def _stands_alone(description: str, callee: str) -> bool:
 
 def _hides_failures(source: str) -> bool:
     """Return whether code goes on after exceptions that may come from where it runs."""
-    tree = parse(source)
+    tree = parse_or_none(source)
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.ExceptHandler):
             caught = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
             if not all(isinstance(item, ast.Name) and item.id in OF_ARGUMENTS for item in caught):
                 return True
-        elif isinstance(node, ast.Call) and name_of(node.func).rpartition(".")[2] == "suppress":
+        elif isinstance(node, ast.Call) and dotted_name(node.func).rpartition(".")[2] == "suppress":
             return True
     return tree is None
 
@@ -88,7 +88,7 @@ def against_own_examples(session: CandidateReports) -> Steps[CheckReport | None]
     if not cases or _hides_failures(session.candidate.runnable.source):
         return None
     ordinary, other = yield from session.ask(cases, twice=True)
-    twice = zip(compare(cases, ordinary.calls), other.calls[::-1], strict=False)
+    twice = zip(compare_results(cases, ordinary.calls), other.calls[::-1], strict=False)
     found = [result for result, again in twice if _contradicts(result, again)]
     if not found:
         return None

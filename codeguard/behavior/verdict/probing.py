@@ -16,7 +16,7 @@ from codeguard.behavior.matching.fingerprints import (
     Kinds,
     answer_of,
 )
-from codeguard.behavior.verdict.running import Batch, Runner, Steps
+from codeguard.behavior.verdict.running import Batch, CallRunner, Steps
 from codeguard.models import parts_digest
 from codeguard.sandbox.model import Call, CallResult, JobResult, Outcome, Status
 
@@ -39,7 +39,7 @@ class Probes:
     known: Answered = field(default_factory=dict)
     used: Answered = field(default_factory=dict)
 
-    def rows(self, runner: Runner, targets: Sequence[str], calls: Calls) -> Steps[list[Answers]]:
+    def rows(self, runner: CallRunner, targets: Sequence[str], calls: Calls) -> Steps[list[Answers]]:
         """Return the answers of several functions of one source to the same calls, None where there is none."""
         key = parts_digest(self.basis, runner.runnable.source, *targets, *map(_written, calls))
         kept = self.used.get(key) or self.known.get(key)
@@ -54,13 +54,13 @@ class Probes:
             self.used[key] = rows
         return rows
 
-    def answers(self, runner: Runner, calls: Calls) -> Steps[Answers]:
+    def answers(self, runner: CallRunner, calls: Calls) -> Steps[Answers]:
         """Return the answers of the function itself."""
         (row,) = yield from self.rows(runner, [runner.runnable.target], calls)
         return row
 
 
-def _lasting(result: JobResult, runner: Runner) -> bool:
+def _lasting(result: JobResult, runner: CallRunner) -> bool:
     """Return whether a run would end the same way again; a busy machine or an interruption may have ended it."""
     late = result.status is Status.TIMEOUT and result.wall_s >= runner.budget.wall_s
     return not late and result.status not in (Status.NO_SIGNAL, Status.UNSUPPORTED)

@@ -19,20 +19,20 @@ from codeguard.behavior.inputs.domain import Domain, learn_domain
 from codeguard.behavior.inputs.files import file_guesses, requires_path
 from codeguard.behavior.inputs.generation import generate
 from codeguard.behavior.inputs.objects import STOOD_IN, object_guesses
-from codeguard.behavior.inputs.options import Option, filled_calls, has_option, plain_base
+from codeguard.behavior.inputs.options import OptionalParameter, filled_calls, has_option, plain_base
 from codeguard.behavior.inputs.pools import Arguments, magnitude
 from codeguard.behavior.inputs.preconditions import bounds_of, ordered_by_name
 from codeguard.behavior.inputs.variations import value_of
 from codeguard.behavior.inputs.wide import wide_calls, written_call
 from codeguard.behavior.source.constants import constants_of, literals_of
-from codeguard.behavior.source.definitions import Definition, Parameter, parse, raised_exceptions
+from codeguard.behavior.source.definitions import Definition, Parameter, parse_or_none, raised_exceptions
 from codeguard.behavior.source.surroundings import Runnable
 from codeguard.behavior.specs.examples import Example, Prints, Raises, Returns
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.specs.templates import literal_values, with_values
 from codeguard.behavior.verdict.effect_tables import CHANCE, CLOCK, ENVIRONMENT, FILES
-from codeguard.behavior.verdict.effects import Capability, capabilities, observed
-from codeguard.behavior.verdict.running import Batch, Runner, Steps, call_of
+from codeguard.behavior.verdict.effects import Capability, module_capabilities, observed_effects
+from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of
 from codeguard.behavior.verdict.values import (
     INCONCLUSIVE_EXCEPTIONS,
     Comparison,
@@ -53,7 +53,7 @@ UNSTEADY = frozenset({CHANCE, CLOCK, ENVIRONMENT})
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class ObservedCall:
     """One call of the reference and its result.
 
     `example` is the form of a call that is not plain; `options` are the optional parameters that
@@ -63,7 +63,7 @@ class Observed:
     call: Call
     answer: CallResult
     example: Example | None = None
-    options: tuple[Option, ...] = ()
+    options: tuple[OptionalParameter, ...] = ()
 
     def for_function(self, runnable: Runnable) -> Call | None:
         """Return the same call of another function."""
@@ -88,13 +88,13 @@ class Profile:
 
     reference: Reference
     examples: tuple[Example, ...]
-    generated: tuple[Observed, ...]
+    generated: tuple[ObservedCall, ...]
     domain: Domain | None
     capabilities: frozenset[Capability]
     problem: str = ""
     steady: bool = False
-    beyond: tuple[Observed, ...] = ()
-    kinds: tuple[Observed, ...] = ()
+    beyond: tuple[ObservedCall, ...] = ()
+    kinds: tuple[ObservedCall, ...] = ()
 
     @property
     def plain_calls(self) -> tuple[Arguments, ...]:
@@ -116,10 +116,10 @@ def random_for(seed: bytes, *purpose: str) -> Random:
 
 def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> Steps[Profile]:
     """Run a reference on its examples, learn its domain, and run it on generated inputs, all twice."""
-    runner = Runner(reference.runnable, level, budget)
-    able = capabilities(reference.runnable.source)
+    runner = CallRunner(reference.runnable, level, budget)
+    able = module_capabilities(reference.runnable.source)
     examples, doubted, problem, effects = yield from _confirmed_examples(reference, runner)
-    profile = Profile(reference, examples, tuple(doubted), None, able | observed(effects), problem)
+    profile = Profile(reference, examples, tuple(doubted), None, able | observed_effects(effects), problem)
     calls: list[Arguments] = [*profile.plain_calls]
     calls += [(item.call.args or (), item.call.kwargs) for item in doubted]
     random = random_for(seed, "inputs", reference.digest)
@@ -133,11 +133,13 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
         variadic = next((place for place, item in enumerate(parameters) if item.kind == "args"), None)
         limits = bounds_of(reference.definition.docstring, parameters)
         domain = learn_domain(calls, limits, variadic, ordered_by_name(parameters))
-        tree = parse(reference.runnable.source)
+        tree = parse_or_none(reference.runnable.source)
         literals = [] if tree is None else list(literals_of(tree, constants_of(tree)))
         inputs = list(generate(calls, domain, random, budget.generated, literals))
         more, effects = yield from reference_results(runner, reference, inputs, examples)
-        profile = replace(profile, domain=domain, capabilities=profile.capabilities | observed(effects))
+        profile = replace(
+            profile, domain=domain, capabilities=profile.capabilities | observed_effects(effects)
+        )
         profile = replace(profile, steady=bool(more) and not any(item.kind in UNSTEADY for item in able))
         seen += more
         further = calls_beyond(calls, domain, reference.definition.node)
@@ -160,12 +162,12 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
     more, others = yield from _run_written(runner, [item.example for item in filled], used)
     seen += more
     # A candidate may have the same effects as the trusted function on these calls.
-    profile = replace(profile, capabilities=profile.capabilities | observed((*effects, *others)))
+    profile = replace(profile, capabilities=profile.capabilities | observed_effects((*effects, *others)))
     if any(capability.kind == CHANCE for capability in profile.capabilities):
         seen = []  # agreement in two worlds may be chance
     untold = not seen and not examples and not problem
     if untold and budget.generated and _may_show_kinds(reference.definition):
-        tree = parse(reference.runnable.source)
+        tree = parse_or_none(reference.runnable.source)
         literals = [] if tree is None else list(literals_of(tree, constants_of(tree)))
         random = random_for(seed, "kinds", reference.digest)
         kinds = yield from _calls_with_known_kinds(runner, reference, literals, random)
@@ -179,13 +181,13 @@ Guesses = Callable[[Definition], Iterator[list[Arguments]]]
 def input_sources(reference: Reference) -> list[Guesses]:
     """Return the sources of first inputs for a function without examples, most informative first."""
     made: list[Guesses] = [guesses, related_guesses]
-    if any(item.kind == FILES for item in capabilities(reference.runnable.source)):
+    if any(item.kind == FILES for item in module_capabilities(reference.runnable.source)):
         # a function that accepts any text as a path would accept nonexistent ones
         made.insert(0 if requires_path(reference.definition) else 1, file_guesses)
     return made
 
 
-def _discover_inputs(runner: Runner, reference: Reference) -> Steps[list[Observed]]:
+def _discover_inputs(runner: CallRunner, reference: Reference) -> Steps[list[ObservedCall]]:
     """Find inputs that a function without examples accepts; empty if it accepts none of the guesses."""
     for made in input_sources(reference):
         taken = yield from _accepted_groups(runner, reference, made(reference.definition))
@@ -196,8 +198,8 @@ def _discover_inputs(runner: Runner, reference: Reference) -> Steps[list[Observe
 
 
 def _accepted_groups(
-    runner: Runner, reference: Reference, guessed: Iterator[list[Arguments]]
-) -> Steps[list[list[Observed]]]:
+    runner: CallRunner, reference: Reference, guessed: Iterator[list[Arguments]]
+) -> Steps[list[list[ObservedCall]]]:
     """Return the groups of calls of which the function accepts nearly all."""
     groups = list(itertools.islice(guessed, MAX_GROUPS))
     rows = [call for group in groups for call in group]
@@ -210,7 +212,7 @@ def _accepted_groups(
     ]
     if not telling:
         return []
-    taken: list[list[Observed]] = []
+    taken: list[list[ObservedCall]] = []
     for group in groups:
         answered = [by_key.get(repr((args, sorted(kwargs.items())))) for args, kwargs in group]
         kept = [item for item in answered if item is not None]
@@ -220,8 +222,8 @@ def _accepted_groups(
 
 
 def _accepted_kinds(
-    runner: Runner, guessed: Iterable[list[Example]]
-) -> Steps[tuple[list[Observed], tuple[str, ...]]]:
+    runner: CallRunner, guessed: Iterable[list[Example]]
+) -> Steps[tuple[list[ObservedCall], tuple[str, ...]]]:
     """Return the kinds of objects that the function accepts, those of which it accepts every call."""
     groups = list(itertools.islice(guessed, MAX_GROUPS))
     seen, effects = yield from _run_written(runner, [example for group in groups for example in group])
@@ -246,8 +248,8 @@ def _may_show_kinds(definition: Definition) -> bool:
 
 
 def _calls_with_known_kinds(
-    runner: Runner, reference: Reference, literals: Sequence[object], random: Random
-) -> Steps[tuple[Observed, ...]]:
+    runner: CallRunner, reference: Reference, literals: Sequence[object], random: Random
+) -> Steps[tuple[ObservedCall, ...]]:
     """Return calls whose result is of one kind in two worlds, or that the function's own text refuses.
 
     The results themselves may be random, without a plain form, or always None.
@@ -269,8 +271,8 @@ def _calls_with_known_kinds(
 
 
 def _with_known_kinds(
-    runner: Runner, reference: Reference, made: Sequence[Example]
-) -> Steps[tuple[Observed, ...]]:
+    runner: CallRunner, reference: Reference, made: Sequence[Example]
+) -> Steps[tuple[ObservedCall, ...]]:
     examples = [item for item in made if STOOD_IN not in item.expression]
     pairs = [(item, call) for item in examples if (call := call_of(item, reference.runnable))]
     if not pairs:
@@ -279,7 +281,7 @@ def _with_known_kinds(
     first, second = yield from runner.run(Batch(calls), Batch(calls[::-1], other=True))
     refusals = raised_exceptions(reference.definition.node).keys() - INCONCLUSIVE_EXCEPTIONS
     return tuple(
-        Observed(call, answer, example)
+        ObservedCall(call, answer, example)
         for (example, call), answer, again in zip(pairs, first.calls, second.calls[::-1], strict=False)
         if answer.outcome is Outcome.RETURNED
         or (answer.outcome is Outcome.RAISED and refusals.intersection(answer.exception[:1]))
@@ -292,8 +294,8 @@ def _key(call: Call) -> str:
 
 
 def _variants(
-    runner: Runner, examples: Sequence[Example], domain: Domain | None, random: Random, budget: Budget
-) -> Steps[tuple[list[Observed], tuple[str, ...]]]:
+    runner: CallRunner, examples: Sequence[Example], domain: Domain | None, random: Random, budget: Budget
+) -> Steps[tuple[list[ObservedCall], tuple[str, ...]]]:
     """Run variants of examples that are not plain calls, as far as the relations between arguments hold."""
     made: list[Example] = []
     for example in [item for item in examples if item.args is None][:MAX_TEMPLATES]:
@@ -316,7 +318,7 @@ def _related(variant: Example, domain: Domain) -> bool:
 
 def _reads_volatile_values(source: str) -> bool:
     """Return whether a call reads values that differ in every run, such as the time."""
-    return any(item.kind in UNSTEADY for item in capabilities(source))
+    return any(item.kind in UNSTEADY for item in module_capabilities(source))
 
 
 def written_calls(profile: Profile) -> list[Example]:
@@ -325,7 +327,7 @@ def written_calls(profile: Profile) -> list[Example]:
 
 
 def _written_calls(
-    reference: Reference, seen: Sequence[Observed], examples: Sequence[Example]
+    reference: Reference, seen: Sequence[ObservedCall], examples: Sequence[Example]
 ) -> list[Example]:
     shown = [(item.args, item.kwargs) for item in examples if item.args]
     calls = [(item.call.args, item.call.kwargs) for item in seen if item.call.args]
@@ -335,8 +337,10 @@ def _written_calls(
 
 
 def _run_written(
-    runner: Runner, made: Sequence[Example], used: Mapping[str, tuple[Option, ...]] | None = None
-) -> Steps[tuple[list[Observed], tuple[str, ...]]]:
+    runner: CallRunner,
+    made: Sequence[Example],
+    used: Mapping[str, tuple[OptionalParameter, ...]] | None = None,
+) -> Steps[tuple[list[ObservedCall], tuple[str, ...]]]:
     """Run calls that are not plain in two worlds; return those with equal results, and the effects."""
     pairs = [(example, call) for example in made if (call := call_of(example, runner.runnable))]
     if not pairs:
@@ -344,7 +348,7 @@ def _run_written(
     calls = tuple(call for _, call in pairs)
     first, second = yield from runner.run(Batch(calls), Batch(calls[::-1], other=True))
     kept = [
-        Observed(call, answer, example, (used or {}).get(example.expression, ()))
+        ObservedCall(call, answer, example, (used or {}).get(example.expression, ()))
         for (example, call), answer, again in zip(pairs, first.calls, second.calls[::-1], strict=False)
         if answer.outcome is Outcome.RETURNED and compare_with_reference(answer, again) is Comparison.SAME
     ]
@@ -352,12 +356,12 @@ def _run_written(
 
 
 def reference_results(
-    runner: Runner,
+    runner: CallRunner,
     reference: Reference,
     inputs: Sequence[Arguments],
     examples: Sequence[Example],
     twice: bool = True,
-) -> Steps[tuple[list[Observed], tuple[str, ...]]]:
+) -> Steps[tuple[list[ObservedCall], tuple[str, ...]]]:
     """Run the reference on inputs; return those with a result that may be expected.
 
     With `twice`, they are run in another world as well, and results that differ are left out.
@@ -370,7 +374,7 @@ def reference_results(
     (first,) = yield from runner.run(Batch(calls))
     usual, documented = result_kinds(examples), expected_exceptions(examples)
     returned = [
-        Observed(call, answer)
+        ObservedCall(call, answer)
         for call, answer in zip(calls, first.calls, strict=False)
         if (answer.outcome is Outcome.RETURNED and (not usual or result_kind(answer.value) in usual))
         or (answer.outcome is Outcome.RAISED and documented.intersection(answer.exception[:1]))
@@ -401,14 +405,14 @@ def result_kinds(examples: Sequence[Example]) -> frozenset[str]:
 
 
 def _confirmed_examples(
-    reference: Reference, runner: Runner
-) -> Steps[tuple[tuple[Example, ...], list[Observed], str, tuple[str, ...]]]:
+    reference: Reference, runner: CallRunner
+) -> Steps[tuple[tuple[Example, ...], list[ObservedCall], str, tuple[str, ...]]]:
     """Return the examples that the trusted function itself meets, because documentation may be wrong.
 
     Also returned are the calls of the other examples, whose actual result may be used instead, the
     reason if the function could not run, and its effects.
     """
-    by_chance = any(item.kind == CHANCE for item in capabilities(reference.runnable.source))
+    by_chance = any(item.kind == CHANCE for item in module_capabilities(reference.runnable.source))
     pairs = [
         (example, call)
         for example in reference.examples
@@ -423,7 +427,7 @@ def _confirmed_examples(
         written = tuple(item for item, _ in pairs if item.args is not None and item.expected is not None)
         return written, [], result.detail or result.status.value, result.effects
     confirmed: list[Example] = []
-    doubted: list[Observed] = []
+    doubted: list[ObservedCall] = []
     others = again.calls[::-1]
     for place, ((example, call), answer) in enumerate(zip(pairs, result.calls, strict=False)):
         seen = (*result.calls[place :: len(pairs)], *others[place :: len(pairs)])
@@ -433,7 +437,7 @@ def _confirmed_examples(
         if kept is not None:
             confirmed.append(kept)
         elif example.args is not None and answer.outcome is Outcome.RETURNED:
-            doubted.append(Observed(call, answer))
+            doubted.append(ObservedCall(call, answer))
     return tuple(confirmed), doubted, "", result.effects
 
 

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from codeguard.behavior.matching.candidate import Candidate
+from codeguard.behavior.matching.candidate import CandidateFunction
 from codeguard.behavior.matching.claims import LEAST_DOC_WORDS
 from codeguard.behavior.matching.fingerprints import (
     FingerprintIndex,
@@ -28,13 +28,13 @@ from codeguard.behavior.verdict.comparison import (
     case_of_example,
     case_of_observed,
     comparable_results,
-    compare,
+    compare_results,
     wrong_results,
 )
 from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.probing import Fingerprint, Probes
 from codeguard.behavior.verdict.profiles import Profile
-from codeguard.behavior.verdict.running import Batch, Runner, Steps, call_of
+from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of
 from codeguard.behavior.verdict.values import Comparison
 
 MOST_KINDS = 4
@@ -58,7 +58,7 @@ class Repaired:
     wrong: CaseResult
 
 
-def may_be_repaired(candidate: Candidate) -> bool:
+def may_be_repaired(candidate: CandidateFunction) -> bool:
     """Return whether a candidate makes no claim itself, so that only results can show what it is for."""
     wanted = candidate.features
     undescribed = len(wanted.doc) < LEAST_DOC_WORDS
@@ -82,7 +82,7 @@ def repaired(
     if not made:
         return None
     source = "\n".join((candidate.runnable.source, *(item.text for item in made)))
-    runner = Runner(
+    runner = CallRunner(
         replace(candidate.runnable, source=source),
         session.level,
         session.budget,
@@ -99,7 +99,7 @@ def repaired(
     return None
 
 
-def _kinds(candidate: Candidate, index: FingerprintIndex, answered: Fingerprint) -> list[Kinds]:
+def _kinds(candidate: CandidateFunction, index: FingerprintIndex, answered: Fingerprint) -> list[Kinds]:
     """Return the kinds of arguments to try: those that the candidate accepts, then the most common ones."""
     shown = index.common_kinds(candidate.features)
     return sorted(shown, key=lambda kinds: kinds not in answered)[:MOST_KINDS]
@@ -131,7 +131,7 @@ def _agreeing_pairs(
 
 
 def _agrees(
-    probes: Probes, runner: Runner, index: FingerprintIndex, repair: Repair, place: int
+    probes: Probes, runner: CallRunner, index: FingerprintIndex, repair: Repair, place: int
 ) -> Steps[bool]:
     """Return whether a variant agrees with a trusted function on nearly all probes, with enough evidence."""
     known = list(index.results_of(place))
@@ -147,7 +147,7 @@ def _is_distinctive(answers: Sequence[str]) -> bool:
     return count.total() - max(count.values(), default=0) >= LEAST_RARE
 
 
-def _confirmed(runner: Runner, profile: Profile, repair: Repair) -> Steps[Repaired | None]:
+def _confirmed(runner: CallRunner, profile: Profile, repair: Repair) -> Steps[Repaired | None]:
     """Return the call on which the candidate is wrong, if the variant matches the trusted function."""
     candidates = [case_of_observed(item, runner.runnable, profile.silence_free) for item in profile.generated]
     candidates += [
@@ -158,11 +158,11 @@ def _confirmed(runner: Runner, profile: Profile, repair: Repair) -> Steps[Repair
     cases = [item for item in candidates if item is not None and item.call.args is not None]
     edited = [replace(item.call, target=repair.name) for item in cases]
     own, other = yield from runner.run(Batch(tuple(item.call for item in cases)), Batch(tuple(edited)))
-    compared = comparable_results(compare(cases, other.calls))
+    compared = comparable_results(compare_results(cases, other.calls))
     agreed = [item for item in compared if item.comparison is Comparison.SAME]
     if len(agreed) < max(LEAST_AGREED, LEAST_SHARE * len(compared)):
         return None
-    wrong = wrong_results(compare(cases, own.calls))
+    wrong = wrong_results(compare_results(cases, own.calls))
     same = {id(item.case) for item in agreed}
     shown = next((item for item in wrong if id(item.case) in same), None)
     return Repaired(profile.reference, repair, len(agreed), shown) if shown is not None else None

@@ -12,10 +12,10 @@ from codeguard.behavior.matching.stubs import uses_plain_values_only
 from codeguard.behavior.source.definitions import Definition
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import Case, CaseResult, case_of_observed
-from codeguard.behavior.verdict.coverage import merged, unreached
+from codeguard.behavior.verdict.coverage import merged_coverage, unreached
 from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.effect_tables import CONVICTING, ESCAPE, OUTWARD
-from codeguard.behavior.verdict.effects import Capability, capabilities_beyond, observed
+from codeguard.behavior.verdict.effects import Capability, capabilities_beyond, observed_effects
 from codeguard.behavior.verdict.other_forms import OtherForm
 from codeguard.behavior.verdict.profiles import Profile
 from codeguard.behavior.verdict.running import Batch, Steps
@@ -56,7 +56,7 @@ class CandidateReports(CandidateSession):
         observed counts only with the trusted text. Where results alone show the counterpart, reading code or frames
         counts only if a run shows it. What other files import is not the function's own doing unless a run shows it.
         """
-        seen = {capability.kind for capability in observed(result.effects)}
+        seen = {capability.kind for capability in observed_effects(result.effects)}
         own = self.candidate.effects_of_file
         convicting = CONVICTING if similarity.is_claimed else CONVICTING - {ESCAPE}
         worst = [
@@ -167,7 +167,7 @@ class CandidateReports(CandidateSession):
         for part in (calls[:WATCHED_FIRST], calls[WATCHED_FIRST:]):
             if part and missing:
                 (result,) = yield from self.runner.run(Batch(tuple(part), other=True, trace=True))
-                coverage = merged([coverage, result.coverage])
+                coverage = merged_coverage([coverage, result.coverage])
                 missing = unreached(self.candidate.runnable.node, coverage)
         return missing
 

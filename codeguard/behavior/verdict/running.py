@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar
 
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.files import sample_files
-from codeguard.behavior.source.definitions import PARSE_ERRORS, Function, parse, unparse
+from codeguard.behavior.source.definitions import PARSE_ERRORS, Function, parse_or_none, unparse
 from codeguard.behavior.source.surroundings import Runnable
 from codeguard.behavior.specs.examples import Example
 from codeguard.sandbox.model import (
@@ -143,7 +143,7 @@ class Batch:
 
 
 @dataclass
-class Runner:
+class CallRunner:
     """Runs the calls of one function; remembers the tier that accepts its source."""
 
     runnable: Runnable
@@ -326,7 +326,7 @@ def _method_call(example: Example, runnable: Runnable) -> Call | None:
 
 @lru_cache(maxsize=256)
 def _classes(source: str) -> Mapping[str, ast.ClassDef]:
-    tree = parse(source)
+    tree = parse_or_none(source)
     body = tree.body if tree is not None else []
     return {statement.name: statement for statement in body if isinstance(statement, ast.ClassDef)}
 
@@ -338,7 +338,7 @@ def _without_own_classes(setup: str, source: str) -> str:
     The function expects objects of the class in its own file.
     """
     own = _classes(source)
-    tree = parse(setup) if own and "class " in setup else None
+    tree = parse_or_none(setup) if own and "class " in setup else None
     if tree is None:
         return setup
     kept = [statement for statement in tree.body if not _has_same_constructor(statement, own)]
@@ -359,7 +359,7 @@ def _constructor(node: ast.ClassDef) -> str:
 
 
 def _calls_of(name: str, text: str) -> Iterator[ast.Call]:
-    tree = parse(text)
+    tree = parse_or_none(text)
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name:
             yield node

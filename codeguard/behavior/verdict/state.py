@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from codeguard.behavior.exercise.purity import keeps_no_state
-from codeguard.behavior.verdict.comparison import CaseResult, compare
+from codeguard.behavior.verdict.comparison import CaseResult, compare_results
 from codeguard.behavior.verdict.profiles import random_for
-from codeguard.behavior.verdict.running import Batch, Runner, Steps
+from codeguard.behavior.verdict.running import Batch, CallRunner, Steps
 from codeguard.behavior.verdict.values import Comparison
 from codeguard.sandbox.model import CallResult
 
@@ -22,7 +22,7 @@ NAMED = 3  # the smallest calls, repeated for the rest of the budget
 
 
 def changed_by_repetition(
-    runner: Runner, agreed: Sequence[CaseResult], seed: bytes
+    runner: CallRunner, agreed: Sequence[CaseResult], seed: bytes
 ) -> Steps[list[CaseResult]]:
     """Return the results that become wrong when agreeing calls are repeated in fresh processes.
 
@@ -46,5 +46,5 @@ def changed_by_repetition(
 
 def _wrong(agreed: Sequence[CaseResult], answers: Sequence[CallResult]) -> list[CaseResult]:
     pairs = [(item, answer) for item, answer in zip(agreed, answers, strict=False) if answer != item.answer]
-    compared = compare([item.case for item, _ in pairs], [answer for _, answer in pairs])
+    compared = compare_results([item.case for item, _ in pairs], [answer for _, answer in pairs])
     return [item for item in compared if item.comparison is Comparison.DIFFERENT]

@@ -106,12 +106,12 @@ class LanguageInfo:
     extra: str
 
 
-def name_of(node: Node) -> str:
+def name_field(node: Node) -> str:
     """Return the text of the node's `name` field, or ""."""
-    return text_of(node.child_by_field_name("name"))
+    return node_text(node.child_by_field_name("name"))
 
 
-def text_of(node: Node | None) -> str:
+def node_text(node: Node | None) -> str:
     """Return the node's text, empty for no node."""
     if node is None or node.text is None:
         return ""

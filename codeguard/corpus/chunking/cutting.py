@@ -12,7 +12,7 @@ from codeguard.corpus.chunking import registry
 from codeguard.corpus.chunking.base import Grammar, Outline
 from codeguard.corpus.chunking.indentation import outline as outline_by_indentation
 from codeguard.corpus.chunking.outline import outline_of, statement_starts
-from codeguard.corpus.chunking.parsing import parse
+from codeguard.corpus.chunking.parsing import syntax_root
 from codeguard.corpus.chunking.tiling import Piece, split, tile
 from codeguard.models import ChunkKind
 
@@ -38,7 +38,7 @@ class Cut:
         return replace(self, pieces=pieces)
 
 
-class Part(NamedTuple):
+class LanguagePart(NamedTuple):
     """The cut of a part of a file that is in one language."""
 
     cut: Cut
@@ -51,13 +51,13 @@ class Cuts:
 
     language: str
     parsed: bool
-    parts: tuple[Part, ...]
+    parts: tuple[LanguagePart, ...]
 
 
 def cut_by_grammar(text: bytes, grammar: Grammar, max_chars: int) -> Cut:
     """Cut a text by its grammar, which must be installed."""
-    language = registry.load(grammar)
-    root = None if language is None else parse(language, text)
+    language = registry.load_grammar(grammar)
+    root = None if language is None else syntax_root(language, text)
     if root is None:
         if grammar.recover is None:
             return by_lines(text, max_chars, f"chunked by lines: the {grammar.name} parser gave up on it")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from codeguard.corpus.chunking.cutting import Cut, Cuts, Part
+from codeguard.corpus.chunking.cutting import Cut, Cuts, LanguagePart
 from codeguard.corpus.chunking.tiling import Piece
 from codeguard.models import ChunkKind
 
@@ -39,4 +39,4 @@ def cuts_from(values: Any) -> Cuts:
     language, parsed, parts = values
     if not parts:
         raise ValueError("the cuts of a file have no part")
-    return Cuts(str(language), bool(parsed), tuple(Part(cut_of(cut), str(of)) for cut, of in parts))
+    return Cuts(str(language), bool(parsed), tuple(LanguagePart(cut_of(cut), str(of)) for cut, of in parts))

@@ -14,9 +14,9 @@ from codeguard.corpus.chunking.base import Grammar
 from codeguard.corpus.chunking.cutting import Cut, by_lines, cut_by_grammar
 from codeguard.corpus.chunking.cutvalues import cut_of, cut_values
 from codeguard.workers.processes import default_workers, in_worker, send
-from codeguard.workers.tasks import CUTTING_S, Bounds, Run
+from codeguard.workers.tasks import CUTTING_S, ItemBounds, Run
 
-BOUNDS = Bounds(CUTTING_S)
+BOUNDS = ItemBounds(CUTTING_S)
 
 
 def cut_apart(text: bytes, grammar: Grammar, max_chars: int) -> Cut:

@@ -110,7 +110,7 @@ class _Bounds:
         return self.by_clock
 
 
-def parse(language: Language, text: bytes) -> Node | None:
+def syntax_root(language: Language, text: bytes) -> Node | None:
     """Return the root of the syntax tree, None if the parse passed a bound."""
     if len(text) > MOST_WORDS and any(islice(_WORD.finditer(text), MOST_WORDS, None)):
         return None

@@ -29,7 +29,7 @@ def all_grammars() -> tuple[Grammar, ...]:
 _loaded: dict[str, Language] = {}
 
 
-def load(grammar: Grammar) -> Language | None:
+def load_grammar(grammar: Grammar) -> Language | None:
     """Return the tree-sitter language, or None if its wheel is missing or cannot be loaded.
 
     Only successes are cached: a worker that once ran out of memory tries again.
@@ -65,7 +65,7 @@ def by_name(name: str) -> Grammar | None:
     return None
 
 
-def of_file(name: str, data: bytes) -> Grammar | None:
+def language_of_file(name: str, data: bytes) -> Grammar | None:
     """Return the language of a file by its name, its extension, or its `#!` line."""
     base = name.rsplit("/", 1)[-1]
     dot = base.rfind(".")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from codeguard.errors import EmbeddingError, MissingExtraError
 from codeguard.index.embedding.base import EmbeddingKind, Vectors, unit_rows
 from codeguard.index.embedding.bert import GRAPH_VERSION, HIDDEN, build_graph
-from codeguard.index.embedding.weights import INSTALL, Loaded, load, places, state_of_weights
+from codeguard.index.embedding.weights import INSTALL, WeightFiles, load_weights, places, state_of_weights
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -118,12 +118,12 @@ def lanes_for(threads: int = 0) -> int:
     return min(MOST_LANES, cores)
 
 
-def first_loaded(folder: Path | None = None) -> Loaded:
+def first_loaded(folder: Path | None = None) -> WeightFiles:
     """Return the first weights that verify; EmbeddingError says what was wrong with those that do not."""
     refused: list[str] = []
     for found in places(folder):
         try:
-            return load(found)
+            return load_weights(found)
         except EmbeddingError as error:
             refused.append(f"{error.what}, got {error.got}" if error.got else error.what)
     what = "; ".join(refused) or "the weights of all-MiniLM-L6-v2 are not on this machine"
@@ -201,7 +201,7 @@ def _onnxruntime() -> Any:
     return onnxruntime
 
 
-def _open_session(loaded: Loaded) -> tuple[Run, bool]:
+def _open_session(loaded: WeightFiles) -> tuple[Run, bool]:
     """Return what computes a batch by onnxruntime in the calling thread, and whether it does so on a GPU."""
     onnxruntime = _onnxruntime()
     options = onnxruntime.SessionOptions()

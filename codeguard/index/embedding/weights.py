@@ -54,7 +54,7 @@ class WeightsFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class WeightFiles:
     """Verified files. `tensors` are read-only views of the mapped file; `graph` is set for the archive."""
 
     digest: str
@@ -79,7 +79,7 @@ def places(folder: Path | None = None) -> Iterator[WeightsFile]:
         yield WeightsFile("Chroma's download", archive)
 
 
-def load(found: WeightsFile) -> Loaded:
+def load_weights(found: WeightsFile) -> WeightFiles:
     """Read and verify the files of one place; EmbeddingError where they are missing or not the published ones."""
     try:
         return _load_archive(found.path) if found.is_archive else _load_folder(found.path)
@@ -113,20 +113,20 @@ def read_safetensors(raw: NDArray[np.uint8]) -> dict[str, NDArray[np.float32]]:
     return tensors
 
 
-def _load_folder(folder: Path) -> Loaded:
+def _load_folder(folder: Path) -> WeightFiles:
     tokenizer = (folder / "tokenizer.json").read_bytes()
     _verify(folder / "tokenizer.json", hashlib.sha256(tokenizer).hexdigest(), TOKENIZER_SHA256)
     raw = np.memmap(folder / "model.safetensors", dtype=np.uint8, mode="r")
     _verify(folder / "model.safetensors", hashlib.sha256(raw.data).hexdigest(), WEIGHTS_SHA256)
-    return Loaded(WEIGHTS_SHA256, tokenizer, tensors=read_safetensors(raw))
+    return WeightFiles(WEIGHTS_SHA256, tokenizer, tensors=read_safetensors(raw))
 
 
-def _load_archive(path: Path) -> Loaded:
+def _load_archive(path: Path) -> WeightFiles:
     raw = path.read_bytes()
     _verify(path, hashlib.sha256(raw).hexdigest(), ARCHIVE_SHA256)
     with tarfile.open(fileobj=io.BytesIO(raw), mode="r:gz") as archive:
         graph, tokenizer = (_member(archive, name) for name in ("onnx/model.onnx", "onnx/tokenizer.json"))
-    return Loaded(ARCHIVE_SHA256, tokenizer, graph=graph)
+    return WeightFiles(ARCHIVE_SHA256, tokenizer, graph=graph)
 
 
 def _member(archive: tarfile.TarFile, name: str) -> bytes:
@@ -172,7 +172,7 @@ def _first_intact(folder: Path | None) -> tuple[bool, str]:
     refused = ""
     for found in places(folder):
         try:
-            load(found)
+            load_weights(found)
         except EmbeddingError as error:
             refused = refused or str(error)
         else:

@@ -29,8 +29,8 @@ from codeguard.index.store.chroma import VectorStore
 from codeguard.index.store.wire import (
     EMPTY,
     PROTOCOL,
-    Frame,
     GoneError,
+    WireMessage,
     receive,
     same_user,
     send,
@@ -177,7 +177,7 @@ class Server:
             if not self._closing:
                 self._store.settle()
 
-    def _reply(self, connection: socket.socket, request: Frame) -> None:
+    def _reply(self, connection: socket.socket, request: WireMessage) -> None:
         header, blob = self._answered(request)
         try:
             send(connection, header, blob)
@@ -223,7 +223,7 @@ class Server:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 
-    def _answered(self, request: Frame) -> Answer:
+    def _answered(self, request: WireMessage) -> Answer:
         try:
             return self._answer(request)
         except StoreError as error:
@@ -234,7 +234,7 @@ class Server:
         except (KeyError, TypeError, ValueError, IndexError) as error:
             return {"error": f"a request that makes no sense ({type(error).__name__})", "hint": None}, EMPTY
 
-    def _answer(self, request: Frame) -> Answer:
+    def _answer(self, request: WireMessage) -> Answer:
         header, store = request.header, self._store
         match header["op"]:
             case "hello":

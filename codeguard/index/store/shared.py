@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from codeguard.errors import StoreError
 from codeguard.index.store.base import BATCH, DAMAGED, BusyError, Hit, Row
-from codeguard.index.store.wire import EMPTY, PROTOCOL, Frame, GoneError, connect, receive, send
+from codeguard.index.store.wire import EMPTY, PROTOCOL, GoneError, WireMessage, connect, receive, send
 from codeguard.trust.state_files import StateFolder
 
 IDLE_S = 60.0
@@ -133,7 +133,7 @@ class SharedStore:
             if self._connection is not None:
                 return self._connection
 
-    def _ask(self, header: dict[str, Any], blob: NDArray[np.float32] = EMPTY) -> Frame:
+    def _ask(self, header: dict[str, Any], blob: NDArray[np.float32] = EMPTY) -> WireMessage:
         with self._lock:
             for left in range(ATTEMPTS - 1, -1, -1):
                 connection = self._connected()

@@ -36,7 +36,7 @@ class GoneError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class WireMessage:
     """One request or answer: a JSON object and an array of float32 in one dimension."""
 
     header: dict[str, Any]
@@ -109,7 +109,7 @@ def send(connection: socket.socket, header: dict[str, Any], blob: NDArray[np.flo
         raise GoneError(str(error)) from error
 
 
-def receive(connection: socket.socket) -> Frame:
+def receive(connection: socket.socket) -> WireMessage:
     """Receive one frame.
 
     Raises:
@@ -125,7 +125,7 @@ def receive(connection: socket.socket) -> Frame:
         raise GoneError(str(error)) from error
     if not isinstance(header, dict):
         raise GoneError("a message that is no object")
-    return Frame(header, blob)
+    return WireMessage(header, blob)
 
 
 def _exactly(connection: socket.socket, size: int) -> bytes:

@@ -14,7 +14,7 @@ from codeguard.models import Trust
 from codeguard.ranking.inventory import Inventory, Overview, standing
 from codeguard.ranking.reranking import Ranked
 from codeguard.reports.html.site.corpus import file_page, findings_page, overview_page
-from codeguard.reports.html.site.frame import LONGEST_QUESTION, MODES, Frame, file_id
+from codeguard.reports.html.site.frame import LONGEST_QUESTION, MODES, PageFrame, file_id
 from codeguard.reports.html.site.search import search_page
 from codeguard.reports.html.site.trust import TrustState, trust_page
 from codeguard.trust.acceptances import accept, load_acceptances
@@ -36,10 +36,10 @@ class Site:
         self._guard, self._form_secret = guard, form_secret
         self._inventory: tuple[Workspace, Inventory] | None = None
 
-    def frame(self) -> Frame:
+    def frame(self) -> PageFrame:
         """Return the frame of a page created now."""
         made = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
-        return Frame(made, self._form_secret)
+        return PageFrame(made, self._form_secret)
 
     def close(self) -> None:
         """Release the index; the next request reopens it."""
@@ -71,7 +71,7 @@ class Site:
         k = _count(asked.get("k", "5"))
         ranking = self._guard.query(question, k, mode=mode)
         base = self.frame()
-        frame = Frame(base.made, base.form_secret, question, k, mode)
+        frame = PageFrame(base.made, base.form_secret, question, k, mode)
         return search_page(ranking, self._guard.settings.defense.required_level, frame)
 
     def file(self, asked: Mapping[str, str]) -> FinishedPage:

@@ -27,7 +27,7 @@ class Moment(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Services:
+class SignalServices:
     """What signals may use besides the chunk; None for missing services.
 
     `behavior` gives the sandboxed checker's report on a function, `perplexity` is the character model of the
@@ -45,14 +45,14 @@ class Services:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class SignalContext:
     """Services, and the weights that turn observations into penalties.
 
     `weights["signal.rule"]` is that of the table, or that of the rule itself, or that of its severity; it
     raises for an unknown rule.
     """
 
-    services: Services = field(default_factory=Services)
+    services: SignalServices = field(default_factory=SignalServices)
     weights: Weights = field(default_factory=Weights)
 
 
@@ -86,6 +86,6 @@ class Signal(Protocol):
     rules: ClassVar[tuple[Rule, ...]]
     needs: ClassVar[frozenset[str]]
 
-    def examine(self, subject: Subject, context: Context) -> Iterable[Evidence]:
+    def examine(self, subject: Subject, context: SignalContext) -> Iterable[Evidence]:
         """Yield the evidence about one chunk, if any."""
         ...

@@ -20,7 +20,7 @@ from codeguard.models import (
     Trust,
     Verdict,
 )
-from codeguard.ranking.signals.base import Check, Context, Moment, Subject
+from codeguard.ranking.signals.base import Check, Moment, SignalContext, Subject
 
 _RULES = rules_of(__file__)
 
@@ -60,7 +60,7 @@ class BehaviorSignal:
         _RULES["untested"],
     )
 
-    def examine(self, subject: Subject, context: Context) -> Iterable[Evidence]:
+    def examine(self, subject: Subject, context: SignalContext) -> Iterable[Evidence]:
         """Yield one piece of evidence for a function of unknown origin."""
         check = context.services.behavior
         if check is None or subject.trust is Trust.TRUSTED:
@@ -97,7 +97,7 @@ class BehaviorSignal:
             },
         )
 
-    def _company(self, subject: Subject, check: Check, context: Context) -> Iterable[Evidence]:
+    def _company(self, subject: Subject, check: Check, context: SignalContext) -> Iterable[Evidence]:
         """Yield evidence about text outside functions, which depends on the functions that it surrounds.
 
         Only a certain conviction demotes it as well; an uncertain one adds a penalty.
@@ -133,7 +133,7 @@ class BehaviorSignal:
         if unchecked is not None:
             yield _unchecked(unchecked, subject)
 
-    def _reach(self, report: CheckReport, subject: Subject, context: Context) -> Iterable[Evidence]:
+    def _reach(self, report: CheckReport, subject: Subject, context: SignalContext) -> Iterable[Evidence]:
         """Yield evidence from the syntax alone, if nothing else is known: both source and sink of a leak."""
         used = [effect for effect in report.effects if not effect.endswith(UNUSED)]
         kinds = {effect.partition(":")[0] for effect in used}
@@ -155,7 +155,7 @@ class BehaviorSignal:
             return by_id["lookalike" if report.refuted else "unshown"]
         return by_id.get(report.verdict.value, by_id["untested"])
 
-    def _penalty(self, report: CheckReport, trust: Trust, context: Context) -> tuple[float, bool]:
+    def _penalty(self, report: CheckReport, trust: Trust, context: SignalContext) -> tuple[float, bool]:
         verdict = report.verdict
         if verdict in UNSHOWN and report.claims:
             rule = "lookalike" if report.refuted else "unshown"

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from codeguard.analysis.rules.base import Rule, rules_of
 from codeguard.models import Confidence, Evidence
-from codeguard.ranking.signals.base import Context, Moment, Subject
+from codeguard.ranking.signals.base import Moment, SignalContext, Subject
 
 _RULES = rules_of(__file__)
 
@@ -24,7 +24,7 @@ class DistanceSignal:
     needs: ClassVar[frozenset[str]] = frozenset()
     rules: ClassVar[tuple[Rule, ...]] = (_RULES["outlier"],)
 
-    def examine(self, subject: Subject, context: Context) -> Iterable[Evidence]:
+    def examine(self, subject: Subject, context: SignalContext) -> Iterable[Evidence]:
         """Yield evidence if the z-score is above 1."""
         z = subject.distance_z
         if z is None or z <= OUTLIER_Z:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from codeguard.analysis.rules.base import Rule, rules_of
 from codeguard.models import Confidence, Evidence, Severity, Trust
-from codeguard.ranking.signals.base import Context, Moment, Subject
+from codeguard.ranking.signals.base import Moment, SignalContext, Subject
 
 _RULES = rules_of(__file__)
 
@@ -21,7 +21,7 @@ class PerplexitySignal:
     needs: ClassVar[frozenset[str]] = frozenset({"perplexity"})
     rules: ClassVar[tuple[Rule, ...]] = (_RULES["outlier"],)
 
-    def examine(self, subject: Subject, context: Context) -> Iterable[Evidence]:
+    def examine(self, subject: Subject, context: SignalContext) -> Iterable[Evidence]:
         """Yield evidence if the chunk is an outlier; the model was trained on trusted text."""
         model = context.services.perplexity
         if model is None or subject.trust in (Trust.TRUSTED, Trust.COPY) or not subject.chunk.text.strip():

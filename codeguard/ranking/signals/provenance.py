@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from codeguard.analysis.rules.base import Rule, rules_of
 from codeguard.models import Evidence, Span, Trust
-from codeguard.ranking.signals.base import Context, Moment, Subject
+from codeguard.ranking.signals.base import Moment, SignalContext, Subject
 
 _RULES = rules_of(__file__)
 
@@ -35,7 +35,7 @@ class ProvenanceSignal:
         _RULES["unlisted"],
     )
 
-    def examine(self, subject: Subject, context: Context) -> Iterable[Evidence]:
+    def examine(self, subject: Subject, context: SignalContext) -> Iterable[Evidence]:
         """Yield one piece of evidence for any trust."""
         yield _evidence(subject.trust, context.weights[f"provenance.{subject.trust}"], subject.chunk.span)
 

@@ -12,7 +12,7 @@ from codeguard.ranking.reranking import Ranked, Ranking, represented
 from codeguard.reports.html.page import Page, code_block, folded, page_of, place, side_by_side, tag, text
 from codeguard.reports.level import level_line
 from codeguard.reports.ranking import MEANING, ORIGIN, copies_line, why
-from codeguard.reports.styled import plain
+from codeguard.reports.styled import unstyled
 
 ALIKE = 0.5  # least share of equal text for showing a trusted candidate next to one with a different name
 MOST_SHOWN = 100  # candidates with their code
@@ -91,7 +91,7 @@ def story(ranking: Ranking, gone: Sequence[Ranked]) -> str:
     return f"{len(gone)} of the {ranking.k} nearest results were pushed out, {wrong}."
 
 
-def kind_of(item: Ranked) -> str:
+def css_class(item: Ranked) -> str:
     """Return the class of a candidate: bad, good, warning or other."""
     if item.convicted:
         return "bad"
@@ -115,7 +115,7 @@ def tags(item: Ranked) -> str:
 
 def article(item: Ranked, trusted: Sequence[Ranked], *, number: int = 0, brief: bool = False) -> str:
     """Return a candidate with its code, next to its trusted counterpart if it is suspicious."""
-    chunk, kind = item.chunk, kind_of(item)
+    chunk, kind = item.chunk, css_class(item)
     standing = f"place {item.rank}" if item.rank else "dropped"
     moved = f"{standing}, {item.baseline_rank} by similarity"
     name = text(chunk.symbol or f"({chunk.kind.value})")
@@ -133,13 +133,13 @@ def article(item: Ranked, trusted: Sequence[Ranked], *, number: int = 0, brief: 
 
 def copies(item: Ranked) -> str:
     """Return where else the same text is, and what is held against it there; "" if nowhere."""
-    return f'<p class="faint">{text(plain([copies_line(item)]))}</p>' if item.copies else ""
+    return f'<p class="faint">{text(unstyled([copies_line(item)]))}</p>' if item.copies else ""
 
 
 def beside_twin(item: Ranked, trusted: Sequence[Ranked]) -> str:
     """Return the code of a candidate, next to the code it imitates if it is suspicious."""
     chunk = item.chunk
-    counterpart = counterpart_of(item, trusted) if kind_of(item) in ("bad", "warning") else None
+    counterpart = counterpart_of(item, trusted) if css_class(item) in ("bad", "warning") else None
     if counterpart is None:
         return code_block(chunk.text)
     own = f"yours: {counterpart.chunk.symbol}, {counterpart.chunk.path}:{counterpart.chunk.start_line}"

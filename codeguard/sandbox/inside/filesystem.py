@@ -76,7 +76,7 @@ class Node:
         )
 
 
-class Place(NamedTuple):
+class ResolvedPath(NamedTuple):
     """Where a path leads: a name in a folder, and what is there, if anything is."""
 
     parent: Node
@@ -209,14 +209,14 @@ class Tree:
             raise error(errno.ENOTDIR)
         self._folder = way
 
-    def find(self, path: str, follow: bool = True) -> Place:
+    def find(self, path: str, follow: bool = True) -> ResolvedPath:
         """Return where a path leads; the last link is followed if `follow`."""
         way, missing = self._way(path, follow)
         how = path.endswith("/"), path.rstrip("/").rpartition("/")[2]
         if missing:
-            return Place(way[-1][1], missing, None, *how)
+            return ResolvedPath(way[-1][1], missing, None, *how)
         parent = way[-2][1] if len(way) > 1 else self.root
-        return Place(parent, way[-1][0], way[-1][1], *how)
+        return ResolvedPath(parent, way[-1][0], way[-1][1], *how)
 
     def _way(self, path: str, follow: bool = True) -> tuple[list[tuple[str, Node]], str]:
         """Return the nodes on the way to a path, and the last name if there is nothing of that name."""
@@ -255,7 +255,7 @@ class Tree:
                 way.append((part, node))
         return way, ""
 
-    def make(self, place: Place, content: bytearray | dict[str, Node] | str, mode: int) -> Node:
+    def make(self, place: ResolvedPath, content: bytearray | dict[str, Node] | str, mode: int) -> Node:
         """Put something new at a free place."""
         place.free()
         if place.as_folder and type(content) is not dict:
@@ -265,7 +265,7 @@ class Tree:
         self._stamp(place.parent)
         return node
 
-    def link(self, node: Node, place: Place) -> None:
+    def link(self, node: Node, place: ResolvedPath) -> None:
         """Give a file another name."""
         place.free()
         if place.as_folder:
@@ -277,7 +277,7 @@ class Tree:
         node.links += 1
         self._stamp(place.parent)
 
-    def remove(self, place: Place, folder: bool) -> None:
+    def remove(self, place: ResolvedPath, folder: bool) -> None:
         """Take a name away: that of an empty folder, or of anything else."""
         node = place.there()
         if folder:
@@ -293,7 +293,7 @@ class Tree:
         self._dropped(place.parent.entries.pop(place.name))
         self._stamp(place.parent)
 
-    def rename(self, source: Place, target: Place) -> None:
+    def rename(self, source: ResolvedPath, target: ResolvedPath) -> None:
         """Move a name, over what is there already if both are of one kind."""
         if {".", ".."} & {source.last, target.last}:
             raise error(errno.EBUSY)

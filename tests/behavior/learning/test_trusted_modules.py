@@ -13,7 +13,7 @@ from codeguard.behavior.source.modules import TrustedModules
 from codeguard.behavior.source.surroundings import surroundings
 from codeguard.behavior.specs.examples import Example
 from codeguard.behavior.specs.references import Reference, with_needed_code
-from codeguard.behavior.verdict.running import Batch, Runner, call_of, drive
+from codeguard.behavior.verdict.running import Batch, CallRunner, call_of, drive
 from codeguard.corpus.chunking import chunk_file
 from codeguard.sandbox import Call, CallResult, Job, Sandbox
 
@@ -358,7 +358,7 @@ def answer(sandbox: Sandbox, name: str, expression: str, setup: str = "") -> Cal
     whole = with_needed_code(example, reference.name, reference.module, reference.trusted, reference.path)
     call = call_of(whole, reference.runnable)
     assert call is not None
-    runner = Runner(reference.runnable, sandbox.level, Budget())
+    runner = CallRunner(reference.runnable, sandbox.level, Budget())
     ((result,),) = drive(sandbox, [runner.run(Batch((call,)))])
     return result.calls[0]
 

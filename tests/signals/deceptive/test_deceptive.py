@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codeguard.analysis import Reading
-from codeguard.analysis.rules.base import Context, Match, Rule
+from codeguard.analysis.rules.base import DetectorContext, Match, Rule
 from codeguard.analysis.rules.deceptive import SIGNAL
 from codeguard.models import Severity, SourceFile
 
@@ -17,7 +17,7 @@ SEVERITY = {rule.id: rule.severity for rule in SIGNAL.rules}
 def matches(text: str, language: str = "python") -> list[Match]:
     if language == "php":
         text = f"<?php\n{text}"
-    return list(SIGNAL.inspect(Reading(SourceFile("f", text, "", language, ())), Context()))
+    return list(SIGNAL.inspect(Reading(SourceFile("f", text, "", language, ())), DetectorContext()))
 
 
 def severity(match: Match) -> Severity:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codeguard.analysis import Reading
-from codeguard.analysis.rules.base import Context
+from codeguard.analysis.rules.base import DetectorContext
 from codeguard.analysis.rules.deceptive import SIGNAL
 from codeguard.corpus.chunking import chunk_file
 from codeguard.models import Severity
@@ -14,7 +14,7 @@ _SEVERITY = {rule.id: rule.severity for rule in SIGNAL.rules}
 
 
 def grave(text: str, name: str) -> list[str]:
-    found = SIGNAL.inspect(Reading(chunk_file(name, text.encode())), Context())
+    found = SIGNAL.inspect(Reading(chunk_file(name, text.encode())), DetectorContext())
     return [
         item.rule
         for item in found

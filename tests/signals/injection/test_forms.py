@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 
 from codeguard.analysis import Reading
-from codeguard.analysis.rules.base import Context, Rule
+from codeguard.analysis.rules.base import DetectorContext, Rule
 from codeguard.analysis.rules.injection import FORMS, SIGNAL
 from codeguard.corpus.chunking import chunk_file
 
 
 def fired(text: str) -> set[str]:
-    found = {item.rule for item in SIGNAL.inspect(Reading(chunk_file("x.py", text.encode())), Context())}
+    found = {
+        item.rule for item in SIGNAL.inspect(Reading(chunk_file("x.py", text.encode())), DetectorContext())
+    }
     return found & {rule.id for rule in FORMS}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codeguard.analysis import Reading
-from codeguard.analysis.rules.base import Context
+from codeguard.analysis.rules.base import DetectorContext
 from codeguard.analysis.rules.injection import INSTRUCTION, LIKELY, SIGNAL
 from codeguard.models import SourceFile
 from experiments.audit_training.corpus import Example, written
@@ -21,7 +21,7 @@ PLACES = {
 def is_clear(text: str, place: str) -> bool:
     language, host = PLACES[place]
     reading = Reading(SourceFile("f", host.format(text), "", language, ()))
-    return bool(CLEAR & {match.rule for match in SIGNAL.inspect(reading, Context())})
+    return bool(CLEAR & {match.rule for match in SIGNAL.inspect(reading, DetectorContext())})
 
 
 def share(examples: list[Example], place: str) -> float:

@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from codeguard.analysis import Reading
-from codeguard.analysis.rules.base import Context, Rule
+from codeguard.analysis.rules.base import DetectorContext, Rule
 from codeguard.analysis.rules.insecure import SIGNAL
 from codeguard.models import Severity, SourceFile, text_digest
 
@@ -16,7 +16,7 @@ def found(text: str) -> dict[str, Severity]:
     """Return the rules that fire on a text, each with its highest severity."""
     file = SourceFile("sample", text, text_digest(text), "python", ())
     result: dict[str, Severity] = {}
-    for match in SIGNAL.inspect(Reading(file), Context()):
+    for match in SIGNAL.inspect(Reading(file), DetectorContext()):
         assert match.severity is not None
         result[match.rule] = max(match.severity, result.get(match.rule, Severity.INFO))
     return result

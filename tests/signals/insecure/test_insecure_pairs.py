@@ -10,7 +10,7 @@ import pytest
 from pairs_rules import RULES
 
 from codeguard.analysis import Reading
-from codeguard.analysis.rules.base import Context
+from codeguard.analysis.rules.base import DetectorContext
 from codeguard.analysis.rules.insecure import SIGNAL
 from codeguard.analysis.rules.secrets import SIGNAL as SECRETS
 from codeguard.models import Severity, SourceFile, text_digest
@@ -21,10 +21,10 @@ PAIRS = [*pairs_injection.PAIRS, *pairs_files.PAIRS, *pairs_secrets.PAIRS, *pair
 def serious(text: str) -> list[str]:
     file = SourceFile("sample", text, text_digest(text), "python", ())
     reading = Reading(file)
-    found = SIGNAL.inspect(reading, Context())
+    found = SIGNAL.inspect(reading, DetectorContext())
     rules = [item.rule for item in found if item.severity is not None and item.severity >= Severity.MEDIUM]
     # What looks generated is told by the signal about secrets alone.
-    return [*rules, *(item.rule for item in SECRETS.inspect(reading, Context()))]
+    return [*rules, *(item.rule for item in SECRETS.inspect(reading, DetectorContext()))]
 
 
 @pytest.mark.parametrize(("name", "bad", "good"), PAIRS, ids=[pair[0] for pair in PAIRS])

@@ -6,7 +6,7 @@ import base64
 
 import pytest
 
-from codeguard.analysis.rules import Context, load_file_signals
+from codeguard.analysis.rules import DetectorContext, load_file_signals
 from codeguard.audit.inspection import Inspector, Source
 from codeguard.models import Severity
 
@@ -891,7 +891,7 @@ CASES = [
 
 
 def serious(name: str, text: str) -> set[str]:
-    inspector = Inspector(load_file_signals(), Context(), keep=False)
+    inspector = Inspector(load_file_signals(), DetectorContext(), keep=False)
     found = inspector.inspect(Source(name, data=text.encode())).findings
     return {item.rule.partition(".")[2] for item in found if item.severity >= Severity.MEDIUM}
 

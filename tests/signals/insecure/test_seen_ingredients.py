@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeguard.analysis.rules import Context, load_file_signals
+from codeguard.analysis.rules import DetectorContext, load_file_signals
 from codeguard.audit.inspection import Inspector, Source
 from codeguard.models import Severity
 
@@ -147,7 +147,7 @@ CASES = [
 
 
 def serious(text: str) -> set[str]:
-    inspector = Inspector(load_file_signals(), Context(), keep=False)
+    inspector = Inspector(load_file_signals(), DetectorContext(), keep=False)
     found = inspector.inspect(Source("a.py", data=text.encode())).findings
     return {item.rule.partition(".")[2] for item in found if item.severity >= Severity.MEDIUM}
 

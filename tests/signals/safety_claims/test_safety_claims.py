@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codeguard.analysis import Reading
-from codeguard.analysis.rules.base import Context
+from codeguard.analysis.rules.base import DetectorContext
 from codeguard.analysis.rules.safety_claims import SIGNAL
 from codeguard.models import Severity, SourceFile, text_digest
 
@@ -15,7 +15,7 @@ GOOD_SQL = 'def f(cursor, name):\n    {}\n    cursor.execute("SELECT * FROM t WH
 
 def severities(text: str) -> list[Severity | None]:
     file = SourceFile("sample", text, text_digest(text), "python", ())
-    return [item.severity for item in SIGNAL.inspect(Reading(file), Context())]
+    return [item.severity for item in SIGNAL.inspect(Reading(file), DetectorContext())]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ EFFECT = "import os, shutil, tempfile\n\n\ndef f(path):\n    {}\n    {}\n    ret
 
 def rules_in(text: str) -> list[str]:
     file = SourceFile("sample", text, text_digest(text), "python", ())
-    return [item.rule for item in SIGNAL.inspect(Reading(file), Context())]
+    return [item.rule for item in SIGNAL.inspect(Reading(file), DetectorContext())]
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ _ABSORBERS = frozenset(
 _SENT = ("HTTP_", "QUERY_", "PATH_", "REQUEST_", "wsgi.")
 
 
-class Surroundings(Protocol):
+class FlowContext(Protocol):
     """The interface of the file's data flow that evaluation needs."""
 
     def call(self, function: FunctionNode, call: ast.Call, arguments: dict[str, Value]) -> Value:
@@ -115,7 +115,7 @@ class Evaluating(Protocol):
 class Calls:
     """Evaluates the calls of one file."""
 
-    def __init__(self, of: Evaluating, names: Names, sinks: SinkIndex, around: Surroundings) -> None:
+    def __init__(self, of: Evaluating, names: Names, sinks: SinkIndex, around: FlowContext) -> None:
         self._of = of
         self._names = names
         self._sinks = sinks
@@ -323,7 +323,9 @@ class Calls:
             definition = self._names.definition(f"{name}.__init__")
         if not isinstance(definition, ast.FunctionDef | ast.AsyncFunctionDef):
             return joined([*arguments, *keywords.values()]) if of_class else None
-        given = parameters(definition, arguments, keywords, self._skips_receiver(name, node, definition))
+        given = bound_parameters(
+            definition, arguments, keywords, self._skips_receiver(name, node, definition)
+        )
         result = self._around.call(definition, node, given)
         return NOTHING if of_class else result
 
@@ -395,7 +397,7 @@ FIELDS = {
 """Fields whose values show no line break: numbers, and what is written as in code."""
 
 
-def parameters(
+def bound_parameters(
     function: FunctionNode, arguments: Sequence[Value], keywords: dict[str, Value], skip: bool
 ) -> dict[str, Value]:
     """Return the values of a function's parameters in a call, by name."""

@@ -12,8 +12,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Sequence
 
-from codeguard.analysis.python.dataflow.entry_points import enter, entry_reach, says_what_is_wrong
-from codeguard.analysis.python.dataflow.evaluation import DEEPEST, TOO_DEEP, TOO_LONG, Evaluation
+from codeguard.analysis.python.dataflow.entry_points import entry_reach, says_what_is_wrong, seed_parameters
+from codeguard.analysis.python.dataflow.evaluation import DEEPEST, TOO_DEEP, TOO_LONG, Evaluator
 from codeguard.analysis.python.dataflow.outside import SAID
 from codeguard.analysis.python.dataflow.scope import (
     Attributes,
@@ -22,7 +22,7 @@ from codeguard.analysis.python.dataflow.scope import (
     functions_that_matter,
     text_beginnings,
 )
-from codeguard.analysis.python.dataflow.sinks import Arrival, Hit, Sink, SinkIndex
+from codeguard.analysis.python.dataflow.sinks import Sink, SinkHit, SinkIndex, StoredValue
 from codeguard.analysis.python.dataflow.tables import CONVERSIONS, GUARD_NAME, STOPS
 from codeguard.analysis.python.dataflow.values import (
     ALL_USES,
@@ -33,7 +33,7 @@ from codeguard.analysis.python.dataflow.values import (
     State,
     Value,
     joined,
-    merged,
+    joined_states,
 )
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.python.scopes import FunctionNode
@@ -50,10 +50,10 @@ class Flow:
         self.names, self._tree, self._nodes = names, tree, nodes
         self._sinks = sinks
         self._has_run = False
-        self._returns: list[Arrival] = []
-        self._stores: list[Arrival] = []
+        self._returns: list[StoredValue] = []
+        self._stores: list[StoredValue] = []
         self._hits = Hits()
-        self._evaluation = Evaluation(names, self._sinks, self, len(nodes))
+        self._evaluation = Evaluator(names, self._sinks, self, len(nodes))
         self._summaries: dict[ast.AST | None, Summary] = {}
         self._closures: dict[ast.AST, dict[str, Value]] = {}
         self._attributes = Attributes()
@@ -64,19 +64,19 @@ class Flow:
         self._module = State()
 
     @property
-    def hits(self) -> list[Hit]:
+    def hits(self) -> list[SinkHit]:
         """The values that reach sinks, in order of discovery."""
         self._follow()
         return self._hits.listed()
 
     @property
-    def returns(self) -> list[Arrival]:
+    def returns(self) -> list[StoredValue]:
         """The results of functions that serve untrusted callers, and some others."""
         self._follow()
         return self._returns
 
     @property
-    def stores(self) -> list[Arrival]:
+    def stores(self) -> list[StoredValue]:
         """Values stored in headers and attributes, if they may be reported."""
         self._follow()
         return self._stores
@@ -153,7 +153,7 @@ class Flow:
             return known
         summary = self._summaries[function] = Summary()
         state = State(dict(self._closures.get(function, self._module.names)))
-        enter(function, self.entry(function), self.names, state)
+        seed_parameters(function, self.entry(function), self.names, state)
         before = self._at, self._loops
         self._at, self._loops = function, []
         goes_on = self._run(function.body, state)
@@ -253,7 +253,7 @@ class Flow:
         self._evaluation.bind(target, value, state)
         self.keep(target, value)
         if isinstance(target, ast.Attribute | ast.Subscript) and value.origins:
-            self._stores.append(Arrival(node, value, self._at, target))
+            self._stores.append(StoredValue(node, value, self._at, target))
 
     def _return(self, node: ast.Return, state: State) -> bool:
         value = self._evaluation.value(node.value, state)
@@ -262,7 +262,7 @@ class Flow:
             summary.returned.append(value)
             self._note(self._evaluation.assume(node.value, True, state.copy()))
             if value.origins:
-                self._returns.append(Arrival(node, value, self._at))
+                self._returns.append(StoredValue(node, value, self._at))
         return False
 
     def _note(self, found: Iterable[tuple[Value, frozenset[str]]]) -> None:
@@ -291,7 +291,7 @@ class Flow:
         return self._meet([held] * goes_on + [failed] * other, state)
 
     def _meet(self, states: list[State], state: State) -> bool:
-        result = merged(states)
+        result = joined_states(states)
         if result is not None:
             state.become(result)
         return result is not None
@@ -324,8 +324,8 @@ class Flow:
         left = self._loops.pop()
         if goes_on:
             left.append(inner)
-        cleared = merged([item.copy() for item in left])
-        result = merged([state, *left])
+        cleared = joined_states([item.copy() for item in left])
+        result = joined_states([state, *left])
         if result is not None:
             state.become(result)
         if cleared is not None:
@@ -341,7 +341,7 @@ class Flow:
         before = state.copy()
         goes_on = self._run(node.body, state) and self._run(node.orelse, state)
         ends = [state.copy()] if goes_on else []
-        start = merged([before, state.copy()]) or before
+        start = joined_states([before, state.copy()]) or before
         for handler in node.handlers:
             caught = start.copy()
             if handler.name:

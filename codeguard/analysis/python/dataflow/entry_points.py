@@ -222,7 +222,7 @@ def written_name(node: ast.expr) -> str:
     return ".".join(reversed(parts))
 
 
-def enter(function: FunctionNode, reach: Reach, names: Names, state: State) -> None:
+def seed_parameters(function: FunctionNode, reach: Reach, names: Names, state: State) -> None:
     """Give a function's parameters the values that they have when anyone may call it."""
     listed = [*function.args.posonlyargs, *function.args.args]
     method = names.scopes.scope_of(function).is_class

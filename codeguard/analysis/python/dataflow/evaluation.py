@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
-from codeguard.analysis.python.dataflow.calls import Calls, Surroundings, shown_as_written
+from codeguard.analysis.python.dataflow.calls import Calls, FlowContext, shown_as_written
 from codeguard.analysis.python.dataflow.entry_points import HARMLESS_TYPES, imported, written_name
 from codeguard.analysis.python.dataflow.guards import facts
 from codeguard.analysis.python.dataflow.sanitizers import removed_by_filter
@@ -41,7 +41,7 @@ from codeguard.analysis.python.dataflow.values import (
     Value,
     joined,
 )
-from codeguard.analysis.python.literal_text import NUMERIC_FIELDS, Writer, fields
+from codeguard.analysis.python.literal_text import NUMERIC_FIELDS, LiteralTexts, fields
 from codeguard.analysis.python.names import Names
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name, walk
@@ -69,16 +69,16 @@ _OF_VIEWS = frozenset({"kwargs", "args"})
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 
-class Evaluation:
+class Evaluator:
     """Evaluates the expressions of one file."""
 
-    def __init__(self, names: Names, sinks: SinkIndex, around: Surroundings, nodes: int = 0) -> None:
+    def __init__(self, names: Names, sinks: SinkIndex, around: FlowContext, nodes: int = 0) -> None:
         self.names = names
         self.depth = 0
         self.puts_together = False  # whether texts in the file are sinks themselves
         self.steps = STEPS_PER_FILE + STEPS_PER_NODE * nodes
         self._sinks = sinks
-        self._writer = Writer(names, nodes)
+        self._writer = LiteralTexts(names, nodes)
         self._fields_of: dict[str, dict[str, ast.AnnAssign]] = {}
         self._around = around
         self.calls = Calls(self, names, sinks, around)
@@ -565,26 +565,26 @@ def _is_text(node: ast.expr) -> bool:
 
 _VALUE_ATTRIBUTES = frozenset(name.rpartition(".")[2] for name in (*LOCAL_VALUES, *REMOTE_VALUES))
 _EVALUATE: dict[type[ast.AST], Callable[..., Value]] = {
-    ast.Name: Evaluation._name,
-    ast.Attribute: Evaluation._attribute,
-    ast.Subscript: Evaluation._subscript,
-    ast.BinOp: Evaluation._binary,
-    ast.JoinedStr: Evaluation._joined,
-    ast.FormattedValue: Evaluation._formatted,
-    ast.BoolOp: Evaluation._either,
-    ast.IfExp: Evaluation._choice,
-    ast.Compare: Evaluation._test,
-    ast.UnaryOp: Evaluation._test,
-    ast.List: Evaluation._display,
-    ast.Tuple: Evaluation._display,
-    ast.Set: Evaluation._display,
-    ast.Dict: Evaluation._dict,
-    **dict.fromkeys(_COMPREHENSIONS, Evaluation._comprehension),
-    ast.Lambda: Evaluation._lambda,
-    ast.Await: Evaluation._within,
-    ast.Starred: Evaluation._within,
-    ast.YieldFrom: Evaluation._within,
-    ast.Yield: Evaluation._within,
-    ast.NamedExpr: Evaluation._named,
+    ast.Name: Evaluator._name,
+    ast.Attribute: Evaluator._attribute,
+    ast.Subscript: Evaluator._subscript,
+    ast.BinOp: Evaluator._binary,
+    ast.JoinedStr: Evaluator._joined,
+    ast.FormattedValue: Evaluator._formatted,
+    ast.BoolOp: Evaluator._either,
+    ast.IfExp: Evaluator._choice,
+    ast.Compare: Evaluator._test,
+    ast.UnaryOp: Evaluator._test,
+    ast.List: Evaluator._display,
+    ast.Tuple: Evaluator._display,
+    ast.Set: Evaluator._display,
+    ast.Dict: Evaluator._dict,
+    **dict.fromkeys(_COMPREHENSIONS, Evaluator._comprehension),
+    ast.Lambda: Evaluator._lambda,
+    ast.Await: Evaluator._within,
+    ast.Starred: Evaluator._within,
+    ast.YieldFrom: Evaluator._within,
+    ast.Yield: Evaluator._within,
+    ast.NamedExpr: Evaluator._named,
     ast.Call: lambda evaluation, node, state: evaluation.calls.value(node, state),
 }

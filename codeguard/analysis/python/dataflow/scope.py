@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from codeguard.analysis.python.dataflow.calls import is_model_call, is_sent_key
 from codeguard.analysis.python.dataflow.evaluation import is_stream
 from codeguard.analysis.python.dataflow.outside import from_outside
-from codeguard.analysis.python.dataflow.sinks import Hit, Sink, SinkIndex
+from codeguard.analysis.python.dataflow.sinks import Sink, SinkHit, SinkIndex
 from codeguard.analysis.python.dataflow.tables import (
     ARCHIVE_NAMES,
     COLUMNS,
@@ -92,7 +92,7 @@ class Hits:
     """The values at sinks; a value that reaches a sink in several ways is one hit."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, ast.AST, ast.AST], Hit] = {}
+        self._known: dict[tuple[str, ast.AST, ast.AST], SinkHit] = {}
 
     def note(
         self, sink: Sink, call: ast.expr, argument: ast.expr, value: Value, function: ast.AST | None
@@ -105,11 +105,11 @@ class Hits:
         key = (sink.key, call, argument)
         known = self._known.get(key)
         if known is None:
-            self._known[key] = Hit(sink, call, argument, value, function)
+            self._known[key] = SinkHit(sink, call, argument, value, function)
         else:
             known.value = joined([known.value, value])
 
-    def listed(self) -> list[Hit]:
+    def listed(self) -> list[SinkHit]:
         """Return the hits in order of discovery.
 
         A composed text counts only if its parts reach no other sink of the function and no earlier

@@ -12,7 +12,7 @@ from codeguard.analysis.python.names import Names
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class LanguagePattern:
     """Recognises texts of a language: `begins` matches their start, `holds` a whole text with holes.
 
     A hole is `codeguard.analysis.python.literal_text.HOLE`.
@@ -42,7 +42,7 @@ class Sink:
     needs_built: bool = False
     accepts: Callable[[Names, ast.Call, str], bool] | None = None
     any_call: bool = False
-    wording: Wording | None = None
+    wording: LanguagePattern | None = None
     least: Reach = Reach.CALLER
 
     def nodes(self, call: ast.Call) -> Iterator[ast.expr]:
@@ -65,7 +65,7 @@ class Sink:
 
 
 @dataclass(slots=True, eq=False)
-class Hit:
+class SinkHit:
     """A value at a sink; `function` is the enclosing one, None at module level.
 
     `call` is the call, or the composed text if that is the sink.
@@ -79,7 +79,7 @@ class Hit:
 
 
 @dataclass(slots=True, eq=False)
-class Arrival:
+class StoredValue:
     """A value that is returned, or stored in an attribute or under a key (`target`)."""
 
     node: ast.AST

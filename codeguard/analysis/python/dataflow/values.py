@@ -199,7 +199,7 @@ class State:
         return value.cleaned(found) if found else value
 
 
-def merged(states: Iterable[State]) -> State | None:
+def joined_states(states: Iterable[State]) -> State | None:
     """Return the state after branches have joined; None if none of them continues."""
     left = list(states)
     if len(left) <= 1:

@@ -13,18 +13,18 @@ from typing import ClassVar
 
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.rules.agent.links import links
-from codeguard.analysis.rules.agent.passages import reason, suspicious
+from codeguard.analysis.rules.agent.passages import passage_reason, suspicious
 from codeguard.analysis.rules.agent.prose import (
     for_people,
-    frames,
+    harmful_instructions,
     instructs,
     is_for_assistants,
     names_an_assistant,
     orders,
 )
-from codeguard.analysis.rules.agent.settings import settings
-from codeguard.analysis.rules.base import LESS_SURE, NEVER_SURE, Context, Match, Rule, rules_of
-from codeguard.analysis.text.kinds import is_answer, is_recorded, is_settings
+from codeguard.analysis.rules.agent.settings import risky_settings
+from codeguard.analysis.rules.base import LESS_SURE, NEVER_SURE, DetectorContext, Match, Rule, rules_of
+from codeguard.analysis.text.kinds import is_answer, is_recorded_answer, is_settings
 from codeguard.corpus.patterns import lazy
 
 PROSE = frozenset({"markdown", "rst", "text"})
@@ -59,11 +59,11 @@ class AgentSignal:
     needs: ClassVar[frozenset[str]] = frozenset()
     rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
 
-    def inspect(self, reading: Reading, context: Context) -> Iterator[Match]:
+    def inspect(self, reading: Reading, context: DetectorContext) -> Iterator[Match]:
         """Yield instructions, granted permissions and misleading links."""
         guides, prose = False, reading.language in PROSE
         if prose:
-            yield from settings(reading.text)
+            yield from risky_settings(reading.text)
             yield from links(reading.text)
             guides = is_for_assistants(reading.text)
         manual = not guides and (
@@ -74,9 +74,9 @@ class AgentSignal:
         keyed = prose and bool(_BEGINS_KEYED.match(reading.text) and _SETTINGS.search(reading.text))
         # A README instructs its human readers, not a model.
         if guides or not prose or keyed:
-            for match in frames(reading, prose=prose):
+            for match in harmful_instructions(reading, prose=prose):
                 # Not in an assistant's own files: nobody records there, and an attacker could write it to be less sure.
-                recorded = prose and not guides and is_recorded(reading.text, match.start)
+                recorded = prose and not guides and is_recorded_answer(reading.text, match.start)
                 yield _less_sure(match) if recorded else match
         if guides or (reading.language == "markdown" and not manual):
             yield from _learned(reading, guides=guides)
@@ -109,7 +109,9 @@ def _learned(reading: Reading, *, guides: bool) -> Iterator[Match]:
     for passage, score in suspicious(reading.text, met):
         end = min(passage.end, passage.start + 80)
         measured = {"score": round(score, 2), NEVER_SURE: True}
-        yield Match("suspicious-passage", passage.start, end, reason(passage.text), measurements=measured)
+        yield Match(
+            "suspicious-passage", passage.start, end, passage_reason(passage.text), measurements=measured
+        )
 
 
 _AROUND = 1_000  # characters before and after an instruction in which a text may name an assistant
@@ -126,7 +128,7 @@ def _in_settings(text: str, match: Match) -> Match:
     What stands there explains a setting to people ("ignore all security rules in tests"), or somebody wrote it on a
     site whose answer a test has recorded.
     """
-    unsure = is_recorded(text, match.start) or not _names_assistant(text, match)
+    unsure = is_recorded_answer(text, match.start) or not _names_assistant(text, match)
     return _less_sure(match) if unsure else match
 
 

@@ -15,7 +15,7 @@ from importlib import resources
 from itertools import islice
 from typing import NamedTuple
 
-from codeguard.analysis.rules.injection.features import features, tokens_of
+from codeguard.analysis.rules.injection.features import text_features, tokens_of
 from codeguard.analysis.rules.injection.model import unpacked
 from codeguard.analysis.rules.injection.ngrams import BITS, grams, numbers
 from codeguard.corpus.patterns import lazy
@@ -76,7 +76,7 @@ class Passage(NamedTuple):
     heading: str
 
 
-def passages(text: str) -> Iterator[Passage]:
+def passages_of(text: str) -> Iterator[Passage]:
     """Yield the passages of a text in their order; those of a long paragraph overlap."""
     heading = ""
     for start, end in _blocks(text):
@@ -133,11 +133,11 @@ def _plain(text: str) -> str:
 def described(passage: str) -> tuple[set[str], set[int]]:
     """Return the features of a passage: what it says, by names, and how it is worded, by numbers."""
     plain = _HOST.sub("https://host", passage)
-    return features(plain, tokens_of(plain)), grams(plain)
+    return text_features(plain, tokens_of(plain)), grams(plain)
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class PassageModel:
     """Weights of features by index, in steps.
 
     `limit` is the score that counts as harmful in a text of at most `USUAL` passages. Longer texts need more by
@@ -164,15 +164,15 @@ class Model:
         return sum([known[place] for place in found]) * self.step / math.sqrt(max(1, len(found)))
 
 
-def read_model(text: str) -> Model:
+def read_model(text: str) -> PassageModel:
     """Return the model in a JSON text."""
     stored = json.loads(text)
     named = {name: stored[name] for name in ("bias", "step", "limit", "slope")}
-    return Model(unpacked(stored["weights"], BITS), **named)
+    return PassageModel(unpacked(stored["weights"], BITS), **named)
 
 
 @cache
-def load_model() -> Model:
+def load_model() -> PassageModel:
     """Return the model that is shipped with the package."""
     return read_model((resources.files(__package__) / FILE).read_text(encoding="utf-8"))
 
@@ -184,7 +184,7 @@ def suspicious(text: str, met: Callable[[int], None]) -> Iterator[tuple[Passage,
         met: called with an offset if the passages from there on are too many to be weighed.
     """
     model = load_model()
-    found = list(islice(passages(text), _MOST + 1))
+    found = list(islice(passages_of(text), _MOST + 1))
     if len(found) > _MOST:
         met(found.pop().start)
     least, last = model.limit + model.longer(len(found)), 0
@@ -195,7 +195,7 @@ def suspicious(text: str, met: Callable[[int], None]) -> Iterator[tuple[Passage,
             yield passage, score
 
 
-def reason(passage: str) -> str:
+def passage_reason(passage: str) -> str:
     """Return what a passage speaks of, with an excerpt."""
     aims = [what for what, pattern in _AIMS if pattern.search(passage)][:_MOST_AIMS]
     about = f" ({', '.join(aims)})" if aims else ""

@@ -105,7 +105,7 @@ def for_people(match: Match) -> Match:
     return match if match.rule in _OF_PEOPLE else replace(match, severity=Severity.LOW)
 
 
-def frames(reading: Reading, *, prose: bool) -> Iterator[Match]:
+def harmful_instructions(reading: Reading, *, prose: bool) -> Iterator[Match]:
     """Yield the harmful instructions in sections of a text, or in code comments that name a model."""
     table = read_frames(_FRAMES)
     if prose:

@@ -47,7 +47,7 @@ _USUAL_MODELS = lazy(
 _LOCAL_DOCS = ("localhost",)
 
 
-def settings(text: str) -> Iterator[Match]:
+def risky_settings(text: str) -> Iterator[Match]:
     """Yield granted permissions, automatically run commands and changed model endpoints."""
     if not _KNOWN.search(text):
         return

@@ -30,7 +30,7 @@ from codeguard.analysis.python.taint import (
     labels_of_kind,
 )
 from codeguard.analysis.reading import IN_CELLS, IN_PROSE
-from codeguard.analysis.rules.base import Context, Match, Rule, rules_of
+from codeguard.analysis.rules.base import DetectorContext, Match, Rule, rules_of
 from codeguard.analysis.rules.capabilities.kinds import able, beyond_counterparts
 from codeguard.analysis.rules.capabilities.malice import malice
 from codeguard.analysis.rules.capabilities.shells import (
@@ -65,7 +65,7 @@ class CapabilitiesSignal:
     uses: ClassVar[frozenset[str]] = frozenset({"trusted_functions"})
     rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
 
-    def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
+    def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
         """Yield threats, capabilities beyond the trusted counterpart's, and all functions' capabilities."""
         if reading.language == "bash":
             yield from _graded(reading, _without_comments(reading, shell_places(reading.text)))

@@ -16,7 +16,7 @@ from codeguard.analysis.python.capabilities import (
     NATIVE,
     NETWORK,
     PROCESS,
-    kind_of,
+    effect_of_name,
 )
 from codeguard.analysis.python.counterparts import TrustedFunction, TrustedFunctions
 from codeguard.analysis.rules.base import Match
@@ -54,7 +54,7 @@ def able(reading: Reading) -> tuple[Ability, ...]:
             name = reading.names.resolve(node)  # type: ignore[arg-type]
         else:
             continue
-        kind = kind_of(name) if name and name[0] != ":" else ""
+        kind = effect_of_name(name) if name and name[0] != ":" else ""
         if kind:
             found.setdefault(reading.names.function_of(node), {}).setdefault(kind, name)
     abilities: list[Ability] = []

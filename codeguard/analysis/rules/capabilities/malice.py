@@ -15,7 +15,7 @@ from codeguard.analysis.python.capabilities import (
     RUNNING_COMMANDS,
     SENDING,
     WATCHING,
-    kind_of,
+    effect_of_name,
 )
 from codeguard.analysis.rules.base import Match
 from codeguard.corpus.patterns import lazy
@@ -152,7 +152,7 @@ class _Facts:
         """Whether the file sends data."""
         if self.any_call(SENDING) is not None:
             return True
-        return "send" in self.methods and any(kind_of(name) == NETWORK for name in self.calls)
+        return "send" in self.methods and any(effect_of_name(name) == NETWORK for name in self.calls)
 
 
 def malice(reading: Reading) -> Iterator[Match]:

@@ -14,7 +14,7 @@ from codeguard.analysis.python.capabilities import (
     RUNNING_COMMANDS,
     SENDING,
     STARTUP_PLACE,
-    kind_of,
+    effect_of_name,
 )
 from codeguard.analysis.python.imports import missing_in
 from codeguard.analysis.rules.base import LESS_SURE, Match
@@ -293,7 +293,7 @@ def _install_hook(reading: Reading, node: ast.ClassDef) -> Iterator[Match]:
         return
     for call in (item for item in walk(node) if isinstance(item, ast.Call)):
         name = reading.names.called(call)
-        kind = kind_of(name)
+        kind = effect_of_name(name)
         if kind in (NETWORK, PROCESS) or name in RUNNING_CODE - {"compile"}:
             start, end = reading.place(call)
             severity = Severity.MEDIUM if kind == PROCESS else None

@@ -9,10 +9,10 @@ from typing import ClassVar
 
 from codeguard.analysis import Reading
 from codeguard.analysis.python.imports import SCRIPTS
-from codeguard.analysis.rules.base import Context, Match, Rule
+from codeguard.analysis.rules.base import DetectorContext, Match, Rule
 from codeguard.analysis.rules.deceptive.bidi import bidi
 from codeguard.analysis.rules.deceptive.invisible import SUSPICIOUS, controls, invisible, separators
-from codeguard.analysis.rules.deceptive.names import names
+from codeguard.analysis.rules.deceptive.names import deceptive_names
 from codeguard.analysis.rules.deceptive.places import Places
 from codeguard.analysis.rules.deceptive.rules import RULES
 from codeguard.corpus.patterns import lazy
@@ -69,7 +69,7 @@ class DeceptiveSignal:
     rules: ClassVar[tuple[Rule, ...]] = RULES
     needs: ClassVar[frozenset[str]] = frozenset()
 
-    def inspect(self, reading: Reading, context: Context) -> Iterator[Match]:
+    def inspect(self, reading: Reading, context: DetectorContext) -> Iterator[Match]:
         """Yield the deceptive characters of a file; returns early for plain ASCII."""
         plain = reading.text.isascii()
         if plain and SUSPICIOUS.search(reading.text) is None:
@@ -78,7 +78,7 @@ class DeceptiveSignal:
         places = Places(reading)
         sorts = [controls(places)]
         if not plain:
-            sorts += [bidi(places), invisible(places), names(reading, places), separators(places)]
+            sorts += [bidi(places), invisible(places), deceptive_names(reading, places), separators(places)]
         for found in sorts:
             for match in islice(found, _MOST):
                 yield replace(match, severity=Severity.LOW) if _is_table(reading, match) else match

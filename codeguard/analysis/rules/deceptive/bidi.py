@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from codeguard.analysis import SegmentKind
 from codeguard.analysis.rules.base import Match
-from codeguard.analysis.rules.deceptive.places import Places, named
+from codeguard.analysis.rules.deceptive.places import Places, character_name
 from codeguard.analysis.rules.deceptive.rules import BIDI, OVERRIDE
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Severity
@@ -35,13 +35,16 @@ def bidi(places: Places) -> Iterator[Match]:
 
 def _line(places: Places, first: int, start: int, end: int) -> Iterator[Match]:
     text = places.text[start:end]
-    what = named(places.text[first])
+    what = character_name(places.text[first])
     in_code = next(
         (m.start() for m in _CONTROL.finditer(places.text, first, end) if places.at(m.start()) is None), None
     )
     if in_code is not None:
         yield Match(
-            BIDI.id, in_code, in_code + 1, f"bidirectional control {named(places.text[in_code])} in code"
+            BIDI.id,
+            in_code,
+            in_code + 1,
+            f"bidirectional control {character_name(places.text[in_code])} in code",
         )
     elif not all(_balanced(part) for part in _parts(places, first, end)):
         segment = places.at(first)
@@ -59,12 +62,15 @@ def _line(places: Places, first: int, start: int, end: int) -> Iterator[Match]:
             BIDI.id,
             reordered,
             reordered + 1,
-            f"{named(places.text[reordered])} runs left-to-right text from right to left: signs of code change places",
+            f"{character_name(places.text[reordered])} runs left-to-right text from right to left: signs of code change places",
         )
     elif any(char in _OVERRIDES for char in text):
         at = next(m.start() for m in _CONTROL.finditer(places.text, first, end) if m.group() in _OVERRIDES)
         yield Match(
-            OVERRIDE.id, at, at + 1, f"override {named(places.text[at])} shows text against its direction"
+            OVERRIDE.id,
+            at,
+            at + 1,
+            f"override {character_name(places.text[at])} shows text against its direction",
         )
 
 

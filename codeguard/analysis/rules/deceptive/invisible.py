@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from codeguard.analysis import Segment, SegmentKind
 from codeguard.analysis.rules.base import Match
-from codeguard.analysis.rules.deceptive.places import Places, named
+from codeguard.analysis.rules.deceptive.places import Places, character_name
 from codeguard.analysis.rules.deceptive.rules import HIDDEN, INVISIBLE, OVERPRINT, SEPARATOR
 from codeguard.analysis.text.unmasking import unmasked
 from codeguard.corpus.patterns import lazy
@@ -27,7 +27,9 @@ def controls(places: Places) -> Iterator[Match]:
         if start < done or (char == "\r" and (old_line_ends or _ends_a_line(places.text, start))):
             continue
         done = places.line(start)[1] if char != "\r" else start + 1
-        what = "carriage return inside a line" if char == "\r" else f"control character {named(char)}"
+        what = (
+            "carriage return inside a line" if char == "\r" else f"control character {character_name(char)}"
+        )
         quoted = places.kind(start) in _QUOTED
         mild = Severity.LOW if char == "\0" else Severity.INFO
         yield Match(OVERPRINT.id, start, start + 1, what, severity=mild if quoted else None)
@@ -49,7 +51,7 @@ def separators(places: Places) -> Iterator[Match]:
             SEPARATOR.id,
             start,
             start + 1,
-            f"{named(match.group())} starts a new line for some readers of this text",
+            f"{character_name(match.group())} starts a new line for some readers of this text",
         )
 
 
@@ -122,7 +124,7 @@ def _judge(places: Places, start: int, end: int) -> Match | None:
             HIDDEN.id, start, end, f"{len(stray)} invisible characters in a row carry data{shown}",
             measurements={"characters": len(stray)},
         )  # fmt: skip
-    reason = f"invisible character {named(stray[0])}"
+    reason = f"invisible character {character_name(stray[0])}"
     if segment is None:
         return Match(INVISIBLE.id, start, end, f"{reason} in code")
     severity = Severity.INFO if spaces else _in_text(segment, stray[0], before + after)

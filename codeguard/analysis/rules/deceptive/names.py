@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.rules.base import Match
-from codeguard.analysis.rules.deceptive.places import Places, named
+from codeguard.analysis.rules.deceptive.places import Places, character_name
 from codeguard.analysis.rules.deceptive.rules import (
     COLLIDING,
     LOOKALIKE_NAME,
@@ -45,7 +45,7 @@ _MOST = 5_000  # names to examine in detail per file
 _TOO_MANY = f"names in other scripts were not compared after {_MOST:,} of them"
 
 
-def names(reading: Reading, places: Places) -> Iterator[Match]:
+def deceptive_names(reading: Reading, places: Places) -> Iterator[Match]:
     """Yield deceptive names at their first occurrence, and lookalike punctuation in code."""
     others = {segment.text for segment in reading.segments if segment.kind is SegmentKind.IDENTIFIER}
     by_look: dict[str, str] | None = None
@@ -57,7 +57,9 @@ def names(reading: Reading, places: Places) -> Iterator[Match]:
         yield from _spaces(places, start, end)
         for match in _OVERLAY.finditer(places.text, start, end):
             sign = match.group()[0]
-            reason = f"{named(match.group()[1])} is laid over {sign!r}, which then shows as another sign"
+            reason = (
+                f"{character_name(match.group()[1])} is laid over {sign!r}, which then shows as another sign"
+            )
             yield Match(PUNCTUATION.id, match.start(), match.end(), reason)
         for match in _NAME.finditer(places.text, start, end):
             name = match.group()
@@ -84,7 +86,7 @@ def _spaces(places: Places, start: int, end: int) -> Iterator[Match]:
             places.text[at + 1 : at + 21].lstrip()[:1],
         )
         if before + after and (before + after).isascii() and (before in _CODE or after in _CODE):
-            reason = f"{named(match.group())} stands between code and is no space to every tool"
+            reason = f"{character_name(match.group())} stands between code and is no space to every tool"
             markup = places.language in ("tsx", "javascript", "typescript", "php")
             yield Match(
                 PUNCTUATION.id, at, at + 1, reason, severity=Severity.INFO if markup else Severity.LOW
@@ -96,7 +98,7 @@ def _judge(name: str, start: int, language: str, by_look: dict[str, str]) -> Ite
     if _STACK.search(unicodedata.normalize("NFC", name)):
         yield Match(STACKED.id, start, end, f"combining marks are stacked in the name {name!r}")
     if (private := _PRIVATE.search(name)) is not None:
-        reason = f"{named(private.group())} in the name {name!r} is for private use: each font shows something else"
+        reason = f"{character_name(private.group())} in the name {name!r} is for private use: each font shows something else"
         yield Match(LOOKALIKE_NAME.id, start, end, reason, severity=Severity.MEDIUM)
         return
     name = INVISIBLE.sub("", name)
@@ -111,7 +113,7 @@ def _judge(name: str, start: int, language: str, by_look: dict[str, str]) -> Ite
         and _readable(name, look, by_look)
     ):
         spelled = ", ".join(
-            f"{named(char)} for {LOOKALIKE[ord(char)]}" for char in name if ord(char) in LOOKALIKE
+            f"{character_name(char)} for {LOOKALIKE[ord(char)]}" for char in name if ord(char) in LOOKALIKE
         )
         reason = f"{name!r} passes for {look!r} ({spelled})"
         yield Match(LOOKALIKE_NAME.id, start, end, reason, severity=Severity.LOW if len(name) == 1 else None)
@@ -173,7 +175,9 @@ def _punctuation(places: Places, start: int, end: int) -> Iterator[Match]:
         if shown is not None and _between_code(places.text, index):
             first, last = places.line(index)
             severity = Severity.LOW if last - first > _READ else None  # minified code is not read by people
-            yield Match(PUNCTUATION.id, index, index + 1, f"{named(char)} passes for {shown!r}", severity)
+            yield Match(
+                PUNCTUATION.id, index, index + 1, f"{character_name(char)} passes for {shown!r}", severity
+            )
 
 
 def _folded(char: str) -> str | None:

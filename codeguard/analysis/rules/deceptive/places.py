@@ -51,6 +51,6 @@ class Places:
         return max(start, low), min(ends, default=high)
 
 
-def named(char: str) -> str:
+def character_name(char: str) -> str:
     """Return a character as code point and name."""
     return f"U+{ord(char):04X}"

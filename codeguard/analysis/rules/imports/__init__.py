@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.python.imports import SCRIPTS, Imported, imports_of
-from codeguard.analysis.rules.base import IMPORTED, Context, Match, Rule, rules_of
+from codeguard.analysis.rules.base import IMPORTED, DetectorContext, Match, Rule, rules_of
 from codeguard.analysis.rules.imports.known import (
     DISTRIBUTION_OF,
     NODE_MODULES,
@@ -50,7 +50,7 @@ class ImportsSignal:
     uses: ClassVar[frozenset[str]] = frozenset({"packages"})
     rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
 
-    def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
+    def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
         """Yield matches for imports and the text around them."""
         given = context.services.packages
         declared = _normalised(given) if given is not None else None

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import ClassVar
 
 from codeguard.analysis import Reading, Segment, SegmentKind
-from codeguard.analysis.rules.base import LESS_SURE, Context, Match, Rule, rules_of
+from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match, Rule, rules_of
 from codeguard.analysis.rules.injection.address import speaks
 from codeguard.analysis.rules.injection.features import concepts_of, sequence, tokens_of
 from codeguard.analysis.rules.injection.gate import may_order
-from codeguard.analysis.rules.injection.model import NOTHING, Limits, load_model
+from codeguard.analysis.rules.injection.model import NOTHING, Thresholds, load_model
 from codeguard.analysis.text.kinds import is_settings
 from codeguard.analysis.text.orders import is_translation, may_speak, orders_in, read_orders
 from codeguard.analysis.text.unmasking import split_name, unmasked
@@ -292,7 +292,7 @@ class InjectionSignal:
     rules: ClassVar[tuple[Rule, ...]] = (INSTRUCTION, LIKELY, POSSIBLE, HIDDEN, *FORMS)
     needs: ClassVar[frozenset[str]] = frozenset()
 
-    def inspect(self, reading: Reading, context: Context) -> Iterator[Match]:
+    def inspect(self, reading: Reading, context: DetectorContext) -> Iterator[Match]:
         """Yield at most one match for each comment, string or name."""
         found, reported = 0, set[int]()
         for segment in texts(reading):
@@ -496,7 +496,7 @@ def _is_code(text: str) -> bool:
     return any(isinstance(node, ast.Call) for node in walk(tree))
 
 
-def _rule_of(score: float, limits: Limits) -> Rule:
+def _rule_of(score: float, limits: Thresholds) -> Rule:
     if score >= limits.sure:
         return INSTRUCTION
     return LIKELY if score >= limits.clear else POSSIBLE

@@ -184,7 +184,7 @@ def glimpse(tokens: list[str]) -> set[str]:
     return set().union(*map(_of_token, tokens))
 
 
-def features(text: str, tokens: list[str], glimpsed: set[str] | None = None) -> set[str]:
+def text_features(text: str, tokens: list[str], glimpsed: set[str] | None = None) -> set[str]:
     """Return the features of a text; `glimpsed` is the result of `glimpse`, if known."""
     places = sequence(tokens)
     found = set(glimpsed) if glimpsed is not None else glimpse(tokens)

@@ -27,7 +27,7 @@ def _bits(token: str) -> int:
     return bits
 
 
-def named(tokens: list[str]) -> int:
+def concept_bits(tokens: list[str]) -> int:
     """Return the concepts in tokens as a set of bits, in the order of the lexicon."""
     bits = 0
     for token in tokens:
@@ -42,11 +42,11 @@ def named(tokens: list[str]) -> int:
 
 def may_order(text: str, tokens: list[str]) -> bool:
     """Return whether a text may contain an instruction; False also holds for every part of the text."""
-    return named(tokens).bit_count() >= FEWEST or is_template(text)
+    return concept_bits(tokens).bit_count() >= FEWEST or is_template(text)
 
 
 @lru_cache(maxsize=50_000)
-def place(name: str) -> int:
+def concept_index(name: str) -> int:
     """Return the index of a word or concept in the table of a glance."""
     return number(name) & ((1 << BITS) - 1)
 
@@ -61,7 +61,7 @@ class Glance:
     def score(self, found: set[str]) -> float:
         """Return the sum of the weights, normalised like the model's."""
         known = self.weights
-        return sum([known[place(name)] for name in found]) * STEP / math.sqrt(max(1, len(found)))
+        return sum([known[concept_index(name)] for name in found]) * STEP / math.sqrt(max(1, len(found)))
 
     def lets_through(self, found: set[str]) -> bool:
         """Return whether a text with these features may be an instruction."""

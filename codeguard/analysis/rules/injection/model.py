@@ -13,7 +13,7 @@ from functools import cache
 from importlib import resources
 
 from codeguard.analysis.rules.injection import gate, ngrams
-from codeguard.analysis.rules.injection.features import features, glimpse, tokens_of
+from codeguard.analysis.rules.injection.features import glimpse, text_features, tokens_of
 from codeguard.analysis.rules.injection.gate import FEWEST, Glance, is_template
 from codeguard.analysis.rules.injection.ngrams import grams, numbers
 from codeguard.corpus.patterns import lazy
@@ -55,7 +55,7 @@ NOTHING = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class Thresholds:
     """Thresholds for one kind of text.
 
     They are set on honest texts of the packages that `calibrate.txt` names: about 1.2 % of them
@@ -69,7 +69,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class OrderModel:
     """Weights of features by index, the fast test, and thresholds for each kind of text.
 
     A score is the bias plus the weights of the content (concepts and their order) and of the
@@ -80,9 +80,9 @@ class Model:
     weights: memoryview
     bias: float
     glance: Glance
-    limits: Mapping[str, Limits]
+    limits: Mapping[str, Thresholds]
 
-    def score(self, text: str, limits: Limits) -> float:
+    def score(self, text: str, limits: Thresholds) -> float:
         """Return a text's score as an instruction to a model.
 
         An open instruction (see `is_order`) counts as `sure` from `weak` on and as `clear` below it: honest
@@ -96,7 +96,7 @@ class Model:
             return NOTHING
         if not self.glance.lets_through(glimpsed) and not is_template(text):
             return NOTHING
-        found = features(text, tokens, glimpsed)
+        found = text_features(text, tokens, glimpsed)
         score = self.bias + self._mean(numbers(found)) + self._mean(grams(text))
         if limits.weak - OPEN <= score < limits.sure and is_order(text, found):
             return limits.sure if score >= limits.weak else max(score, limits.clear)
@@ -108,12 +108,12 @@ class Model:
         return sum([known[place] for place in found]) * STEP / math.sqrt(max(1, len(found)))
 
 
-def read_model(text: str) -> Model:
+def read_model(text: str) -> OrderModel:
     """Return the model in a JSON text."""
     stored = json.loads(text)
-    limits = {kind: Limits(*found) for kind, found in stored["limits"].items()}
+    limits = {kind: Thresholds(*found) for kind, found in stored["limits"].items()}
     glance = Glance(unpacked(stored["glance"], gate.BITS), stored["least"])
-    return Model(unpacked(stored["weights"], ngrams.BITS), stored["bias"], glance, limits)
+    return OrderModel(unpacked(stored["weights"], ngrams.BITS), stored["bias"], glance, limits)
 
 
 def unpacked(text: str, bits: int) -> memoryview:
@@ -127,6 +127,6 @@ def unpacked(text: str, bits: int) -> memoryview:
 
 
 @cache
-def load_model() -> Model:
+def load_model() -> OrderModel:
     """Return the model that is shipped with the package."""
     return read_model((resources.files(__package__) / FILE).read_text(encoding="utf-8"))

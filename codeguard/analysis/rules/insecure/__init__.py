@@ -11,10 +11,10 @@ from typing import ClassVar
 
 from codeguard.analysis import Reading
 from codeguard.analysis.python.test_files import is_test_file
-from codeguard.analysis.rules.base import IN_TEST, Context, Match, Rule
-from codeguard.analysis.rules.insecure.engine import Engine, load_checks
+from codeguard.analysis.rules.base import IN_TEST, DetectorContext, Match, Rule
+from codeguard.analysis.rules.insecure.engine import RuleIndex, load_checks
 
-_ENGINE = Engine(load_checks(__name__, __path__))
+_ENGINE = RuleIndex(load_checks(__name__, __path__))
 
 
 class InsecureSignal:
@@ -25,7 +25,7 @@ class InsecureSignal:
     rules: ClassVar[tuple[Rule, ...]] = tuple(check.rule for check in _ENGINE.checks)
     needs: ClassVar[frozenset[str]] = frozenset()
 
-    def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
+    def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
         """Yield the matches in a Python file, in the order of the text."""
         known = reading.shared.get(self.name)
         if not isinstance(known, tuple):

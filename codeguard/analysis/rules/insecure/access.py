@@ -14,9 +14,9 @@ from codeguard.analysis.rules.insecure.handlers import (
     injected,
     is_from_request,
     is_handler,
+    joined_words,
     knows_user,
     methods_of,
-    words,
 )
 from codeguard.analysis.rules.insecure.surroundings import is_server
 from codeguard.analysis.rules.insecure.words import last_name
@@ -372,9 +372,9 @@ def _unprotected(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if _FORGOTTEN.search(f"{node.name} {routes}"):
         return  # for whoever cannot log in
     given = [item for item in walk(node.args) if isinstance(item, ast.expr)]
-    said = " ".join([words([*around, *given]), words(node.body), *injected(node)])
-    tests = words(part.test for part in walk(node) if isinstance(part, ast.If))
-    if _GUARDS.search(said) or "session" in tests or _EVERYWHERE.search(words(_surroundings(view))):
+    said = " ".join([joined_words([*around, *given]), joined_words(node.body), *injected(node)])
+    tests = joined_words(part.test for part in walk(node) if isinstance(part, ast.If))
+    if _GUARDS.search(said) or "session" in tests or _EVERYWHERE.search(joined_words(_surroundings(view))):
         return
     yield NodeMatch(node.decorator_list[0], "anyone can call this, and nothing asks who they are")
 

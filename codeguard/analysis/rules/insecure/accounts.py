@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, names
-from codeguard.analysis.rules.insecure.sessions import settings
+from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, word_set
+from codeguard.analysis.rules.insecure.sessions import framework_settings
 from codeguard.analysis.rules.insecure.words import PASSWORD, last_name, mentions
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import walk
@@ -45,7 +45,7 @@ _LEAST_SETTING = lazy(
 
 def _no_rules(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find disabled password rules: `AUTH_PASSWORD_VALIDATORS = []`, or a form field of four characters."""
-    for setting, value in settings(view, node):
+    for setting, value in framework_settings(view, node):
         limit = view.names.constant(value)
         if _LEAST_SETTING.fullmatch(setting) and isinstance(limit, int) and 1 < limit < _SHORTEST:
             yield NodeMatch(
@@ -91,7 +91,7 @@ def _framed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             if view.names.resolve(decorator).endswith("xframe_options_exempt"):
                 yield NodeMatch(decorator, "other sites can show this page in a frame and catch its clicks")
         return
-    for setting, value in settings(view, node):
+    for setting, value in framework_settings(view, node):
         if (
             setting in ("X_FRAME_OPTIONS", "X-Frame-Options")
             and str(view.names.text(value)).upper() == "ALLOWALL"
@@ -149,7 +149,7 @@ def _in_texts(view: View) -> Iterator[NodeMatch]:
 
 
 def _endless(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    for setting, value in settings(view, node):
+    for setting, value in framework_settings(view, node):
         if setting in ("SESSION_COOKIE_AGE", "PERMANENT_SESSION_LIFETIME", "JWT_ACCESS_TOKEN_EXPIRES"):
             seconds = view.names.constant(value, 0)
             if isinstance(value, ast.Call) and view.names.called(value) == "datetime.timedelta":
@@ -166,7 +166,7 @@ CHECKS = (
     Check(
         _RULES["short-passwords"],
         nodes=(ast.Compare, ast.Assign, ast.AnnAssign),
-        calls=names("re.match re.fullmatch"),
+        calls=word_set("re.match re.fullmatch"),
         look=lambda view, node, name: (
             _short(view, node, name)
             if isinstance(node, ast.Compare)
@@ -178,7 +178,7 @@ CHECKS = (
     Check(
         _RULES["password-in-address"],
         nodes=(ast.Subscript,),
-        methods=names("get"),
+        methods=word_set("get"),
         look=_in_address,
     ),
     Check(
@@ -190,7 +190,7 @@ CHECKS = (
     Check(
         _RULES["endless-session"],
         nodes=(ast.Assign, ast.keyword),
-        methods=names("set_cookie"),
+        methods=word_set("set_cookie"),
         look=lambda view, node, name: (
             _kept_for_years(view, node, name) if isinstance(node, ast.Call) else _endless(view, node, name)
         ),

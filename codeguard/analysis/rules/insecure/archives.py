@@ -10,7 +10,7 @@ from codeguard.analysis.python.dataflow.sinks import Sink
 from codeguard.analysis.python.dataflow.tables import GUARD_NAME
 from codeguard.analysis.python.dataflow.values import Use
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.handlers import is_kept_upload
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import walk
@@ -18,7 +18,7 @@ from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
 
-_WRITES = names("open io.open os.open os.makedirs os.mkdir shutil.copyfileobj os.symlink")
+_WRITES = word_set("open io.open os.open os.makedirs os.mkdir shutil.copyfileobj os.symlink")
 
 
 def _extracts(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -127,8 +127,8 @@ def _sizes_checked(view: View, node: ast.Call) -> bool:
 CHECKS = (
     Check(
         _RULES["archive-traversal"],
-        methods=names("extractall extract"),
-        calls=names("shutil.unpack_archive"),
+        methods=word_set("extractall extract"),
+        calls=word_set("shutil.unpack_archive"),
         look=lambda view, node, name: (
             _unpacks(view, node) if name == "shutil.unpack_archive" else _extracts(view, node, name)
         ),
@@ -136,7 +136,7 @@ CHECKS = (
             Sink(
                 "archive",
                 Use.ARCHIVE,
-                names=names("shutil.unpack_archive"),
+                names=word_set("shutil.unpack_archive"),
                 accepts=lambda names, call, name: not any(item.arg == "filter" for item in call.keywords),
             ),
         ),
@@ -149,7 +149,7 @@ CHECKS = (
             Sink(
                 "member-path",
                 Use.ARCHIVE,
-                methods=names("write_bytes write_text"),
+                methods=word_set("write_bytes write_text"),
                 arguments=(),
                 receiver=True,
             ),
@@ -158,7 +158,7 @@ CHECKS = (
     ),
     Check(
         _RULES["decompression-bomb"],
-        calls=names(
+        calls=word_set(
             "gzip.decompress zlib.decompress bz2.decompress lzma.decompress zipfile.ZipFile.extractall "
             "zipfile.ZipFile.read brotli.decompress"
         ),

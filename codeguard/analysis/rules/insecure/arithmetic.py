@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.handlers import is_from_request, is_handler
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
@@ -75,7 +75,7 @@ def _as_text(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 _LIMIT = lazy(r"^_?(?:max|limit)(?:_|$)|_(?:max|limit|quota|capacity)$|^(?:quota|capacity)$", 2)
-_ADDS = names("append add create insert register push enqueue save_new")
+_ADDS = word_set("append add create insert register push enqueue save_new")
 
 
 def _one_too_many(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -184,7 +184,7 @@ def _typed(view: View, function: FunctionNode, node: ast.expr) -> bool:
 
 
 CHECKS = (
-    Check(_RULES["cents-by-float"], calls=names("int"), look=_cents),
+    Check(_RULES["cents-by-float"], calls=word_set("int"), look=_cents),
     Check(_RULES["numbers-as-text"], nodes=(ast.Compare,), look=_as_text),
     Check(_RULES["one-too-many"], nodes=(ast.If,), look=_one_too_many),
     Check(_RULES["place-from-the-end"], nodes=(ast.Compare,), look=_from_the_end),

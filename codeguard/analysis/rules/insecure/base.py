@@ -12,10 +12,10 @@ from functools import cached_property, lru_cache
 from codeguard.analysis import Reading
 from codeguard.analysis.python.dataflow.engine import Flow
 from codeguard.analysis.python.dataflow.outside import SAID
-from codeguard.analysis.python.dataflow.sinks import Hit, Sink, SinkIndex
+from codeguard.analysis.python.dataflow.sinks import Sink, SinkHit, SinkIndex
 from codeguard.analysis.python.dataflow.tables import ANSWER, SETTING, STORED
 from codeguard.analysis.python.dataflow.values import Origin, Reach, Use, Value
-from codeguard.analysis.python.literal_text import Writer
+from codeguard.analysis.python.literal_text import LiteralTexts
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import Rule
@@ -90,9 +90,9 @@ class View:
         return Flow(self.names, tree, self.nodes, self._sinks)
 
     @cached_property
-    def writer(self) -> Writer:
+    def writer(self) -> LiteralTexts:
         """The writer of texts that the file composes."""
-        return Writer(self.names, len(self.nodes))
+        return LiteralTexts(self.names, len(self.nodes))
 
     @cached_property
     def lowered(self) -> str:
@@ -288,11 +288,11 @@ class Check:
     grades: Grades = (Severity.HIGH, Severity.MEDIUM, Severity.LOW)
     tags: frozenset[str] = INPUTS
     also: Mapping[str, Severity] = field(default_factory=dict)
-    is_usual: Callable[[View, Hit, Origin], bool] | None = None
-    counts: Callable[[View, Hit, Origin], bool] | None = None
+    is_usual: Callable[[View, SinkHit, Origin], bool] | None = None
+    counts: Callable[[View, SinkHit, Origin], bool] | None = None
 
 
-def arrived(check: Check, view: View, hit: Hit) -> Iterator[NodeMatch]:
+def arrived(check: Check, view: View, hit: SinkHit) -> Iterator[NodeMatch]:
     """Yield a rule's matches for a value that reached one of its sinks."""
     told = check.tags.union(check.also)
     origin = view.flow.source(hit.value, hit.sink.use, tags=told)
@@ -316,7 +316,7 @@ def arrived(check: Check, view: View, hit: Hit) -> Iterator[NodeMatch]:
             graded = Severity.LOW, Confidence.LOW  # one place is enough to find its origin
         view.told.add((check.rule.id, read))
     if graded is not None:
-        reason = f"{describe(origin)} {_where(view, hit)}"
+        reason = f"{origin_text(origin)} {_where(view, hit)}"
         sure = view.flow.source(hit.value, hit.sink.use, believing=True, tags=told)
         if sure is None or sure.reach < origin.reach:
             graded = (None if sure is None else grade(check, sure)) or (Severity.LOW, Confidence.LOW)
@@ -327,7 +327,7 @@ def arrived(check: Check, view: View, hit: Hit) -> Iterator[NodeMatch]:
 _BOUNDED = lazy(r"\bl[et]=\d")
 
 
-def _declared_bounded(view: View, hit: Hit, origin: Origin) -> bool:
+def _declared_bounded(view: View, hit: SinkHit, origin: Origin) -> bool:
     """Return whether a number is a parameter that its declaration limits: `Annotated[int, Query(le=200)]`."""
     function = view.function_of(hit.call)
     if function is None:
@@ -353,7 +353,7 @@ def _declared_bounded(view: View, hit: Hit, origin: Origin) -> bool:
 _OWN_USER = lazy(r"argparse\.|optparse\.")
 
 
-def _where(view: View, hit: Hit) -> str:
+def _where(view: View, hit: SinkHit) -> str:
     if hit.sink.wording is not None:
         return "is put into a text of this kind"
     name = view.names.called(hit.call) if isinstance(hit.call, ast.Call) else ""
@@ -375,7 +375,7 @@ def grade(check: Check, origin: Origin) -> tuple[Severity, Confidence] | None:
     return severity, confidence
 
 
-def describe(origin: Origin) -> str:
+def origin_text(origin: Origin) -> str:
     """Return an origin in words."""
     if origin.tag == STORED:
         return f"what {origin.what} found"
@@ -412,6 +412,6 @@ def parameters_of(function: FunctionNode | None) -> frozenset[str]:
     return frozenset(argument.arg for argument in listed)
 
 
-def names(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
     """Return the words of a text as a set, for readable tables."""
     return frozenset(text.split())

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names, parameters_of
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, parameters_of, word_set
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name, walk
 
@@ -24,7 +24,7 @@ _NEW = frozenset(
     f"{package}.{name}.new" for package in _PACKAGES for name in (*_BROKEN, "AES", "ChaCha20", "Salsa20")
 )
 _MODES = frozenset(f"{_HAZMAT}.modes.{mode}" for mode in ("CBC", "CTR", "OFB", "CFB", "GCM", "CFB8"))
-_RSA = names(
+_RSA = word_set(
     "Crypto.PublicKey.RSA.generate Cryptodome.PublicKey.RSA.generate Crypto.PublicKey.DSA.generate "
     "cryptography.hazmat.primitives.asymmetric.rsa.generate_private_key "
     "cryptography.hazmat.primitives.asymmetric.dsa.generate_private_key rsa.newkeys "
@@ -141,7 +141,7 @@ def _derived(view: View, node: ast.expr) -> bool:
 
 
 _DIGESTS = ("hashlib.", "struct.pack", "bytes", "str", "len", "int")
-_SAME_AGAIN = names("digest hexdigest encode ljust rjust zfill ljust to_bytes lower upper strip")
+_SAME_AGAIN = word_set("digest hexdigest encode ljust rjust zfill ljust to_bytes lower upper strip")
 _ONCE = lazy(
     r"count|seq|nonce|salt|random|\biv\b|_iv\b|sent|packet|index|offset|number|message|plaintext|data$|body|id$|time"
 )
@@ -296,7 +296,7 @@ CHECKS = (
     Check(
         _RULES["rsa-padding"],
         calls=frozenset(f"{package}.PKCS1_v1_5.new" for package in _PACKAGES)
-        | names("cryptography.hazmat.primitives.asymmetric.padding.PKCS1v15"),
+        | word_set("cryptography.hazmat.primitives.asymmetric.padding.PKCS1v15"),
         look=_no_padding,
     ),
 )

@@ -6,16 +6,16 @@ import ast
 from collections.abc import Iterator
 
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.corpus.syntax import walk
 
 _RULES = rules_of(__file__)
 
 _PUBLIC = frozenset({"public-read", "public-read-write", "authenticated-read", "website"})
-_OFF = names(
+_OFF = word_set(
     "BlockPublicAcls IgnorePublicAcls BlockPublicPolicy RestrictPublicBuckets StorageEncrypted EnableKeyRotation"
 )
-_CONTAINER = names("run create create_container create_host_config")
+_CONTAINER = word_set("run create create_container create_host_config")
 
 
 def _named(view: View, node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
@@ -92,7 +92,7 @@ CHECKS = (
     Check(
         _RULES["open-to-everybody"],
         nodes=(ast.keyword, ast.Dict),
-        methods=names("make_public"),
+        methods=word_set("make_public"),
         look=lambda view, node, name: (
             _published(view, node, name) if isinstance(node, ast.Call) else _open(view, node, name)
         ),

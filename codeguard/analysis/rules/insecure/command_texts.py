@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterator
 
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.words import PASSWORD, last_name, mentions
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import walk
 
 _RULES = rules_of(__file__)
 
-_RUNS = names(
+_RUNS = word_set(
     "os.system os.popen subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen "
     "subprocess.getoutput asyncio.create_subprocess_exec asyncio.create_subprocess_shell fabric.Connection.run"
 )

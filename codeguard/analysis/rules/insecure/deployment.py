@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.handlers import is_handler, knows_user
-from codeguard.analysis.rules.insecure.sessions import settings
+from codeguard.analysis.rules.insecure.sessions import framework_settings
 from codeguard.analysis.rules.insecure.surroundings import is_for_debugging
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name, walk
@@ -17,9 +17,9 @@ from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
 
-_RUN = names("flask.Flask.run uvicorn.run bottle.run aiohttp.web.run_app sanic.Sanic.run quart.Quart.run "
+_RUN = word_set("flask.Flask.run uvicorn.run bottle.run aiohttp.web.run_app sanic.Sanic.run quart.Quart.run "
              "werkzeug.serving.run_simple tornado.web.Application")  # fmt: skip
-_DEBUGGED = _RUN | names(
+_DEBUGGED = _RUN | word_set(
     "django.conf.settings.configure fastapi.FastAPI starlette.applications.Starlette app.run"
 )
 
@@ -39,7 +39,7 @@ def _debug(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         ):
             yield NodeMatch(node, "the debugger lets anyone who sees an error run code")
         return
-    for setting, value in settings(view, node):
+    for setting, value in framework_settings(view, node):
         if setting != "DEBUG" or view.names.constant(value, False) is not True:
             continue
         if _of_application(node) or _django_settings(view) or _of_configuration(view, node):
@@ -138,7 +138,7 @@ def _bound(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield NodeMatch(node, "every network that the machine is in can connect")
 
 
-_SERVERS = names("http.server.HTTPServer http.server.ThreadingHTTPServer socketserver.TCPServer socketserver.UDPServer "
+_SERVERS = word_set("http.server.HTTPServer http.server.ThreadingHTTPServer socketserver.TCPServer socketserver.UDPServer "
                  "socketserver.ThreadingTCPServer xmlrpc.server.SimpleXMLRPCServer "
                  "wsgiref.simple_server.make_server")  # fmt: skip
 
@@ -243,7 +243,7 @@ def _cors_setting(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if not isinstance(node, ast.Assign):
         yield from _cors(view, node, name)
         return
-    for setting, value in settings(view, node):
+    for setting, value in framework_settings(view, node):
         if (
             setting in ("CORS_ALLOW_ALL_ORIGINS", "CORS_ORIGIN_ALLOW_ALL")
             and view.names.constant(value, False) is True
@@ -277,7 +277,7 @@ _OTHER_TEXT = (
 
 
 def _hosts(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    for setting, value in settings(view, node):
+    for setting, value in framework_settings(view, node):
         if setting == "ALLOWED_HOSTS" and view.names.constant(value, ()) == ("*",):
             yield NodeMatch(node, "links in mails and caches can be made to point to another host")
         elif (
@@ -369,30 +369,30 @@ CHECKS = (
     Check(
         _RULES["debug-server"],
         calls=_DEBUGGED,
-        methods=names("run"),
+        methods=word_set("run"),
         nodes=(ast.Assign, ast.AnnAssign, ast.keyword, ast.Dict),
         look=_debug,
     ),
     Check(
         _RULES["bound-to-all"],
-        calls=_RUN | _SERVERS | names("socket.socket.bind app.run asyncio.start_server"),
-        methods=names("__init__"),
+        calls=_RUN | _SERVERS | word_set("socket.socket.bind app.run asyncio.start_server"),
+        methods=word_set("__init__"),
         look=_bound,
     ),
     Check(
         _RULES["cors-any-origin"],
-        calls=names(
+        calls=word_set(
             "flask_cors.CORS flask_cors.cross_origin fastapi.middleware.cors.CORSMiddleware "
             "starlette.middleware.cors.CORSMiddleware starlette.middleware.Middleware fastapi.middleware.Middleware "
             "falcon.CORSMiddleware aiohttp_cors.setup"
         ),
-        methods=names("add_middleware"),
+        methods=word_set("add_middleware"),
         nodes=(ast.FunctionDef, ast.AsyncFunctionDef, ast.Assign),
         look=_cors_setting,
     ),
     Check(
         _RULES["autoescape-off"],
-        calls=names("jinja2.Environment jinja2.environment.Environment"),
+        calls=word_set("jinja2.Environment jinja2.environment.Environment"),
         look=_autoescape,
     ),
     Check(
@@ -403,7 +403,7 @@ CHECKS = (
     Check(
         _RULES["weak-header"],
         nodes=(ast.Assign, *FUNCTIONS),
-        methods=names("set setex"),
+        methods=word_set("set setex"),
         look=lambda view, node, name: (
             _weak_header(view, node, name)
             if isinstance(node, ast.Assign)
@@ -414,8 +414,8 @@ CHECKS = (
     ),
     Check(
         _RULES["folder-shown"],
-        methods=names("add_static static"),
-        calls=names(
+        methods=word_set("add_static static"),
+        calls=word_set(
             "functools.partial http.server.SimpleHTTPRequestHandler flask.send_from_directory "
             "fastapi.staticfiles.StaticFiles starlette.staticfiles.StaticFiles"
         ),
@@ -423,7 +423,7 @@ CHECKS = (
     ),
     Check(
         _RULES["plain-rpc"],
-        methods=names("add_insecure_port"),
+        methods=word_set("add_insecure_port"),
         look=_plain_port,
     ),
 )

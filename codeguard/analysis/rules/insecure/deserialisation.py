@@ -5,20 +5,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from codeguard.analysis.python.dataflow.sinks import Hit, Sink
+from codeguard.analysis.python.dataflow.sinks import Sink, SinkHit
 from codeguard.analysis.python.dataflow.values import Origin, Reach, Use
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.handlers import is_kept_upload
-from codeguard.analysis.rules.insecure.sessions import settings
+from codeguard.analysis.rules.insecure.sessions import framework_settings
 from codeguard.corpus.syntax import walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
 
 _SAFE_LOADERS = ("SafeLoader", "CSafeLoader", "BaseLoader", "CBaseLoader")
-_MODEL = names("torch.load joblib.load dill.load dill.loads cloudpickle.load cloudpickle.loads")
+_MODEL = word_set("torch.load joblib.load dill.load dill.loads cloudpickle.load cloudpickle.loads")
 
 
 def _yaml(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -58,7 +58,7 @@ def _yaml(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         )
 
 
-_FILES = names(
+_FILES = word_set(
     "pickle.load pickle._load _pickle.load cPickle.load marshal.load shelve.open pandas.read_pickle "
     "pandas.read_hdf dill.load cloudpickle.load torch.load joblib.load"
 )
@@ -81,7 +81,7 @@ def _setting(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find Celery tasks and Django sessions that are pickled."""
     if not view.has("pickle"):
         return
-    for setting, value in settings(view, node):
+    for setting, value in framework_settings(view, node):
         given = view.names.constant(value)
         listed = given if isinstance(given, tuple) else (given,)
         if setting.lower().removeprefix("celery_") in (
@@ -96,7 +96,7 @@ def _setting(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             yield NodeMatch(node, "anyone who knows the key, or can write to the store, runs code")
 
 
-def _is_authenticated(view: View, hit: Hit, origin: Origin) -> bool:
+def _is_authenticated(view: View, hit: SinkHit, origin: Origin) -> bool:
     """Return whether data is only loaded where a code over it was compared: `if same(mac, hmac.new(…).digest()):`."""
     child: ast.AST = hit.call
     at = view.parent(child)
@@ -166,13 +166,13 @@ CHECKS = (
     ),
     Check(
         _RULES["unsafe-deserialisation"],
-        methods=names("recv_pyobj"),
+        methods=word_set("recv_pyobj"),
         look=_received,
         sinks=(
             Sink(
                 "pickle",
                 Use.DATA,
-                names=names(
+                names=word_set(
                     "pickle.loads pickle.Unpickler pickle._loads _pickle.loads cPickle.loads marshal.loads "
                     "jsonpickle.decode "
                     "jsonpickle.loads dill.loads cloudpickle.loads jsonpickle.unpickler.decode"
@@ -206,19 +206,19 @@ CHECKS = (
     ),
     Check(
         _RULES["unsafe-model-file"],
-        calls=_MODEL - names("dill.loads cloudpickle.loads"),
+        calls=_MODEL - word_set("dill.loads cloudpickle.loads"),
         look=_model,
     ),
     Check(
         _RULES["unsafe-yaml"],
-        calls=names(
+        calls=word_set(
             "yaml.load yaml.load_all yaml.unsafe_load yaml.full_load yaml.unsafe_load_all ruamel.yaml.YAML"
         ),
         look=_yaml,
     ),
     Check(
         _RULES["numpy-pickle"],
-        calls=names("numpy.load numpy.lib.npyio.load"),
+        calls=word_set("numpy.load numpy.lib.npyio.load"),
         look=_numpy,
     ),
 )

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
-from codeguard.analysis.rules.insecure.handlers import words
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
+from codeguard.analysis.rules.insecure.handlers import joined_words
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import walk
@@ -87,11 +87,11 @@ def _mailed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     function = view.function_of(node)
     if not told or not _SAYS.search(said) or "://" in said or function is None:
         return
-    if _MAILS.search(f"{function.name} {words([function])}"):
+    if _MAILS.search(f"{function.name} {joined_words([function])}"):
         yield NodeMatch(node, f"{told[0]} stays readable in the mailbox: send a link to choose one")
 
 
-_CLOSES = names("close putconn disconnect shutdown release")
+_CLOSES = word_set("close putconn disconnect shutdown release")
 
 
 def _kept(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -139,7 +139,7 @@ def _leaves(statement: ast.stmt, held: str) -> bool:
     )
 
 
-_USES = names("read readline readlines write send sendall recv execute fetchone fetchall")
+_USES = word_set("read readline readlines write send sendall recv execute fetchone fetchall")
 
 
 def _after_close(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -188,7 +188,7 @@ def _left(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         target = target.elts[1] if isinstance(target, ast.Tuple) and len(target.elts) == 2 else None
     elif view.constant(node, "delete") is not False:
         return
-    if not isinstance(target, ast.Name) or function is None or not _CLEAR.search(words([function])):
+    if not isinstance(target, ast.Name) or function is None or not _CLEAR.search(joined_words([function])):
         return
     held = target.id
     parts = list(walk(function))
@@ -220,19 +220,23 @@ CHECKS = (
     Check(_RULES["temporary-left"]),  # by shapes
     Check(_RULES["machine-told"]),  # by shapes
     Check(_RULES["comment-tells"], look_at_file=_comments),
-    Check(_RULES["password-mailed"], nodes=(ast.JoinedStr, ast.BinOp), methods=names("format"), look=_mailed),
+    Check(
+        _RULES["password-mailed"], nodes=(ast.JoinedStr, ast.BinOp), methods=word_set("format"), look=_mailed
+    ),
     Check(
         _RULES["kept-on-error"],
-        calls=names(
+        calls=word_set(
             "socket.create_connection socket.socket psycopg2.connect pymysql.connect ftplib.FTP smtplib.SMTP"
         ),
-        methods=names("getconn"),
+        methods=word_set("getconn"),
         look=_kept,
     ),
     Check(
         _RULES["used-after-close"],
-        methods=names("close free free_string free_name release destroy"),
+        methods=word_set("close free free_string free_name release destroy"),
         look=_after_close,
     ),
-    Check(_RULES["clear-text-left"], calls=names("tempfile.mkstemp tempfile.NamedTemporaryFile"), look=_left),
+    Check(
+        _RULES["clear-text-left"], calls=word_set("tempfile.mkstemp tempfile.NamedTemporaryFile"), look=_left
+    ),
 )

@@ -15,7 +15,7 @@ from codeguard.analysis.python.dataflow.sinks import Sink, SinkIndex
 from codeguard.analysis.python.dataflow.values import Reach
 from codeguard.analysis.reading import IN_PROSE
 from codeguard.analysis.rules.base import Match
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, arrived, names
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, arrived, word_set
 from codeguard.analysis.rules.insecure.options import Options
 from codeguard.analysis.rules.insecure.shapes import Shapes
 from codeguard.models import Severity
@@ -28,8 +28,8 @@ def _with_more(sink: Sink) -> Sink:
     more = _MORE.get(sink.key, {})
     return replace(
         sink,
-        names=sink.names | names(more.get("names", "")),
-        methods=sink.methods | names(more.get("methods", "")),
+        names=sink.names | word_set(more.get("names", "")),
+        methods=sink.methods | word_set(more.get("methods", "")),
     )
 
 
@@ -41,7 +41,7 @@ def load_checks(package: str, path: Iterable[str]) -> tuple[Check, ...]:
     return tuple(found)
 
 
-class Engine:
+class RuleIndex:
     """The rules, indexed by the names and node types they apply to."""
 
     def __init__(self, checks: Iterable[Check]) -> None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.handlers import REQUEST_READS, is_from_request
 from codeguard.analysis.rules.insecure.words import PASSWORD, last_name, mentions, vocabulary
 from codeguard.corpus.patterns import lazy
@@ -35,7 +35,7 @@ _ENCRYPTED = vocabulary("encrypted")
 _PERSONAL = vocabulary("personal")
 _TYPED_PASSWORD = vocabulary("typed_password")
 _CARD_COLUMN = vocabulary("card_column")
-_LOG_METHODS = names("debug info warning warn error critical exception log")
+_LOG_METHODS = word_set("debug info warning warn error critical exception log")
 
 
 def _by_character(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -717,21 +717,21 @@ CHECKS = (
     Check(
         _RULES["logged-secret"],
         methods=_LOG_METHODS,
-        calls=names("print"),
+        calls=word_set("print"),
         look=_logged,
     ),
     Check(
         _RULES["stored-in-clear"],
-        methods=names("write write_text set_cookie writelines"),
+        methods=word_set("write write_text set_cookie writelines"),
         look=_stored,
     ),
     Check(
         _RULES["kept-in-clear"],
-        calls=names(
+        calls=word_set(
             "jwt.encode jose.jwt.encode authlib.jose.jwt.encode base64.b64encode base64.urlsafe_b64encode json.dump "
             "yaml.dump yaml.safe_dump cryptography.hazmat.primitives.serialization.NoEncryption"
         ),
-        methods=names("execute insert insert_one add create find_one find filter_by"),
+        methods=word_set("execute insert insert_one add create find_one find filter_by"),
         nodes=(ast.Assign, ast.AnnAssign, ast.Compare),
         look=lambda view, node, name: (
             _kept(view, node, name)

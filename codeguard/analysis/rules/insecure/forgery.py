@@ -7,17 +7,17 @@ import re
 from collections.abc import Iterator
 
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.handlers import (
     body_words,
+    client_parameters,
     is_from_request,
     is_handler,
+    joined_words,
     knows_user,
     methods_of,
-    parameters,
-    words,
 )
-from codeguard.analysis.rules.insecure.sessions import settings
+from codeguard.analysis.rules.insecure.sessions import framework_settings
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name, variables_in, walk
 
@@ -68,7 +68,7 @@ def _by_get(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         return
     reads = any(isinstance(part, ast.Attribute) and part.attr in ("args", "GET") and is_from_request(view, part)
                 for part in parts)  # fmt: skip
-    reads = reads or ("django" in view.modules and bool(parameters(node)))
+    reads = reads or ("django" in view.modules and bool(client_parameters(node)))
     if not reads or not knows_user(view, node) or any(_tests_method(part) for part in parts):
         return
     for part in parts:
@@ -96,7 +96,7 @@ def _tests_method(part: ast.AST) -> bool:
 
 def _no_middleware(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find Django sessions and logins without its CSRF middleware."""
-    for setting, value in settings(view, node):
+    for setting, value in framework_settings(view, node):
         if setting != "MIDDLEWARE" or not isinstance(value, ast.List | ast.Tuple):
             continue
         listed = " ".join(view.names.text(item) or "" for item in value.elts)
@@ -108,12 +108,14 @@ def _no_middleware(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 def _unsigned_hook(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    routes = words(node.decorator_list)
+    routes = joined_words(node.decorator_list)
     if not (_HOOK.search(node.name) or _HOOK.search(routes)) or not is_handler(view, node):
         return
-    said = body_words(node) + " " + words([node.args])
+    said = body_words(node) + " " + joined_words([node.args])
     reads = re.search(r"\b(?:json|get_json|get_data|data|body|loads|form|POST)\b", said)
-    decorators = words(part.func if isinstance(part, ast.Call) else part for part in node.decorator_list)
+    decorators = joined_words(
+        part.func if isinstance(part, ast.Call) else part for part in node.decorator_list
+    )
     acts = any(
         isinstance(part, ast.Expr) and isinstance(_called(part.value), ast.Call) for part in walk(node)
     )
@@ -145,7 +147,7 @@ def _old_message(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         if key is None or not _STAMP.match(key) or "header" not in ast.unparse(holder).lower():
             continue
         texts = {item.value for item in walk(function) if isinstance(item, ast.Constant)}
-        if not _FRESH.search(words(function.body, {text for text in texts if isinstance(text, str)})):
+        if not _FRESH.search(joined_words(function.body, {text for text in texts if isinstance(text, str)})):
             yield NodeMatch(node, f"a message that was recorded is taken again: compare {key} with the clock")
             return
 
@@ -231,14 +233,14 @@ def _own_price(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if function is None or not is_handler(view, function):
         return
     called = [part.func for part in walk(function) if isinstance(part, ast.Call)]
-    if _PAYING.search(function.name) or _PAYING.search(words(called)):
+    if _PAYING.search(function.name) or _PAYING.search(joined_words(called)):
         yield NodeMatch(node, f"the visitor says the {key}: take it from the product")
 
 
 _AMOUNT = lazy(
     r"^(?:amount|quantity|qty|sum|points|credits?|units|shares|coins|number_of_\w+)$", re.IGNORECASE
 )
-_NUMBERS = names("int float decimal.Decimal Decimal round")
+_NUMBERS = word_set("int float decimal.Decimal Decimal round")
 _BOUNDED = lazy(
     r"\b(?:abs|max|min|validate\w*|is_valid|PositiveInt|conint|NumberRange|MinValueValidator|ge|gt)\b"
 )
@@ -274,7 +276,7 @@ def _below_nothing(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             isinstance(item, ast.AugAssign) and any(one in variables_in(item.value) for one in of_it)
             for item in parts
         )
-        if read and counts and not compared and not _BOUNDED.search(words([node])):
+        if read and counts and not compared and not _BOUNDED.search(joined_words([node])):
             yield NodeMatch(part, f"{held} may be below nothing: what is taken is then given")
             return
 
@@ -296,7 +298,7 @@ def _moved(view: View, taken: ast.AugAssign) -> Iterator[NodeMatch]:
         if named and isinstance(part.value, ast.Name) and _WORTH.search(ast.unparse(part.target)):
             moved.setdefault(part.value.id, set()).add(type(part.op))
     for held, operators in moved.items():
-        if operators != {ast.Add, ast.Sub} or _BOUNDED.search(words([node])):
+        if operators != {ast.Add, ast.Sub} or _BOUNDED.search(joined_words([node])):
             continue
         tests = [item for item in parts if isinstance(item, ast.Compare) and held in variables_in(item)]
         below = [item for item in tests if any(_is_number(side) for side in (item.left, *item.comparators))]
@@ -319,7 +321,7 @@ def _is_number(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, int | float)
 
 
-_FIELDS = names("int float decimal.Decimal Decimal")
+_FIELDS = word_set("int float decimal.Decimal Decimal")
 _MONEY = lazy(r"price|cost|cents|balance|total|fee|rate$")
 
 
@@ -342,7 +344,7 @@ def _unbounded_field(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch
             if (
                 (counted or isinstance(part, ast.AugAssign))
                 and (_names_attribute(part, held) or held in variables_in(part))
-                and _MONEY.search(words([part]))
+                and _MONEY.search(joined_words([part]))
             ):
                 yield NodeMatch(item, f"{held} may be below nothing: what is paid is then given back")
                 return
@@ -371,7 +373,7 @@ CHECKS = (
     Check(
         _RULES["unsigned-hook"],
         nodes=(ast.FunctionDef, ast.AsyncFunctionDef),
-        calls=names("hmac.new hmac.digest"),
+        calls=word_set("hmac.new hmac.digest"),
         look=lambda view, node, name: (
             _old_message(view, node, name) if isinstance(node, ast.Call) else _unsigned_hook(view, node, name)
         ),
@@ -384,7 +386,7 @@ CHECKS = (
     Check(
         _RULES["price-by-client"],
         nodes=(ast.Subscript, ast.Assign),
-        methods=names("get"),
+        methods=word_set("get"),
         look=_own_price,
     ),
     Check(

@@ -33,7 +33,7 @@ def is_handler(view: View, node: ast.AST) -> bool:
     return isinstance(node, FUNCTIONS) and view.flow.entry(node) is Reach.REMOTE
 
 
-def words(nodes: Iterable[ast.AST], without: Iterable[str] = ()) -> str:
+def joined_words(nodes: Iterable[ast.AST], without: Iterable[str] = ()) -> str:
     """Return the names, keywords, short texts and status codes in some nodes, joined."""
     left_out = frozenset(without)
     found: list[str] = []
@@ -62,7 +62,7 @@ def _word(part: ast.AST) -> str:
 
 def body_words(function: FunctionNode, without: Iterable[str] = ()) -> str:
     """Return the words of a function's body, without tests that only ask whether a user exists."""
-    return words(_but_presence(function.body), without)
+    return joined_words(_but_presence(function.body), without)
 
 
 def _but_presence(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
@@ -100,12 +100,12 @@ def knows_user(view: View, function: FunctionNode) -> bool:
     if owner is not None:
         around += [*owner.bases, *owner.decorator_list]
         around += [item.value for item in owner.body if isinstance(item, ast.Assign)]
-    if LOGIN.search(words(around)):
+    if LOGIN.search(joined_words(around)):
         return True
     if any(_USERS.search(name) for name in injected(function)):
         return True
     tests = [part.test for part in walk(function) if isinstance(part, ast.If)]
-    return bool(LOGIN.search(said := words(tests)) or "user_id" in said)
+    return bool(LOGIN.search(said := joined_words(tests)) or "user_id" in said)
 
 
 def of_staff(view: View, function: FunctionNode) -> bool:
@@ -114,7 +114,7 @@ def of_staff(view: View, function: FunctionNode) -> bool:
     owner = view.names.class_of(function)
     if owner is not None:
         around += [*owner.bases, *(item.value for item in owner.body if isinstance(item, ast.Assign))]
-    return bool(_STAFF.search(" ".join([words(around), *injected(function)])))
+    return bool(_STAFF.search(" ".join([joined_words(around), *injected(function)])))
 
 
 def injected(function: FunctionNode) -> Iterator[str]:
@@ -126,10 +126,10 @@ def injected(function: FunctionNode) -> Iterator[str]:
             "Depends",
             "Security",
         ):
-            yield from words(part.args).split()
+            yield from joined_words(part.args).split()
 
 
-def parameters(function: FunctionNode) -> set[str]:
+def client_parameters(function: FunctionNode) -> set[str]:
     """Return the names of a function's parameters except the request, the object and injected ones."""
     listed = [*function.args.posonlyargs, *function.args.args]
     taken = {item.arg for item in listed[len(listed) - len(function.args.defaults) :]}

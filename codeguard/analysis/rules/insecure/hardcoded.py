@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.analysis.rules.secrets import holds_secret
 from codeguard.corpus.patterns import lazy
@@ -24,7 +24,7 @@ _NAME = lazy(
 )
 # Defaults and placeholders apply if nobody sets another value.
 _KNOWN_TO_ALL = lazy(r"(?:^|_)(?:secret_?key|jwt_?secret|signing_?key|app_?secret|session_?secret)$")
-_DEFAULTS = names("os.environ.get() os.getenv() os.environ.get os.getenv")
+_DEFAULTS = word_set("os.environ.get() os.getenv() os.environ.get os.getenv")
 _PLACEHOLDER = lazy(
     r"^$|x{4,}|\*{3,}|^\.+$|^<.*>$|^\$|\{.*\}|%\(|example|placeholder|change.?me|your[_-]|dummy|fake|redacted|not.?set|"
     r"^(?:none|null|true|false|test|password|passwd|secret|token|key|user|str|string|default|required|invalid)$|"
@@ -210,7 +210,7 @@ _CHOSEN = frozenset({"admin", "root", "hunter", "letmein", "qwerty", "welcome", 
                      "topsecret", "changeit", "toor", "swordfish", "shhh", "mysecret", "secretkey"})  # fmt: skip
 
 
-_CIPHERS = names(
+_CIPHERS = word_set(
     "Crypto.Cipher.AES.new Cryptodome.Cipher.AES.new Crypto.Cipher.DES.new Crypto.Cipher.ARC4.new hmac.new hmac.digest "
     "cryptography.fernet.Fernet cryptography.hazmat.primitives.ciphers.algorithms.AES "
     "cryptography.hazmat.primitives.ciphers.aead.AESGCM cryptography.hazmat.primitives.ciphers.aead.ChaCha20Poly1305 "
@@ -273,12 +273,12 @@ def _of_call(view: View, node: ast.Call, name: str) -> Iterator[NodeMatch]:
         yield from _default_password(view, node)
 
 
-_HASHES = names(
+_HASHES = word_set(
     "werkzeug.security.generate_password_hash django.contrib.auth.hashers.make_password bcrypt.hashpw "
     "argon2.PasswordHasher.hash passlib.context.CryptContext.hash passlib.hash.bcrypt.hash passlib.hash.argon2.hash "
     "flask_bcrypt.generate_password_hash"
 )
-_LOGINS = _HASHES | names(
+_LOGINS = _HASHES | word_set(
     "requests.auth.HTTPBasicAuth requests.auth.HTTPDigestAuth aiohttp.BasicAuth httpx.BasicAuth smtplib.SMTP.login "
     "smtplib.SMTP_SSL.login ftplib.FTP.login ftplib.FTP_TLS.login imaplib.IMAP4.login imaplib.IMAP4_SSL.login "
     "pymysql.connect MySQLdb.connect hmac.compare_digest secrets.compare_digest os.environ.setdefault"
@@ -314,7 +314,7 @@ CHECKS = (
         _RULES["hard-coded-secret"],
         nodes=(ast.Assign, ast.AnnAssign, ast.keyword, ast.Dict, ast.arguments, ast.Constant, ast.Compare),
         calls=_LOGINS,
-        methods=names("create_superuser set_password"),
+        methods=word_set("create_superuser set_password"),
         look=lambda view, node, name: (
             _of_call(view, node, name) if isinstance(node, ast.Call) else _hard_coded(view, node, name)
         ),

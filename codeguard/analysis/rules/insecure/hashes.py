@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from codeguard.analysis.python.dataflow.sinks import Sink
 from codeguard.analysis.python.dataflow.values import Use
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.ciphers import computed
-from codeguard.analysis.rules.insecure.sessions import settings
+from codeguard.analysis.rules.insecure.sessions import framework_settings
 from codeguard.analysis.rules.insecure.words import PASSWORD, SECRET, last_name, mentions
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import walk
@@ -23,7 +23,7 @@ _WEAK = frozenset({"md5", "md4", "md2", "sha1", "sha", "ripemd160", "rmd160", "w
 _FAST = (
     frozenset({"sha224", "sha256", "sha384", "sha512", "sha3_256", "sha3_512", "blake2b", "blake2s"}) | _WEAK
 )
-_CALLS = frozenset(f"hashlib.{name}" for name in _FAST) | names(
+_CALLS = frozenset(f"hashlib.{name}" for name in _FAST) | word_set(
     "hashlib.new hashlib.file_digest "
     "Crypto.Hash.MD5.new Crypto.Hash.MD4.new Crypto.Hash.MD2.new Crypto.Hash.SHA.new Crypto.Hash.SHA1.new "
     "Crypto.Hash.SHA256.new Crypto.Hash.SHA512.new Cryptodome.Hash.MD5.new Cryptodome.Hash.SHA1.new "
@@ -38,7 +38,7 @@ _OF_FILES = lazy(
 )
 _SHORT_FUNCTION = 20  # lines; the name of a longer function does not describe each digest in it
 _TOKENIZER = lazy(r"tokeni[sz]\w*", re.IGNORECASE)
-_DERIVE = names("hashlib.pbkdf2_hmac cryptography.hazmat.primitives.kdf.pbkdf2.PBKDF2HMAC Crypto.Protocol.KDF.PBKDF2 "
+_DERIVE = word_set("hashlib.pbkdf2_hmac cryptography.hazmat.primitives.kdf.pbkdf2.PBKDF2HMAC Crypto.Protocol.KDF.PBKDF2 "
                 "passlib.hash.pbkdf2_sha256.using passlib.hash.pbkdf2_sha512.using "
                 "werkzeug.security.generate_password_hash "
                 "bcrypt.gensalt hashlib.scrypt cryptography.hazmat.primitives.kdf.scrypt.Scrypt")  # fmt: skip
@@ -228,7 +228,7 @@ def _old_hasher(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         elif _OLD.search(name):
             yield NodeMatch(node, f"{name} is tried out by the million: use argon2 or bcrypt")
         return
-    for setting, value in settings(view, node):
+    for setting, value in framework_settings(view, node):
         if setting == "PASSWORD_HASHERS":
             hashers = view.names.constant(value, ())
             if isinstance(hashers, tuple) and hashers and _OLD.search(str(hashers[0])):
@@ -326,7 +326,7 @@ CHECKS = (
         calls=frozenset(
             f"passlib.hash.{scheme}.{verb}" for scheme in _OLD_SCHEMES for verb in ("hash", "encrypt")
         )
-        | names("passlib.context.CryptContext crypt.crypt crypt.mksalt"),
+        | word_set("passlib.context.CryptContext crypt.crypt crypt.mksalt"),
         nodes=(ast.Assign,),
         look=_old_hasher,
     ),

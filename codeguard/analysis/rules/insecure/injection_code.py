@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from codeguard.analysis.python.dataflow.sinks import Hit, Sink
+from codeguard.analysis.python.dataflow.sinks import Sink, SinkHit
 from codeguard.analysis.python.dataflow.tables import ANSWER, FILE_READS, STORED
 from codeguard.analysis.python.dataflow.values import Origin, Reach, Use
 from codeguard.analysis.python.literal_text import HOLE
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, names, parameters_of
+from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, parameters_of, word_set
 from codeguard.analysis.rules.insecure.surroundings import of_own_folder
 from codeguard.analysis.rules.insecure.words import last_name, mentions
 from codeguard.corpus.patterns import lazy
@@ -50,7 +50,7 @@ def _empty_globals(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield NodeMatch(node, f"{name} without builtins is no sandbox: objects lead back to all classes")
 
 
-def _runs_file(view: View, hit: Hit, origin: Origin) -> bool:
+def _runs_file(view: View, hit: SinkHit, origin: Origin) -> bool:
     """Return whether a file is executed by its path, as `import` does: `exec(compile(f.read(), path, "exec"))`."""
     given = hit.argument
     if origin.what.removesuffix("()") not in FILE_READS:
@@ -94,7 +94,7 @@ def _is_own_module(path: str | None) -> bool:
     )
 
 
-def _runs_elsewhere(view: View, hit: Hit, origin: Origin) -> bool:
+def _runs_elsewhere(view: View, hit: SinkHit, origin: Origin) -> bool:
     """Return whether the caller provides the code and both namespaces, or they belong to a frame.
 
     `exec(code, globals, locals)` is then part of a debugger or a profiler, which runs code like
@@ -121,7 +121,7 @@ def _of_super(call: ast.Call) -> bool:
     return isinstance(holder, ast.Call) and isinstance(holder.func, ast.Name) and holder.func.id == "super"
 
 
-def _makes_function(view: View, hit: Hit, origin: Origin) -> bool:
+def _makes_function(view: View, hit: SinkHit, origin: Origin) -> bool:
     """Return whether `exec(source, space)` creates a function that is read from `space`, as decorators do."""
     call = hit.call
     if origin.reach is not Reach.CALLER or not isinstance(call, ast.Call) or len(call.args) < 2:
@@ -180,7 +180,7 @@ def _row(names: Names, call: ast.Call, name: str) -> bool:
     ) or (isinstance(holder, ast.Call) and names.called(holder) in ("globals", "vars", "locals"))
 
 
-def _begins_fixed(view: View, hit: Hit, origin: Origin) -> bool:
+def _begins_fixed(view: View, hit: SinkHit, origin: Origin) -> bool:
     """Return whether a name has a fixed prefix, as in `getattr(self, "do_" + command)`."""
     return hit.sink.key == "reflection" and len(view.writer.text(hit.argument).partition(HOLE)[0]) > 2
 
@@ -191,7 +191,7 @@ _SENT_FIELDS = lazy(
 _UPDATES = lazy(r"update|edit|apply|patch|save|change|modify|set_profile")
 
 
-def _sets_fields(view: View, hit: Hit, origin: Origin) -> bool:
+def _sets_fields(view: View, hit: SinkHit, origin: Origin) -> bool:
     """Return whether a loop sets a row's fields: `for key, value in data.items(): setattr(user, key, value)`."""
     function = view.function_of(hit.call)
     called = hit.call.args[0] if isinstance(hit.call, ast.Call) and hit.call.args else None
@@ -330,7 +330,7 @@ CHECKS = (
             Sink(
                 "code",
                 Use.CODE,
-                names=names(
+                names=word_set(
                     "eval exec execfile code.InteractiveInterpreter.runsource code.InteractiveConsole.push "
                     "numexpr.evaluate runpy.run_path pandas.eval sympy.sympify "
                     "sympy.parse_expr sympy.parsing.sympy_parser.parse_expr code.InteractiveInterpreter.runcode "
@@ -342,7 +342,7 @@ CHECKS = (
             Sink(
                 "timed",
                 Use.CODE,
-                names=names("timeit.timeit timeit.repeat"),
+                names=word_set("timeit.timeit timeit.repeat"),
                 # A bare name may refer to a function, which is called instead of compiled.
                 accepts=lambda names, call, name: (
                     bool(call.args)
@@ -352,7 +352,7 @@ CHECKS = (
             Sink(
                 "code-method",
                 Use.CODE,
-                methods=names("eval query"),
+                methods=word_set("eval query"),
                 arguments=(0, "expr"),
                 accepts=lambda names, call, name: name.startswith("pandas."),
             ),
@@ -367,7 +367,7 @@ CHECKS = (
     ),
     Check(
         _RULES["eval-sandbox"],
-        calls=names("eval exec"),
+        calls=word_set("eval exec"),
         look=_empty_globals,
     ),
     Check(
@@ -376,7 +376,7 @@ CHECKS = (
             Sink(
                 "template",
                 Use.TEMPLATE,
-                names=names(
+                names=word_set(
                     "jinja2.Template jinja2.Environment.from_string "
                     "mako.template.Template "
                     "jinja2.environment.Template django.template.Template tornado.template.Template "
@@ -390,12 +390,12 @@ CHECKS = (
             Sink(  # its other keywords are values for the template
                 "template-string",
                 Use.TEMPLATE,
-                names=names(
+                names=word_set(
                     "flask.render_template_string quart.render_template_string render_template_string"
                 ),
                 arguments=(0, "source"),
             ),
-            Sink("template-method", Use.TEMPLATE, methods=names("from_string"), accepts=_template_method),
+            Sink("template-method", Use.TEMPLATE, methods=word_set("from_string"), accepts=_template_method),
         ),
         grades=(Severity.HIGH, Severity.MEDIUM, Severity.LOW),
         also={STORED: Severity.MEDIUM},
@@ -408,29 +408,29 @@ CHECKS = (
             Sink(
                 "format",
                 Use.FORMAT,
-                methods=names("format format_map"),
+                methods=word_set("format format_map"),
                 arguments=(),
                 receiver=True,
                 accepts=_own_format,
             ),
         ),
-        methods=names("format"),
+        methods=word_set("format"),
         look=_of_object,
         grades=(Severity.MEDIUM, None, None),
     ),
     Check(
         _RULES["unsafe-reflection"],
         sinks=(
-            Sink("reflection", Use.NAME, names=names("getattr"), arguments=(1,)),
+            Sink("reflection", Use.NAME, names=word_set("getattr"), arguments=(1,)),
             Sink(
                 "namespace",
                 Use.NAME,
-                names=names("globals()[] locals()[] vars()[] globals.get locals.get vars.get"),
+                names=word_set("globals()[] locals()[] vars()[] globals.get locals.get vars.get"),
             ),
             Sink(
                 "library",
                 Use.NAME,
-                names=names(
+                names=word_set(
                     "ctypes.CDLL ctypes.WinDLL ctypes.cdll.LoadLibrary ctypes.PyDLL cffi.FFI.dlopen "
                     "sqlite3.connect.load_extension"
                 ),
@@ -438,7 +438,7 @@ CHECKS = (
             Sink(
                 "import",
                 Use.NAME,
-                names=names(
+                names=word_set(
                     "importlib.import_module __import__ django.utils.module_loading.import_string "
                     "werkzeug.utils.import_string pydoc.locate"
                 ),
@@ -446,7 +446,7 @@ CHECKS = (
             Sink(
                 "module-file",
                 Use.NAME,
-                names=names(
+                names=word_set(
                     "importlib.util.spec_from_file_location importlib.machinery.SourceFileLoader imp.load_source "
                     "importlib.machinery.ExtensionFileLoader importlib.machinery.SourcelessFileLoader"
                 ),
@@ -455,15 +455,15 @@ CHECKS = (
         ),
         grades=(Severity.HIGH, Severity.LOW, None),
         tags=frozenset({"input", ANSWER}),
-        calls=names("importlib.import_module"),
+        calls=word_set("importlib.import_module"),
         look=_named_by_message,
         is_usual=_begins_fixed,
     ),
     Check(
         _RULES["mass-assignment"],
         sinks=(
-            Sink("setattr", Use.NAME, names=names("setattr object.__setattr__"), arguments=(1,)),
-            Sink("attributes", Use.KEYS, methods=names("update insert_one"), arguments=(0,), accepts=_row),
+            Sink("setattr", Use.NAME, names=word_set("setattr object.__setattr__"), arguments=(1,)),
+            Sink("attributes", Use.KEYS, methods=word_set("update insert_one"), arguments=(0,), accepts=_row),
             Sink("model", Use.KEYS, arguments=("**",), accepts=_model, any_call=True),
         ),
         grades=(Severity.HIGH, None, Severity.MEDIUM),

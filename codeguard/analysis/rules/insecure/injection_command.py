@@ -6,25 +6,25 @@ import ast
 from collections.abc import Iterator
 
 from codeguard.analysis.python.dataflow.outside import SAID
-from codeguard.analysis.python.dataflow.sinks import Hit, Sink
+from codeguard.analysis.python.dataflow.sinks import Sink, SinkHit
 from codeguard.analysis.python.dataflow.tables import SETTING, STORED
 from codeguard.analysis.python.dataflow.values import Origin, Reach, Use
 from codeguard.analysis.python.interpolation import UnknownParts
 from codeguard.analysis.python.literal_text import HOLE
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names, parameters_of, unsaid
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, parameters_of, unsaid, word_set
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
 
-_SUBPROCESS = names(
+_SUBPROCESS = word_set(
     "subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen "
     "asyncio.create_subprocess_exec"
 )
-_SHELL = names(
+_SHELL = word_set(
     "os.system os.popen os.popen2 os.popen3 subprocess.getoutput subprocess.getstatusoutput commands.getoutput "
     "commands.getstatusoutput asyncio.create_subprocess_shell popen2.popen2 fabric.Connection.run invoke.run "
     "fabric.Connection.sudo fabric.Connection.local fabric.api.run fabric.api.local fabric.api.sudo pexpect.run "
@@ -98,7 +98,7 @@ def _in_shell(names: Names, call: ast.Call, name: str) -> bool:
     return False
 
 
-def _hands_on(view: View, hit: Hit, origin: Origin) -> bool:
+def _hands_on(view: View, hit: SinkHit, origin: Origin) -> bool:
     """Return whether the caller decides all of it: `Popen(args, shell=shell)`, or a runner of whole commands."""
     assert isinstance(hit.call, ast.Call)
     if origin.reach is Reach.CALLER and origin.tag != SAID and not hit.value.built:
@@ -245,7 +245,7 @@ def _partial_path(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
                     )
 
 
-_SEARCHED = names("PATH LD_LIBRARY_PATH LD_PRELOAD PYTHONPATH DYLD_LIBRARY_PATH")
+_SEARCHED = word_set("PATH LD_LIBRARY_PATH LD_PRELOAD PYTHONPATH DYLD_LIBRARY_PATH")
 _OPEN_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm")
 
 
@@ -312,7 +312,7 @@ CHECKS = (
             Sink(
                 "container",
                 Use.SHELL,
-                methods=names("run create"),
+                methods=word_set("run create"),
                 arguments=(0, 1, "image", "command"),
                 accepts=lambda names, call, name: (
                     ".containers." in name
@@ -324,7 +324,7 @@ CHECKS = (
             Sink(
                 "remote-shell",
                 Use.SHELL,
-                methods=names("exec_command exec_run run_cmd run_ps"),
+                methods=word_set("exec_command exec_run run_cmd run_ps"),
                 needs_built=True,
                 accepts=lambda names, call, name: not _is_list(names, call),
             ),
@@ -344,7 +344,9 @@ CHECKS = (
                 "program",
                 Use.ARGUMENT,
                 names=_SUBPROCESS
-                | names("pty.spawn os.execv os.execvp os.execl os.execlp os.spawnv os.spawnl os.startfile"),
+                | word_set(
+                    "pty.spawn os.execv os.execvp os.execl os.execlp os.spawnv os.spawnl os.startfile"
+                ),
                 arguments=(0, "args", 1),
                 accepts=_program,
             ),
@@ -353,7 +355,7 @@ CHECKS = (
     ),
     Check(
         _RULES["untrusted-search-path"],
-        calls=_SUBPROCESS | names("os.putenv os.environ.setdefault"),
+        calls=_SUBPROCESS | word_set("os.putenv os.environ.setdefault"),
         nodes=(ast.Assign, ast.AugAssign, ast.Dict, ast.keyword),
         look=lambda view, node, name: (
             [*_partial_path(view, node, name), *_as_root(view, node)]

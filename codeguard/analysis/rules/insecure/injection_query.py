@@ -6,13 +6,13 @@ import ast
 import re
 from collections.abc import Iterator
 
-from codeguard.analysis.python.dataflow.sinks import Hit, Sink, Wording
+from codeguard.analysis.python.dataflow.sinks import LanguagePattern, Sink, SinkHit
 from codeguard.analysis.python.dataflow.tables import ANSWER, SETTING, STORED
 from codeguard.analysis.python.dataflow.values import Origin, Reach, Use
 from codeguard.analysis.python.interpolation import UnknownParts
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names, unsaid
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, unsaid, word_set
 from codeguard.analysis.rules.insecure.words import last_name, mentions
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name, walk
@@ -32,7 +32,7 @@ _SPOKEN = (
     rf"insert\s+(?:or\s+\w{{1,20}}\s+)?into\s+{_NAME}\s*(?:\(|values|select)|"
     rf"update\s+{_NAME}\s+set\s+{_NAME}\s*=|delete\s+from\s+{_NAME}(?:\s+where\s|\s*;?\s*$)"
 )
-STATEMENTS = Wording(
+STATEMENTS = LanguagePattern(
     begins=lazy(
         r"[\s(]{0,200}(?:SELECT|INSERT|REPLACE|DELETE|UPDATE|MERGE|WITH|COPY|select|insert|update|delete|"
         r"Select|Insert|Update|Delete)(?:\s|$)"
@@ -45,7 +45,7 @@ STATEMENTS = Wording(
 )
 
 
-_CYPHER = Wording(
+_CYPHER = LanguagePattern(
     begins=lazy(r"\s{0,200}(?:OPTIONAL\s+MATCH|MATCH|MERGE|CREATE|UNWIND)\s"),
     holds=lazy(
         r"\s{0,200}(?:(?:OPTIONAL\s+)?(?:MATCH|MERGE|CREATE)\s{1,20}(?:\w{1,40}\s?=\s?)?\(\w{0,40}\s{0,5}(?::|\)|\{)|"
@@ -82,11 +82,11 @@ _OF_NAMES = lazy(
     re.IGNORECASE,
 )
 # Parameters without untrusted text, such as text quoted by the connection.
-_HANDLES = names("connection conn cursor cur dbapi_connection db database session engine compiler")
+_HANDLES = word_set("connection conn cursor cur dbapi_connection db database session engine compiler")
 _SHARED_METHODS = ("fetch", "raw")  # also methods of clients other than databases
 
 
-def _names_things(view: View, hit: Hit, origin: Origin) -> bool:
+def _names_things(view: View, hit: SinkHit, origin: Origin) -> bool:
     """Return whether an inserted part is the name of a table or the like, or no statement is visible.
 
     Names cannot be bound as parameters, so code that manages schemas has no alternative.
@@ -216,11 +216,11 @@ CHECKS = (
             Sink(
                 "sql",
                 Use.SQL,
-                methods=names(
+                methods=word_set(
                     "execute executemany executescript execute_sql raw fetch fetchrow fetchval fetch_all fetch_one "
                     "read_sql read_sql_query extra callproc mogrify exec_driver_sql execute_async run_query"
                 ),
-                names=names("pandas.read_sql pandas.read_sql_query"),
+                names=word_set("pandas.read_sql pandas.read_sql_query"),
                 arguments=(0, "sql", "query", "statement", "where"),
                 needs_built=True,
                 accepts=_database,
@@ -228,7 +228,7 @@ CHECKS = (
             Sink(
                 "sql-text",
                 Use.SQL,
-                names=names(
+                names=word_set(
                     "sqlalchemy.text sqlalchemy.sql.text sqlalchemy.literal_column sqlalchemy.sql.expression.text "
                     "django.db.models.expressions.RawSQL django.db.models.RawSQL psycopg2.sql.SQL psycopg.sql.SQL"
                 ),
@@ -237,7 +237,7 @@ CHECKS = (
             Sink(
                 "sql-extra",
                 Use.SQL,
-                methods=names("extra"),
+                methods=word_set("extra"),
                 arguments=("select", "tables", "order_by"),
                 needs_built=True,
             ),
@@ -254,7 +254,7 @@ CHECKS = (
             Sink(
                 "nosql",
                 Use.NOSQL,
-                methods=names(
+                methods=word_set(
                     "find find_one delete_many delete_one update_one update_many count_documents aggregate "
                     "find_one_and_update find_one_and_delete map_reduce replace_one find_one_and_replace distinct"
                 ),
@@ -264,18 +264,21 @@ CHECKS = (
             Sink(
                 "raw-filter",
                 Use.NOSQL,
-                methods=names("objects filter get"),
+                methods=word_set("objects filter get"),
                 arguments=("__raw__",),
                 accepts=lambda names, call, name: any(item.arg == "__raw__" for item in call.keywords),
             ),
             Sink(
-                "lua", Use.CODE, names=names("redis.Redis.eval redis.Redis.register_script"), needs_built=True
+                "lua",
+                Use.CODE,
+                names=word_set("redis.Redis.eval redis.Redis.register_script"),
+                needs_built=True,
             ),
             Sink("cypher", Use.CODE, arguments=(), wording=_CYPHER),
             Sink(
                 "nosql-code",
                 Use.CODE,
-                methods=names("find find_one count_documents aggregate"),
+                methods=word_set("find find_one count_documents aggregate"),
                 arguments=(0, "filter"),
                 needs_built=True,
                 accepts=_runs_script,
@@ -291,7 +294,9 @@ CHECKS = (
             Sink(
                 "ldap",
                 Use.LDAP,
-                methods=names("search_s search_st search_ext search_ext_s search simple_bind_s paged_search"),
+                methods=word_set(
+                    "search_s search_st search_ext search_ext_s search simple_bind_s paged_search"
+                ),
                 arguments=(0, 1, 2, "search_filter", "filterstr", "search_base", "base"),
                 needs_built=True,
                 accepts=_searches_directory,
@@ -306,14 +311,14 @@ CHECKS = (
             Sink(
                 "xpath",
                 Use.XPATH,
-                names=names("lxml.etree.XPath lxml.etree.ETXPath"),
-                methods=names("xpath iterfind"),
+                names=word_set("lxml.etree.XPath lxml.etree.ETXPath"),
+                methods=word_set("xpath iterfind"),
                 needs_built=True,
             ),
             Sink(
                 "xpath-find",
                 Use.XPATH,
-                methods=names("find findall findtext"),
+                methods=word_set("find findall findtext"),
                 needs_built=True,
                 accepts=lambda names, call, name: "etree" in name.lower() or _is_expression(names, call),
             ),

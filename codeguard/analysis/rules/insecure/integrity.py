@@ -8,17 +8,17 @@ from collections.abc import Iterator
 from codeguard.analysis.python.dataflow.tables import CLEANERS
 from codeguard.analysis.python.dataflow.values import TEXT_USES
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import walk
 
 _RULES = rules_of(__file__)
 
-_RUNS = names("eval exec os.system os.popen subprocess.run subprocess.call subprocess.check_call "
+_RUNS = word_set("eval exec os.system os.popen subprocess.run subprocess.call subprocess.check_call "
               "subprocess.check_output "
               "subprocess.Popen compile os.execv os.startfile runpy.run_path "
               "importlib.util.spec_from_file_location")  # fmt: skip
-_DOWNLOADS = names(
+_DOWNLOADS = word_set(
     "urllib.request.urlretrieve urllib.request.urlopen requests.get requests.Session.get httpx.get wget.download"
 )
 _CHECKS = lazy(r"hash|digest|sha\d|verif|signature|checksum|gpg|compare_digest")
@@ -188,7 +188,7 @@ CHECKS = (
     Check(
         _RULES["download-and-run"],
         nodes=(ast.FunctionDef, ast.AsyncFunctionDef),
-        calls=names(
+        calls=word_set(
             "os.system os.popen subprocess.run subprocess.call subprocess.check_call subprocess.check_output "
             "subprocess.Popen"
         ),
@@ -196,7 +196,7 @@ CHECKS = (
     ),
     Check(
         _RULES["package-source"],
-        calls=names(
+        calls=word_set(
             "os.system subprocess.run subprocess.call subprocess.check_call subprocess.check_output "
             "subprocess.Popen pip.main"
         ),

@@ -11,9 +11,9 @@ from codeguard.analysis.python.dataflow.sinks import Sink
 from codeguard.analysis.python.dataflow.values import Use
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.handlers import is_handler
-from codeguard.analysis.rules.insecure.sessions import settings
+from codeguard.analysis.rules.insecure.sessions import framework_settings
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import walk
 from codeguard.models import Severity
@@ -37,7 +37,7 @@ def _switched_off(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         return
     if isinstance(node, ast.AnnAssign) and isinstance(view.parent(node), ast.ClassDef):
         return  # a field that is not set yet, so None is not a limit
-    for setting, value in settings(view, node):
+    for setting, value in framework_settings(view, node):
         if setting not in _SIZES and setting != "max_size":
             continue
         given = view.names.constant(value, "")
@@ -160,7 +160,7 @@ def _until_the_end(view: View, node: ast.While) -> Iterator[NodeMatch]:
         yield NodeMatch(node, "the sender decides how much is kept")
 
 
-_CHUNKS = names(
+_CHUNKS = word_set(
     "aiter_bytes iter_content iter_bytes aiter_raw iter_raw iter_chunked iter_any aiter_text iter_text stream"
 )
 
@@ -199,7 +199,7 @@ def _stranger_compressed(names: Names, call: ast.Call, name: str) -> bool:
     return len(call.args) + len(call.keywords) == 1
 
 
-_READ = names("struct.unpack struct.unpack_from int int.from_bytes ord")
+_READ = word_set("struct.unpack struct.unpack_from int int.from_bytes ord")
 
 
 def _stands_still(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -299,23 +299,23 @@ def _thread_each(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 CHECKS = (
     Check(
         _RULES["thread-for-each-request"],
-        calls=names("threading.Thread multiprocessing.Process threading.Timer"),
+        calls=word_set("threading.Thread multiprocessing.Process threading.Timer"),
         look=_thread_each,
     ),
     Check(
         _RULES["limit-off"],
         nodes=(ast.Assign, ast.AnnAssign, ast.keyword),
-        calls=names("sys.set_int_max_str_digits"),
+        calls=word_set("sys.set_int_max_str_digits"),
         look=_switched_off,
     ),
     Check(
         _RULES["unbounded-upload"],
-        methods=names("read"),
+        methods=word_set("read"),
         look=_upload_read,
     ),
     Check(
         _RULES["unbounded-line"],
-        methods=names("readline read"),
+        methods=word_set("readline read"),
         look=_endless_line,
     ),
     Check(
@@ -333,7 +333,7 @@ CHECKS = (
             Sink(
                 "decompress",
                 Use.SIZE,
-                names=names(
+                names=word_set(
                     "gzip.decompress zlib.decompress bz2.decompress lzma.decompress brotli.decompress"
                 ),
                 accepts=_stranger_compressed,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.surroundings import is_server
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
@@ -17,7 +17,7 @@ from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
 
-_ANSWERS = names(
+_ANSWERS = word_set(
     "hmac.compare_digest secrets.compare_digest werkzeug.security.check_password_hash bcrypt.checkpw "
     "django.contrib.auth.hashers.check_password django.contrib.auth.authenticate passlib.hash.bcrypt.verify "
     "django.utils.crypto.constant_time_compare django.utils.http.url_has_allowed_host_and_scheme os.access"
@@ -60,7 +60,7 @@ def _dropped(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield NodeMatch(node, "the answer of the check is not looked at")
 
 
-_COMMANDS = names("subprocess.run subprocess.call os.system")
+_COMMANDS = word_set("subprocess.run subprocess.call os.system")
 _VERIFIES = lazy(
     r"(?:^| )(?:--verify|-verify|verify|--check|--check-sig|verify-blob|--assess)(?: |$)|(?:sha\d+sum|md5sum"
     r"|shasum) .*-c\b|gpgv\b"
@@ -469,11 +469,13 @@ def _is_demanded(view: View, node: ast.Call) -> bool:
 
 CHECKS = (
     Check(_RULES["answer-misread"]),  # by shapes
-    Check(_RULES["pattern-open-ended"], calls=names("re.match"), methods=names("match"), look=_open_ended),
+    Check(
+        _RULES["pattern-open-ended"], calls=word_set("re.match"), methods=word_set("match"), look=_open_ended
+    ),
     Check(
         _RULES["check-dropped"],
         calls=_ANSWERS | _COMMANDS,
-        methods=names("check_password verify_password compare_digest has_perm is_authorized"),
+        methods=word_set("check_password verify_password compare_digest has_perm is_authorized"),
         nodes=(ast.Expr,),
         look=lambda view, node, name: (
             [*_made(view, node, name), *_answer_dropped(view, node)]
@@ -494,7 +496,7 @@ CHECKS = (
     Check(
         _RULES["host-by-part"],
         nodes=(ast.Compare,),
-        methods=names("endswith startswith match search fullmatch"),
+        methods=word_set("endswith startswith match search fullmatch"),
         look=_by_part,
     ),
     Check(_RULES["past-the-end"], nodes=(ast.For,), look=_past_the_end),

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.handlers import (
     body_words,
+    client_parameters,
     is_from_request,
     is_handler,
-    parameters,
-    words,
+    joined_words,
 )
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name, walk
@@ -62,7 +62,7 @@ def _changed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     changes = _CHANGE.search(node.name) or _CHANGE.search(f"{node.name}_{_path(node)}")
     if not (own or changes or _RESET.search(node.name)):
         return
-    said = _STRENGTH.sub("", body_words(node) + " " + words(node.decorator_list))
+    said = _STRENGTH.sub("", body_words(node) + " " + joined_words(node.decorator_list))
     if (own or changes) and not _RESET.search(node.name):
         if not _OLD.search(said):
             yield NodeMatch(
@@ -213,7 +213,7 @@ _FRESH = lazy(
 def _kept_identifier(view: View, node: ast.AST) -> Iterator[NodeMatch]:
     """Find logins that keep the identifier of the cookie: `if sid is None: sid = new()`."""
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    if not _ENTERS.match(node.name) or not view.has("cookie") or _FRESH.search(words(node.body)):
+    if not _ENTERS.match(node.name) or not view.has("cookie") or _FRESH.search(joined_words(node.body)):
         return
     for part in walk(node):
         test = part.test if isinstance(part, ast.If | ast.IfExp) else None
@@ -251,9 +251,9 @@ _ASKS_OLD = lazy(
 
 def _changed_by_service(view: View, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[NodeMatch]:
     """Find `def change_password(self, user_id, new)` that cannot check the old password."""
-    if not _CHANGES.match(node.name) or _ASKS_OLD.search(f"{words([node.args])} {body_words(node)}"):
+    if not _CHANGES.match(node.name) or _ASKS_OLD.search(f"{joined_words([node.args])} {body_words(node)}"):
         return
-    if re.search("admin|staff|force|reset", words([node.args, *node.decorator_list])):
+    if re.search("admin|staff|force|reset", joined_words([node.args, *node.decorator_list])):
         return
     setting = next((part for part in walk(node) if _sets_password(part)), None)
     if setting is not None and isinstance(view.parent(node), ast.Module | ast.ClassDef):
@@ -315,7 +315,7 @@ def _endless_token(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     written = [value for value in (payload, *view.names.values_of(payload)) if isinstance(value, ast.Dict)]
     if not written or any(key is None for value in written for key in value.keys):
         return
-    if "exp" not in words([function]).split():
+    if "exp" not in joined_words([function]).split():
         yield NodeMatch(node, "the token has no exp: anyone who finds it can use it for ever")
 
 
@@ -412,7 +412,7 @@ def _blank_bind(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 _ASKS = lazy(r"log_?in|sign_?in|authenticate", re.IGNORECASE)
 _SHORT = lazy(r"(?:^|_)(?:pin|otp|totp|mfa|two_factor|passcode)(?:_|$)|verify_(?:code|pin)", re.IGNORECASE)
-_COMPARES = names(
+_COMPARES = word_set(
     "hmac.compare_digest secrets.compare_digest werkzeug.security.check_password_hash bcrypt.checkpw "
     "django.contrib.auth.authenticate django.contrib.auth.hashers.check_password check_password_hash"
 )
@@ -428,7 +428,7 @@ def _untiring(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find handlers that compare a code or password without limiting attempts, in a file without limits."""
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     yield from _sent_for_ever(view, node)
-    named = f"{node.name}_{_path(node)}_{'_'.join(parameters(node))}"
+    named = f"{node.name}_{_path(node)}_{'_'.join(client_parameters(node))}"
     short = _SHORT.search(named) is not None
     if not (short or _ASKS.search(named)) or view.has(*_LIMITED) or not is_handler(view, node):
         return
@@ -455,7 +455,7 @@ def _sent_for_ever(view: View, node: FunctionNode) -> Iterator[NodeMatch]:
             sent = sent.value
         named = unqualified_name(sent)
         if _SENDS_CODE.search(named) and re.search(
-            r"code|otp|\bpin\b", f"{named} {words(part.args)}", re.IGNORECASE
+            r"code|otp|\bpin\b", f"{named} {joined_words(part.args)}", re.IGNORECASE
         ):
             yield NodeMatch(part, "anybody can have as many sent as they like, and each costs: limit them")
             return
@@ -471,13 +471,13 @@ CHECKS = (
     ),
     Check(
         _RULES["login-without-password"],
-        calls=names("django.contrib.auth.login flask_login.login_user"),
+        calls=word_set("django.contrib.auth.login flask_login.login_user"),
         look=_logged_in,
     ),
     Check(
         _RULES["blank-bind"],
-        methods=names("simple_bind_s simple_bind bind_s"),
-        calls=names("ldap3.Connection"),
+        methods=word_set("simple_bind_s simple_bind bind_s"),
+        calls=word_set("ldap3.Connection"),
         look=_blank_bind,
     ),
     Check(
@@ -488,7 +488,7 @@ CHECKS = (
     Check(
         _RULES["session-fixation"],
         nodes=(ast.Assign, ast.FunctionDef, ast.AsyncFunctionDef),
-        methods=names("set_cookie"),
+        methods=word_set("set_cookie"),
         look=lambda view, node, name: (
             _kept_identifier(view, node)
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
@@ -497,7 +497,7 @@ CHECKS = (
     ),
     Check(
         _RULES["token-without-end"],
-        calls=names("jwt.encode jose.jwt.encode jwt.api_jwt.encode authlib.jose.jwt.encode"),
+        calls=word_set("jwt.encode jose.jwt.encode jwt.api_jwt.encode authlib.jose.jwt.encode"),
         look=_endless_token,
     ),
     Check(

@@ -7,24 +7,24 @@ import re
 from collections.abc import Iterator
 
 from codeguard.analysis.python.dataflow.outside import SAID
-from codeguard.analysis.python.dataflow.sinks import Sink, Wording
+from codeguard.analysis.python.dataflow.sinks import LanguagePattern, Sink
 from codeguard.analysis.python.dataflow.tables import ANSWER
 from codeguard.analysis.python.dataflow.values import Reach, Use
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import INPUTS, Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.base import INPUTS, Check, NodeMatch, View, word_set
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import walk
 from codeguard.models import Confidence, Severity
 
 _RULES = rules_of(__file__)
 
-_STANDARD = names(
+_STANDARD = word_set(
     "xml.etree.ElementTree.parse xml.etree.ElementTree.fromstring xml.etree.ElementTree.XML "
     "xml.etree.ElementTree.iterparse xml.etree.cElementTree.parse xml.etree.cElementTree.fromstring "
     "xml.dom.minidom.parse xml.dom.minidom.parseString xml.dom.pulldom.parse xml.dom.pulldom.parseString "
     "xml.sax.parse xml.sax.parseString xml.dom.expatbuilder.parse xml.dom.expatbuilder.parseString xmltodict.parse"
 )
-_LXML = names("lxml.etree.parse lxml.etree.fromstring lxml.etree.XML lxml.etree.iterparse lxml.objectify.parse "
+_LXML = word_set("lxml.etree.parse lxml.etree.fromstring lxml.etree.XML lxml.etree.iterparse lxml.objectify.parse "
               "lxml.objectify.fromstring")  # fmt: skip
 
 
@@ -35,7 +35,7 @@ _PAGE = (
     r"nav|main|blockquote|iframe|svg|canvas|video|audio|center|font|tt|big|sup|sub|fieldset|legend|details|summary|aside|"
     r"figure|abbr|kbd|mark|path|g|rect|circle|text|line|polyline|polygon|use|defs|symbol|source|object|embed|base|noscript"
 )
-_DOCUMENT = Wording(
+_DOCUMENT = LanguagePattern(
     begins=lazy(rf"\s{{0,200}}<(?:\?xml\b|(?!(?:{_PAGE})\b)[A-Za-z_][\w:.]{{0,60}}[\s>])", re.IGNORECASE),
     holds=lazy(
         rf"\s{{0,200}}<(?:\?xml\b|(?!(?:{_PAGE})\b)[A-Za-z_][\w:.]{{0,60}}(?:\s[^<>]{{0,300}})?>)(?=.*</)",
@@ -195,8 +195,8 @@ def _has_markup(node: ast.expr, view: View) -> bool:
 CHECKS = (
     Check(
         _RULES["xml-external-entity"],
-        calls=names("lxml.etree.XMLParser lxml.etree.ETCompatXMLParser lxml.etree.iterparse"),
-        methods=names("setFeature"),
+        calls=word_set("lxml.etree.XMLParser lxml.etree.ETCompatXMLParser lxml.etree.iterparse"),
+        methods=word_set("setFeature"),
         look=_external,
         sinks=(
             Sink(
@@ -223,12 +223,12 @@ CHECKS = (
         _RULES["xml-injection"],
         sinks=(
             Sink("xml-text", Use.XML, arguments=(), wording=_DOCUMENT, least=Reach.REMOTE),
-            Sink("stylesheet", Use.XML, names=names("lxml.etree.XSLT")),
+            Sink("stylesheet", Use.XML, names=word_set("lxml.etree.XSLT")),
             Sink("xml-built", Use.XML, names=_STANDARD | _LXML, needs_built=True, accepts=lambda *_: True),
             Sink(
                 "xml-sent",
                 Use.XML,
-                names=names(
+                names=word_set(
                     "requests.post requests.put httpx.post httpx.put requests.Session.post urllib.request.Request"
                 ),
                 arguments=("data", "content"),

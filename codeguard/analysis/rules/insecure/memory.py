@@ -6,21 +6,25 @@ import ast
 from collections.abc import Iterator
 
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name, walk
 
 _RULES = rules_of(__file__)
 
-_LIBRARIES = names("ctypes.CDLL ctypes.cdll ctypes.cdll.LoadLibrary ctypes.PyDLL ctypes.WinDLL ctypes.windll")
+_LIBRARIES = word_set(
+    "ctypes.CDLL ctypes.cdll ctypes.cdll.LoadLibrary ctypes.PyDLL ctypes.WinDLL ctypes.windll"
+)
 _ENDLESS_COPIES = frozenset(
     f"{library}.{function}"
     for library in _LIBRARIES
     for function in ("strcpy", "strcat", "sprintf", "vsprintf", "gets", "wcscpy", "wcscat", "stpcpy")
 )
 _LENGTH = lazy(r"len|size|count|num")
-_UNSIGNED = names("c_ubyte c_uint c_uint8 c_uint16 c_uint32 c_uint64 c_ulong c_ulonglong c_ushort c_size_t")
-_SENDS = names("tobytes tofile save savez send sendall write sendto")
+_UNSIGNED = word_set(
+    "c_ubyte c_uint c_uint8 c_uint16 c_uint32 c_uint64 c_ulong c_ulonglong c_ushort c_size_t"
+)
+_SENDS = word_set("tobytes tofile save savez send sendall write sendto")
 
 
 def _copied(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -117,8 +121,8 @@ def _unfilled(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 CHECKS = (
-    Check(_RULES["memory-by-length"], calls=names("ctypes.memmove ctypes.string_at"), look=_copied),
+    Check(_RULES["memory-by-length"], calls=word_set("ctypes.memmove ctypes.string_at"), look=_copied),
     Check(_RULES["endless-copy"], calls=_ENDLESS_COPIES, look=_endless),
     Check(_RULES["unsigned-below-zero"], nodes=(ast.Compare,), look=_below_zero),
-    Check(_RULES["memory-shown"], calls=names("numpy.empty numpy.empty_like"), look=_unfilled),
+    Check(_RULES["memory-shown"], calls=word_set("numpy.empty numpy.empty_like"), look=_unfilled),
 )

@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from codeguard.analysis.python.dataflow.outside import SAID
-from codeguard.analysis.python.dataflow.sinks import Hit, Sink
+from codeguard.analysis.python.dataflow.sinks import Sink, SinkHit
 from codeguard.analysis.python.dataflow.tables import ANSWER, STORED
 from codeguard.analysis.python.dataflow.values import Origin, Use
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.syntax import walk
 from codeguard.models import Severity
@@ -27,7 +27,7 @@ _REQUESTS = frozenset(
     )
     for verb in _VERBS.split()
 )  # fmt: skip
-_OPENERS = names(
+_OPENERS = word_set(
     "urllib.request.urlopen urllib.request.urlretrieve urllib.request.Request urllib2.urlopen urlopen "
     "http.client.HTTPConnection http.client.HTTPSConnection "
     "urllib3.HTTPSConnectionPool urllib3.HTTPConnectionPool socket.create_connection pycurl.Curl.setopt "
@@ -125,7 +125,7 @@ def _of_host(view: View, node: ast.expr) -> bool:
     )
 
 
-def _is_checked_elsewhere(view: View, hit: Hit, origin: Origin) -> bool:
+def _is_checked_elsewhere(view: View, hit: SinkHit, origin: Origin) -> bool:
     """Return whether another file has matched or validated a value.
 
     Django has matched parts of a URL; another view may have passed on a value; a form of another file has validated
@@ -164,7 +164,7 @@ CHECKS = (
     Check(
         _RULES["redirect-followed"],
         calls=frozenset(f"requests.{verb}" for verb in ("get", "post", "head", "request"))
-        | names(
+        | word_set(
             "httpx.AsyncClient httpx.Client httpx.get httpx.post httpx.stream requests.Session.get "
             "requests.Session.post httpx.AsyncClient.get httpx.Client.get httpx.Client.stream httpx.AsyncClient.stream"
         ),
@@ -198,7 +198,7 @@ CHECKS = (
             Sink(
                 "redirect",
                 Use.REDIRECT,
-                names=names(
+                names=word_set(
                     "flask.redirect django.shortcuts.redirect django.http.HttpResponseRedirect redirect "
                     "starlette.responses.RedirectResponse fastapi.responses.RedirectResponse bottle.redirect "
                     "werkzeug.utils.redirect aiohttp.web.HTTPFound aiohttp.web.HTTPSeeOther sanic.response.redirect "

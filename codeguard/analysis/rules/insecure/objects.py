@@ -8,14 +8,14 @@ from collections.abc import Iterator
 
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.handlers import (
     body_words,
+    client_parameters,
     is_from_request,
     is_handler,
     knows_user,
     of_staff,
-    parameters,
 )
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name, variables_in, walk
@@ -48,7 +48,7 @@ def _unowned(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if not is_handler(view, node):
         yield from _actor_ignored(view, node)
         return
-    given = parameters(node)
+    given = client_parameters(node)
     looked_up = next(_lookups(view, node, given), None)
     if looked_up is None:
         return
@@ -357,7 +357,7 @@ CHECKS = (
     Check(
         _RULES["whole-object-shown"],
         nodes=(ast.Return,),
-        calls=names("locals"),
+        calls=word_set("locals"),
         look=lambda view, node, name: (
             _all_names(view, node) if isinstance(node, ast.Call) else _whole(view, node, name)
         ),

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, names
-from codeguard.analysis.rules.insecure.handlers import body_words, is_handler, words
+from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, word_set
+from codeguard.analysis.rules.insecure.handlers import body_words, is_handler, joined_words
 from codeguard.analysis.rules.insecure.words import PASSWORD, SECRET, last_name, mentions
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name, walk
@@ -16,8 +16,8 @@ from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
 
-_AUTHENTICATED = names("MODE_GCM MODE_EAX MODE_CCM MODE_OCB MODE_SIV")
-_DECODERS = names(
+_AUTHENTICATED = word_set("MODE_GCM MODE_EAX MODE_CCM MODE_OCB MODE_SIV")
+_DECODERS = word_set(
     "urllib.parse.unquote urllib.parse.unquote_plus os.path.expandvars html.unescape unicodedata.normalize "
     "codecs.decode"
 )
@@ -26,7 +26,7 @@ _CLAIMED = lazy(
     r"|http_x_(?:forwarded_for|real_ip|client_ip)",
     2,
 )  # case-insensitive
-_CLOCK = names(
+_CLOCK = word_set(
     "time.time time.time_ns time.monotonic datetime.datetime.now datetime.datetime.utcnow os.getpid "
     "django.utils.timezone.now datetime.date.today datetime.datetime.today"
 )
@@ -123,7 +123,7 @@ def _prefix_first(view: View, node: ast.Call) -> Iterator[NodeMatch]:
 
 _OF_PATHS = lazy(r"startswith\(['\"]/|['\"]\.\.['\"] in .{1,40}\bparts\b")
 _REFUSED = lazy(r"^(?:\.\.[/\\]?|[/\\<>'\";|&]|<script.{0,20}|javascript:|://|file:)$", 2)
-_BY_ADDRESS = names("socket.gethostbyaddr socket.getfqdn socket.getnameinfo")
+_BY_ADDRESS = word_set("socket.gethostbyaddr socket.getfqdn socket.getnameinfo")
 
 
 def _claimed_address(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -174,7 +174,7 @@ _CLAIMS = (
     "getfqdn",
     "getnameinfo",
 )
-_ADDRESSES = names("ipaddress.ip_address ipaddress.IPv4Address netaddr.IPAddress")
+_ADDRESSES = word_set("ipaddress.ip_address ipaddress.IPv4Address netaddr.IPAddress")
 
 
 def _before(view: View, node: ast.expr) -> list[ast.expr]:
@@ -391,7 +391,7 @@ def _named_by_header(view: View, node: ast.AST) -> Iterator[NodeMatch]:
     if before:
         yield from _header_first(view, node)
         return
-    said = body_words(node) + " " + words([*node.decorator_list, *node.args.defaults])
+    said = body_words(node) + " " + joined_words([*node.decorator_list, *node.args.defaults])
     listed = [*node.args.posonlyargs, *node.args.args]
     pairs = [
         *zip(reversed(listed), reversed(node.args.defaults), strict=False),
@@ -439,7 +439,7 @@ def _header_first(view: View, node: ast.AST) -> Iterator[NodeMatch]:
                     f"{target.id} is None",
                     f"not {target.id}",
                 )
-                and _PROVES.search(words(test.body))
+                and _PROVES.search(joined_words(test.body))
             ):
                 yield NodeMatch(part, f"{key} is what the client says, and with it no token is asked for")
                 return
@@ -483,7 +483,7 @@ def _claimed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield from _claimed_right(view, node, name)
 
 
-_UNSEALED = names("CBC CTR OFB CFB CFB8")
+_UNSEALED = word_set("CBC CTR OFB CFB CFB8")
 _SEALS = ("hmac", "gcm", "poly1305", "verify", "aead", "signer", "fernet", "tag")
 
 
@@ -500,11 +500,11 @@ def _unsealed(view: View, node: ast.Call) -> Iterator[NodeMatch]:
 
 
 CHECKS = (
-    Check(_RULES["tag-not-verified"], methods=names("decrypt decryptor"), look=_tag_ignored),
+    Check(_RULES["tag-not-verified"], methods=word_set("decrypt decryptor"), look=_tag_ignored),
     Check(_RULES["decoded-after-check"], calls=_DECODERS, look=_decoded_late),
     Check(
         _RULES["claimed-address"],
-        methods=names("startswith endswith"),
+        methods=word_set("startswith endswith"),
         nodes=(ast.Compare, *FUNCTIONS),
         look=_claimed,
     ),
@@ -515,11 +515,11 @@ CHECKS = (
             for library in ("requests", "httpx", "requests.Session", "httpx.Client", "httpx.AsyncClient")
             for method in ("get", "post", "put", "delete", "request")
         )
-        | names("urllib.request.urlopen urllib.request.Request urllib.parse.urlencode"),
+        | word_set("urllib.request.urlopen urllib.request.Request urllib.parse.urlencode"),
         look=_in_query,
     ),
-    Check(_RULES["password-shown"], calls=names("input builtins.input"), look=_shown),
-    Check(_RULES["dotted-names"], methods=names("register_instance"), look=_dotted),
+    Check(_RULES["password-shown"], calls=word_set("input builtins.input"), look=_shown),
+    Check(_RULES["dotted-names"], methods=word_set("register_instance"), look=_dotted),
     Check(_RULES["own-cipher"], nodes=FUNCTIONS, look=_own_cipher),
     Check(
         _RULES["token-of-the-clock"],

@@ -18,7 +18,7 @@ _SETTERS = frozenset({"set_option", "setopt", "set", "setdefault", "setattr"})
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class OptionRow:
     """One row of `options.toml`, which documents its fields."""
 
     names: tuple[str, ...]
@@ -46,8 +46,8 @@ class Options:
 
     def __init__(self, checks: Iterable[Check]) -> None:
         by_rule = {check.rule.id: check for check in checks}
-        self._known: dict[str, list[tuple[Check, Option]]] = {}
-        self._left_out: dict[str, tuple[Check, Option]] = {}
+        self._known: dict[str, list[tuple[Check, OptionRow]]] = {}
+        self._left_out: dict[str, tuple[Check, OptionRow]] = {}
         for rule, rows in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).items():
             for row in rows:
                 severity = Severity[row["severity"].upper()] if "severity" in row else None
@@ -57,7 +57,7 @@ class Options:
                     "calls": tuple(row.get("calls", ())),
                     "severity": severity,
                 }
-                option = Option(**{**row, **made, "of": frozenset(row.get("of", ()))})
+                option = OptionRow(**{**row, **made, "of": frozenset(row.get("of", ()))})
                 self._left_out.update((call, (by_rule[rule], option)) for call in option.calls)
                 for name in option.names if not option.calls else ():
                     self._known.setdefault(name, []).append((by_rule[rule], option))
@@ -88,7 +88,7 @@ class Options:
                             yield check, NodeMatch(_place(node, value), f"{name}: {option.says}", severity)
 
 
-def _imports(view: View, node: ast.AST, option: Option) -> bool:
+def _imports(view: View, node: ast.AST, option: OptionRow) -> bool:
     """Return whether the file uses a library of the option, and a keyword is not passed to another one."""
     if not option.of:
         return True

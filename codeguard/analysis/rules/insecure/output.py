@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from codeguard.analysis.python.dataflow.outside import SAID
 from codeguard.analysis.python.dataflow.scope import sets_header
-from codeguard.analysis.python.dataflow.sinks import Arrival, Hit, Sink, Wording
+from codeguard.analysis.python.dataflow.sinks import LanguagePattern, Sink, SinkHit, StoredValue
 from codeguard.analysis.python.dataflow.tables import ANSWER, STORED
 from codeguard.analysis.python.dataflow.values import Origin, Reach, Use, Value
 from codeguard.analysis.python.names import Names
@@ -20,9 +20,9 @@ from codeguard.analysis.rules.insecure.base import (
     Check,
     NodeMatch,
     View,
-    describe,
-    names,
+    origin_text,
     parameters_of,
+    word_set,
 )
 from codeguard.analysis.rules.insecure.surroundings import is_for_debugging, is_server
 from codeguard.analysis.rules.insecure.words import last_name
@@ -32,8 +32,8 @@ from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
 
-_LOGGING = names("debug info warning warn error critical exception log")
-_RESPONSES = names(
+_LOGGING = word_set("debug info warning warn error critical exception log")
+_RESPONSES = word_set(
     "flask.make_response flask.Response django.http.HttpResponse fastapi.responses.HTMLResponse "
     "starlette.responses.HTMLResponse HTMLResponse HttpResponse make_response aiohttp.web.Response "
     "sanic.response.html tornado.web.RequestHandler.write "
@@ -63,7 +63,7 @@ def _is_page(names: Names, call: ast.Call, name: str) -> bool:
     return not name.startswith("aiohttp.") or any(item.arg in ("headers", None) for item in call.keywords)
 
 
-def _shown_as_written(view: View, hit: Hit, origin: Origin) -> bool:
+def _shown_as_written(view: View, hit: SinkHit, origin: Origin) -> bool:
     """Return whether a value is logged with %r, which escapes line breaks."""
     call = hit.call
     assert isinstance(call, ast.Call)
@@ -77,13 +77,13 @@ def _shown_as_written(view: View, hit: Hit, origin: Origin) -> bool:
     return 0 <= index < len(fields) and fields[index] not in "s"
 
 
-def _is_address(view: View, hit: Hit) -> bool:
+def _is_address(view: View, hit: SinkHit) -> bool:
     """Return whether a value is the address of the connection, which is no text of anybody."""
     values = (hit.argument, *view.names.values_of(hit.argument))
     return any("'REMOTE_ADDR'" in ast.unparse(value)[:200] for value in values)
 
 
-def _is_debugging(hit: Hit) -> bool:
+def _is_debugging(hit: SinkHit) -> bool:
     """Return whether a message is for debugging only."""
     assert isinstance(hit.call, ast.Call)
     level = ast.unparse(hit.call.args[0]) if hit.call.args and last_name(hit.call.func) == "log" else ""
@@ -103,7 +103,7 @@ def _returned_html(view: View) -> Iterator[NodeMatch]:
             stored = Severity.MEDIUM if origin.tag == STORED else None
             yield NodeMatch(
                 arrival.node,
-                f"{describe(origin)} is returned as a page, not escaped",
+                f"{origin_text(origin)} is returned as a page, not escaped",
                 stored if sure is not None else Severity.LOW,
             )
 
@@ -117,7 +117,7 @@ def _shown(view: View, value: Value, *, believing: bool = False) -> Origin | Non
     return None
 
 
-def _writes_markup(view: View, arrival: Arrival) -> bool:
+def _writes_markup(view: View, arrival: StoredValue) -> bool:
     """Return whether the function has markup in its strings and returns text that may be HTML."""
     function = arrival.function
     if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) or not isinstance(
@@ -298,7 +298,7 @@ def _only_kept(view: View, target: ast.Subscript) -> bool:
 
 
 _LINE = r"(?:Set-Cookie|Location|Subject|To|Cc|Bcc|From|Reply-To|Content-Disposition|Link|Refresh|X-[\w-]{1,40}): ?"
-_HEADER_LINES = Wording(
+_HEADER_LINES = LanguagePattern(
     begins=lazy(rf"(?:HTTP/1\.\d|{_LINE})"),
     holds=lazy(
         rf"(?:HTTP/1\.\d[^\n]{{0,200}}\n)?(?:[A-Z][\w-]{{1,40}}: [^\n]{{0,300}}\n){{0,8}}{_LINE}"
@@ -308,7 +308,7 @@ _HEADER_LINES = Wording(
 _FREE = lazy(r"subject|title|name|sender|recipient|reply|^to$|e?mail|address|cookie|lang|location|file")
 
 
-def _of_mail(view: View, hit: Hit, origin: Origin) -> bool:
+def _of_mail(view: View, hit: SinkHit, origin: Origin) -> bool:
     """Return whether a parameter is put into a message header that users fill, such as `Subject`."""
     named = any(_FREE.search(what.lower()) for what in view.flow.words(hit.value))
     return hit.sink.key in ("header-text", "mail") and named
@@ -337,7 +337,7 @@ def _header_stores(view: View) -> Iterator[NodeMatch]:
             sure = view.flow.source(arrival.value, Use.HEADER, believing=True)
             yield NodeMatch(
                 arrival.node,
-                f"{describe(origin)} is written into a header",
+                f"{origin_text(origin)} is written into a header",
                 None if sure is not None else Severity.LOW,
             )
 
@@ -355,7 +355,7 @@ def _raw_headers(names: Names, call: ast.Call, name: str) -> bool:
     return not name.startswith(("email.", "requests.", "urllib.", "http.client."))
 
 
-def _wraps(view: View, hit: Hit, origin: Origin) -> bool:
+def _wraps(view: View, hit: SinkHit, origin: Origin) -> bool:
     """Return whether a caller's text is marked as safe unchanged, as template filters and engines do.
 
     An image read from a file counts as well.
@@ -541,7 +541,7 @@ CHECKS = (
             Sink(
                 "markup",
                 Use.HTML,
-                names=names(
+                names=word_set(
                     "markupsafe.Markup flask.Markup jinja2.Markup jinja2.utils.markupsafe.Markup "
                     "django.utils.safestring.mark_safe django.utils.safestring.SafeString django.utils.html.mark_safe "
                     "django.utils.safestring.SafeText"
@@ -550,7 +550,7 @@ CHECKS = (
             Sink(
                 "mail-page",
                 Use.HTML,
-                names=names(
+                names=word_set(
                     "django.core.mail.send_mail django.core.mail.EmailMultiAlternatives.attach_alternative "
                     "flask_mail.Message email.mime.text.MIMEText"
                 ),
@@ -562,13 +562,15 @@ CHECKS = (
             Sink(  # values inserted earlier cannot be distinguished from the markup
                 "filled",
                 Use.HTML,
-                names=names("django.utils.html.format_html django.utils.html.format_html_join"),
+                names=word_set("django.utils.html.format_html django.utils.html.format_html_join"),
                 needs_built=True,
             ),
             Sink(
                 "page",
                 Use.HTML,
-                names=names("streamlit.markdown streamlit.write streamlit.html streamlit.components.v1.html"),
+                names=word_set(
+                    "streamlit.markdown streamlit.write streamlit.html streamlit.components.v1.html"
+                ),
                 accepts=lambda names, call, name: (
                     name.endswith("html")
                     or any(
@@ -580,8 +582,8 @@ CHECKS = (
         ),
         grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),
         also={STORED: Severity.MEDIUM},
-        methods=names("format"),
-        calls=names("django.utils.html.format_html"),
+        methods=word_set("format"),
+        calls=word_set("django.utils.html.format_html"),
         nodes=(ast.BinOp, ast.JoinedStr),
         look=lambda view, node, name: [
             *(_linked(view, node, name) if isinstance(node, ast.Call) else ()),
@@ -596,19 +598,21 @@ CHECKS = (
             Sink(
                 "header",
                 Use.HEADER,
-                methods=names("send_header add_header putheader"),
+                methods=word_set("send_header add_header putheader"),
                 arguments=(0, 1),
                 accepts=_raw_headers,
             ),
             Sink(
                 "cookie-name",
                 Use.HEADER,
-                methods=names("set_cookie"),
+                methods=word_set("set_cookie"),
                 arguments=(0, "key"),
                 least=Reach.REMOTE,
             ),
-            Sink("mail", Use.HEADER, methods=names("sendmail"), arguments=(2, "msg"), needs_built=True),
-            Sink("wsgi", Use.HEADER, names=names("start_response start"), arguments=(1,), needs_built=True),
+            Sink("mail", Use.HEADER, methods=word_set("sendmail"), arguments=(2, "msg"), needs_built=True),
+            Sink(
+                "wsgi", Use.HEADER, names=word_set("start_response start"), arguments=(1,), needs_built=True
+            ),
             Sink("header-text", Use.HEADER, arguments=(), wording=_HEADER_LINES),
         ),
         look_at_file=_header_stores,
@@ -630,11 +634,11 @@ CHECKS = (
     ),
     Check(
         _RULES["csv-injection"],
-        sinks=(Sink("csv", Use.CSV, methods=names("writerow writerows"), arguments=(0,)),),
+        sinks=(Sink("csv", Use.CSV, methods=word_set("writerow writerows"), arguments=(0,)),),
         grades=(Severity.MEDIUM, None, None),
         tags=frozenset({"input", SAID}),
         also={ANSWER: Severity.LOW},
-        methods=names("writerow append"),
+        methods=word_set("writerow append"),
         look=_cells,
     ),
     Check(
@@ -643,7 +647,7 @@ CHECKS = (
             Sink(
                 "refusal",
                 Use.RESPONSE,
-                names=names(
+                names=word_set(
                     "fastapi.HTTPException starlette.exceptions.HTTPException HTTPException flask.abort abort "
                     "aiohttp.web.HTTPInternalServerError werkzeug.exceptions.InternalServerError"
                 ),
@@ -652,7 +656,7 @@ CHECKS = (
         ),
         grades=(None, None, None),
         look_at_file=_exception_returned,
-        calls=names("traceback.format_exc traceback.format_exception"),
+        calls=word_set("traceback.format_exc traceback.format_exception"),
         look=_trace_returned,
     ),
 )

@@ -6,13 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from codeguard.analysis.python.dataflow.outside import SAID
-from codeguard.analysis.python.dataflow.sinks import Hit, Sink
+from codeguard.analysis.python.dataflow.sinks import Sink, SinkHit
 from codeguard.analysis.python.dataflow.tables import ANSWER
 from codeguard.analysis.python.dataflow.values import RESOLVED, Origin, Use
 from codeguard.analysis.python.literal_text import written
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.surroundings import of_own_folder
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
@@ -293,7 +293,7 @@ def _after(view: View, node: ast.If) -> list[ast.stmt]:
     return body[body.index(node) + 1 :] if node in body else []
 
 
-_RESOLVING = names("os.path.abspath os.path.realpath os.path.normpath os.path.join")
+_RESOLVING = word_set("os.path.abspath os.path.realpath os.path.normpath os.path.join")
 
 
 def _by_prefix(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -368,7 +368,7 @@ def _refuses(view: View, node: ast.Call) -> bool:
 
 _JUDGES = lazy(r"safe|allow|within|inside|valid|check|permit|contain|below|under")
 _STATUS = lazy(r"\b40[034]\b|[Ff]orbidden|[Dd]enied|NotFound")
-_REMOVING = names("os.remove os.unlink shutil.rmtree os.chown os.chmod os.rmdir")
+_REMOVING = word_set("os.remove os.unlink shutil.rmtree os.chown os.chmod os.rmdir")
 
 
 def _follows_link(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -463,7 +463,7 @@ def _in_home(view: View, node: ast.Call) -> Iterator[NodeMatch]:
 _ENTRY = lazy(r"\bentry\b|\bitem\b|\.path$|os\.path\.join\(")
 
 
-def _whole_path(view: View, hit: Hit, origin: Origin) -> bool:
+def _whole_path(view: View, hit: SinkHit, origin: Origin) -> bool:
     """Return whether a parameter is a complete path that the caller wants to open."""
     if origin.tag != SAID:
         return False
@@ -480,7 +480,7 @@ _PIECE = lazy(
 )
 
 
-def _below_folder(view: View, hit: Hit, origin: Origin) -> bool:
+def _below_folder(view: View, hit: SinkHit, origin: Origin) -> bool:
     """Return whether a name from the caller is appended to a fixed folder."""
     if not _PIECE.search(origin.what.lower()):
         return False
@@ -549,7 +549,7 @@ CHECKS = (
             Sink(
                 "path",
                 Use.PATH,
-                names=names(
+                names=word_set(
                     "open io.open codecs.open os.open os.remove os.unlink os.rmdir shutil.rmtree os.listdir os.scandir "
                     "flask.send_file django.http.FileResponse fastapi.responses.FileResponse aiofiles.open "
                     "starlette.responses.FileResponse FileResponse send_file os.makedirs os.mkdir "
@@ -566,7 +566,7 @@ CHECKS = (
             Sink(
                 "path-second",
                 Use.PATH,
-                names=names(
+                names=word_set(
                     "shutil.copy shutil.copyfile shutil.copy2 shutil.move os.rename os.replace shutil.copytree"
                 ),
                 arguments=(0, 1),
@@ -574,7 +574,7 @@ CHECKS = (
             Sink(
                 "path-or-file",
                 Use.PATH,
-                names=names(
+                names=word_set(
                     "gzip.open bz2.open lzma.open PIL.Image.open numpy.loadtxt numpy.genfromtxt numpy.fromfile "
                     "numpy.load pandas.read_csv pandas.read_json pandas.read_excel pandas.read_parquet "
                     "openpyxl.load_workbook docx.Document wave.open h5py.File pypdf.PdfReader PyPDF2.PdfReader "
@@ -586,7 +586,7 @@ CHECKS = (
             Sink(
                 "path-receiver",
                 Use.PATH,
-                methods=names("read_text read_bytes write_text write_bytes unlink open iterdir"),
+                methods=word_set("read_text read_bytes write_text write_bytes unlink open iterdir"),
                 arguments=(),
                 receiver=True,
                 accepts=_path_itself,
@@ -601,7 +601,7 @@ CHECKS = (
     Check(
         _RULES["file-upload"],
         nodes=(ast.Compare,),
-        methods=names("startswith"),
+        methods=word_set("startswith"),
         look=lambda view, node, name: [
             *(_by_claimed_type(view, node, name) if isinstance(node, ast.Compare) else ()),
             *(_claimed_in_form(view, node) if isinstance(node, ast.Compare | ast.Call) else ()),
@@ -610,35 +610,35 @@ CHECKS = (
             Sink(
                 "upload",
                 Use.PATH,
-                methods=names("save"),
+                methods=word_set("save"),
                 arguments=(0, "dst"),
                 accepts=lambda names, call, name: bool(call.args),
             ),
-            Sink("upload-kind", Use.FILE_NAME, methods=names("save"), arguments=(0, "dst")),
+            Sink("upload-kind", Use.FILE_NAME, methods=word_set("save"), arguments=(0, "dst")),
         ),
         grades=(Severity.HIGH, None, None),
     ),
     Check(
         _RULES["insecure-temporary-file"],
-        calls=names("tempfile.mktemp os.tempnam os.tmpnam"),
+        calls=word_set("tempfile.mktemp os.tempnam os.tmpnam"),
         look=_temporary,
     ),
     Check(
         _RULES["predictable-temporary-file"],
-        calls=names(
+        calls=word_set(
             "open io.open pathlib.Path.write_text pathlib.Path.write_bytes os.mkdir os.makedirs "
             "pathlib.Path.mkdir"
         ),
-        methods=names(
+        methods=word_set(
             "to_parquet to_csv to_pickle to_json to_excel to_feather to_hdf savefig tofile write_parquet write_csv "
             "write_image save_pretrained urlretrieve"
         ),
         look=_fixed_temporary,
     ),
-    Check(_RULES["path-by-prefix"], methods=names("startswith"), look=_by_prefix),
+    Check(_RULES["path-by-prefix"], methods=word_set("startswith"), look=_by_prefix),
     Check(
         _RULES["link-followed"],
-        calls=_REMOVING | names("shutil.copy shutil.copy2 shutil.copyfile open os.open"),
+        calls=_REMOVING | word_set("shutil.copy shutil.copy2 shutil.copyfile open os.open"),
         look=_follows_link,
     ),
     Check(

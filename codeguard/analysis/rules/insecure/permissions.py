@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.words import SECRET, mentions
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import walk
@@ -262,8 +262,8 @@ def _system_file(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 CHECKS = (
     Check(
         _RULES["world-writable"],
-        calls=names("os.chmod os.fchmod os.lchmod pathlib.Path.chmod"),
-        methods=names("chmod"),
+        calls=word_set("os.chmod os.fchmod os.lchmod pathlib.Path.chmod"),
+        methods=word_set("chmod"),
         look=lambda view, node, name: [
             *_wide(view, node, name),
             *(_late(view, node, name) if name == "os.chmod" else ()),
@@ -271,23 +271,23 @@ CHECKS = (
     ),
     Check(
         _RULES["wide-umask"],
-        calls=names("os.umask"),
+        calls=word_set("os.umask"),
         look=_umask,
     ),
     Check(
         _RULES["made-world-writable"],
-        calls=names("os.open os.mkdir os.makedirs os.mkfifo pathlib.Path.mkdir pathlib.Path.touch"),
+        calls=word_set("os.open os.mkdir os.makedirs os.mkfifo pathlib.Path.mkdir pathlib.Path.touch"),
         look=_made_wide,
     ),
     Check(
         _RULES["privileges-not-dropped"],
-        calls=names("os.setuid os.seteuid os.setreuid"),
+        calls=word_set("os.setuid os.seteuid os.setreuid"),
         look=_order,
         look_at_file=_as_root,
     ),
     Check(
         _RULES["system-file-changed"],
-        calls=names(
+        calls=word_set(
             "open shutil.copy shutil.copyfile shutil.move os.rename os.replace pathlib.Path.write_text"
         ),
         look=_system_file,

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
-from codeguard.analysis.rules.insecure.handlers import words
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
+from codeguard.analysis.rules.insecure.handlers import joined_words
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.models import Severity
@@ -46,11 +46,11 @@ def _between(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     tested = any(
         isinstance(part, ast.If)
         and ast.dump(target.value) in ast.dump(part.test)
-        and target.attr in words([part.test])
+        and target.attr in joined_words([part.test])
         for part in walk(function)
     )
     kept_out = _TOGETHER if "sqlalchemy" in view.modules else _LOCKED
-    if tested and _is_shared(view, target.value, function) and not kept_out.search(words([function])):
+    if tested and _is_shared(view, target.value, function) and not kept_out.search(joined_words([function])):
         yield NodeMatch(node, f"two requests at once both pass the test of {target.attr}, and both change it")
 
 
@@ -80,7 +80,7 @@ def _marked(view: View, node: ast.Assign) -> Iterator[NodeMatch]:
         and read
         and any(_READ.search(one) for one in read)
         and not any("for_update" in one for one in read)
-    ) and not _ALONE.search(words([function])):
+    ) and not _ALONE.search(joined_words([function])):
         yield NodeMatch(node, f"two requests at once both pass the test of {target.attr}, and both go on")
 
 
@@ -100,7 +100,7 @@ def _set_back(view: View, node: ast.Call) -> Iterator[NodeMatch]:
     if (
         not isinstance(given, ast.BinOp)
         or not isinstance(given.op, ast.Add | ast.Sub)
-        or _ATOMIC.search(words([function]))
+        or _ATOMIC.search(joined_words([function]))
     ):
         return
     names_of = {part.id for part in walk(given) if isinstance(part, ast.Name)}
@@ -170,7 +170,7 @@ def _is_shared(view: View, node: ast.expr, function: FunctionNode) -> bool:
         return bool(view.modules & {"threading", "concurrent"})
     for value in view.names.values_of(node):
         called = view.names.called(value) if isinstance(value, ast.Call) else ""
-        saved = re.search(r"\b(?:save|commit|update|flush)\b", words(function.body))
+        saved = re.search(r"\b(?:save|commit|update|flush)\b", joined_words(function.body))
         if _FETCHED.search(called) and saved:
             return True
     return False
@@ -194,9 +194,9 @@ _SCARCE = lazy(
 def _awaited(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find a check and a change with an `await` in between, during which other tasks run."""
     assert isinstance(node, ast.AsyncFunctionDef)
-    said = words([node])
+    said = joined_words([node])
     if (
-        not _SCARCE.search(f"{node.name} {words([node.args])}")
+        not _SCARCE.search(f"{node.name} {joined_words([node.args])}")
         or _TOGETHER.search(said)
         or _ONCE.search(said)
     ):
@@ -266,7 +266,7 @@ def _first(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Call)
     if name == "os.open":
         path, flags = view.names.text(node.args[0] if node.args else None), view.argument(node, "flags", 1)
-        named = words([flags]) if flags is not None else ""
+        named = joined_words([flags]) if flags is not None else ""
         if path is not None and path.startswith(_SHARED) and "O_CREAT" in named and "O_EXCL" not in named:
             yield NodeMatch(
                 node, f"{path!r} may be a link that another user put there: add O_EXCL or O_NOFOLLOW"
@@ -338,7 +338,7 @@ def _written_back(view: View, node: ast.Call) -> Iterator[NodeMatch]:
         )
         if (
             tested
-            and not _TOGETHER.search(words([function]))
+            and not _TOGETHER.search(joined_words([function]))
             and "for update" not in ast.unparse(function).lower()
         ):
             yield NodeMatch(
@@ -365,13 +365,13 @@ def _changed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 CHECKS = (
     Check(
         _RULES["change-in-between"],
-        methods=names("execute set"),
+        methods=word_set("execute set"),
         nodes=(ast.AugAssign, ast.AsyncFunctionDef, ast.FunctionDef, ast.Assign),
         look=_changed,
     ),
     Check(
         _RULES["foreign-folder-first"],
-        calls=names(
+        calls=word_set(
             "sys.path.insert sys.path.append os.open ctypes.CDLL ctypes.cdll.LoadLibrary "
             "importlib.util.spec_from_file_location"
         ),

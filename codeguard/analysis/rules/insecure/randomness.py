@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.words import SECRET, last_name, mentions
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import walk
@@ -275,12 +275,12 @@ CHECKS = (
     ),
     Check(
         _RULES["predictable-seed"],
-        calls=names("random.seed random.Random numpy.random.seed"),
+        calls=word_set("random.seed random.Random numpy.random.seed"),
         look=_seed,
     ),
     Check(
         _RULES["short-secret"],
-        calls=names(
+        calls=word_set(
             "secrets.token_hex secrets.token_bytes secrets.token_urlsafe os.urandom secrets.choice secrets.randbelow"
         ),
         nodes=(ast.Subscript,),
@@ -288,7 +288,7 @@ CHECKS = (
     ),
     Check(
         _RULES["guessable-identifier"],
-        calls=names("uuid.uuid1 uuid.uuid3 uuid.uuid5"),
+        calls=word_set("uuid.uuid1 uuid.uuid3 uuid.uuid5"),
         look=_uuid,
     ),
 )

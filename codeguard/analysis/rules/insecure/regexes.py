@@ -13,14 +13,14 @@ from codeguard.analysis.python.dataflow.sinks import Sink
 from codeguard.analysis.python.dataflow.values import Use
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
 
-_CALLS = names("re.compile re.match re.search re.fullmatch re.findall re.finditer re.sub re.subn re.split "
+_CALLS = word_set("re.compile re.match re.search re.fullmatch re.findall re.finditer re.sub re.subn re.split "
                "regex.compile regex.match regex.search regex.fullmatch regex.findall regex.sub")  # fmt: skip
 _LONGEST = 1000
 _REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT)
@@ -265,7 +265,7 @@ CHECKS = (
     Check(
         _RULES["exponential-regex"],
         calls=_CALLS
-        | names(
+        | word_set(
             "django.core.validators.RegexValidator wtforms.validators.Regexp marshmallow.validate.Regexp"
         ),
         nodes=(ast.Assign, ast.keyword),
@@ -280,7 +280,7 @@ CHECKS = (
             Sink(
                 "regex-of-column",
                 Use.REGEX,
-                methods=names("contains match fullmatch extract extractall findall"),
+                methods=word_set("contains match fullmatch extract extractall findall"),
                 arguments=(0, "pat"),
                 accepts=_of_column,
             ),

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from codeguard.analysis.python.dataflow.sinks import Sink
 from codeguard.analysis.python.dataflow.values import Use
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.handlers import is_from_request
 from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.models import Severity
@@ -179,7 +179,7 @@ def _limited(view: View, node: ast.Call) -> bool:
 CHECKS = (
     Check(
         _RULES["unbounded-read"],
-        methods=names("read"),
+        methods=word_set("read"),
         nodes=(ast.Subscript,),
         look=lambda view, node, name: (
             _unbounded(view, node, name) if isinstance(node, ast.Call) else _filled(view, node, name)
@@ -187,8 +187,8 @@ CHECKS = (
     ),
     Check(
         _RULES["allocation-by-input"],
-        calls=names("bytearray"),
-        methods=names("resize thumbnail new"),
+        calls=word_set("bytearray"),
+        methods=word_set("resize thumbnail new"),
         look=lambda view, node, name: (
             _by_header(view, node, name) if name == "bytearray" else _sized(view, node, name)
         ),
@@ -196,7 +196,7 @@ CHECKS = (
             Sink(
                 "size",
                 Use.SIZE,
-                names=names(
+                names=word_set(
                     "bytearray bytes range os.urandom numpy.zeros numpy.ones numpy.empty itertools.repeat "
                     "secrets.token_bytes secrets.token_hex itertools.permutations itertools.product time.sleep "
                     "asyncio.sleep math.factorial"
@@ -216,10 +216,10 @@ CHECKS = (
             Sink(
                 "size-second",
                 Use.SIZE,
-                names=names("range django.core.paginator.Paginator"),
+                names=word_set("range django.core.paginator.Paginator"),
                 arguments=(1, "per_page"),
             ),
-            Sink("rows", Use.SIZE, methods=names("limit paginate"), arguments=(0, "per_page")),
+            Sink("rows", Use.SIZE, methods=word_set("limit paginate"), arguments=(0, "per_page")),
         ),
         grades=(Severity.MEDIUM, None, None),
     ),

@@ -6,18 +6,18 @@ import ast
 from collections.abc import Iterator
 
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
 
-_UNSIGNED = names(
+_UNSIGNED = word_set(
     "itsdangerous.URLSafeTimedSerializer.loads_unsafe itsdangerous.URLSafeSerializer.loads_unsafe "
     "itsdangerous.TimedSerializer.loads_unsafe itsdangerous.Serializer.loads_unsafe"
 )
-_DECODE = names("jwt.decode jose.jwt.decode jwt.api_jwt.decode jwt.PyJWT.decode authlib.jose.jwt.decode")
+_DECODE = word_set("jwt.decode jose.jwt.decode jwt.api_jwt.decode jwt.PyJWT.decode authlib.jose.jwt.decode")
 _SESSION_WORDS = (
     "session",
     "token",
@@ -163,7 +163,7 @@ def _flag(view: View, node: ast.AST, keyword: str, effect: str) -> Iterator[Node
 
 
 _HOLDERS = frozenset({"self", "handler", "request", "response", "resp"})
-_COOKIE_METHODS = names("set_cookie set_signed_cookie set_secure_cookie")
+_COOKIE_METHODS = word_set("set_cookie set_signed_cookie set_secure_cookie")
 _JARS = frozenset({"http.cookies.SimpleCookie()", "http.cookies.BaseCookie()", "Cookie.SimpleCookie()"})
 
 
@@ -238,7 +238,7 @@ def _configures(parent: ast.AST | None) -> bool:
     return False
 
 
-def settings(view: View, node: ast.AST) -> tuple[tuple[str, ast.expr], ...]:
+def framework_settings(view: View, node: ast.AST) -> tuple[tuple[str, ast.expr], ...]:
     """Return names and values of settings, in all forms that frameworks accept."""
     known = view.settings.get(node)
     if known is None:
@@ -269,7 +269,7 @@ def _other_sites(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if isinstance(node, ast.Call):
         yield from _samesite(view, node, name)
         return
-    for setting, value in settings(view, node):
+    for setting, value in framework_settings(view, node):
         if setting in ("SESSION_COOKIE_SAMESITE", "CSRF_COOKIE_SAMESITE", "REMEMBER_COOKIE_SAMESITE"):
             given = view.names.constant(value, "Lax")
             if given is None or given is False or str(given).lower() == "none":
@@ -277,7 +277,7 @@ def _other_sites(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 
 
 def _setting(table: dict[str, str], view: View, node: ast.AST) -> Iterator[NodeMatch]:
-    for name, value in settings(view, node):
+    for name, value in framework_settings(view, node):
         if name in table and view.names.constant(value, True) is False:
             yield NodeMatch(node, table[name])
 
@@ -324,17 +324,17 @@ _SETTINGS = (ast.Assign, ast.AnnAssign, ast.keyword, ast.Dict)
 CHECKS = (
     Check(
         _RULES["unverified-jwt"],
-        calls=_DECODE | _UNSIGNED | names("jose.jwt.get_unverified_claims jose.jws.get_unverified_claims"),
+        calls=_DECODE | _UNSIGNED | word_set("jose.jwt.get_unverified_claims jose.jws.get_unverified_claims"),
         look=_unverified,
     ),
     Check(
         _RULES["token-decides"],
-        calls=_DECODE | names("base64.urlsafe_b64decode base64.b64decode jwt.PyJWKClient"),
+        calls=_DECODE | word_set("base64.urlsafe_b64decode base64.b64decode jwt.PyJWKClient"),
         look=_by_token,
     ),
     Check(
         _RULES["unsigned-jwt"],
-        calls=names("jwt.encode jose.jwt.encode jwt.api_jwt.encode"),
+        calls=word_set("jwt.encode jose.jwt.encode jwt.api_jwt.encode"),
         look=_none,
     ),
     Check(
@@ -361,14 +361,14 @@ CHECKS = (
     ),
     Check(
         _RULES["cookie-for-other-sites"],
-        methods=names("set_cookie set_signed_cookie"),
+        methods=word_set("set_cookie set_signed_cookie"),
         nodes=_SETTINGS,
         look=_other_sites,
     ),
     Check(
         _RULES["csrf-protection-off"],
         nodes=(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
-        calls=names("django.views.decorators.csrf.csrf_exempt"),
+        calls=word_set("django.views.decorators.csrf.csrf_exempt"),
         look=_csrf,
     ),
     Check(_RULES["unsigned-assertion"]),

@@ -22,7 +22,7 @@ _LONGEST = 200  # characters of a group that are looked for elsewhere
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ShapeRow:
     """One row of `shapes.toml`, which documents its fields."""
 
     nodes: tuple[type[ast.AST], ...]
@@ -72,7 +72,7 @@ class Shapes:
 
     def __init__(self, checks: Iterable[Check]) -> None:
         by_rule = {check.rule.id: check for check in checks}
-        self.rows: list[tuple[Check, Shape]] = []
+        self.rows: list[tuple[Check, ShapeRow]] = []
         for rule, rows in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).items():
             self.rows += ((by_rule[rule], _shape(row)) for row in rows)
 
@@ -94,10 +94,10 @@ def _head(node: ast.AST) -> ast.AST:
     return node.body[0] if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) else node
 
 
-def _shape(row: dict[str, str | list[str]]) -> Shape:
+def _shape(row: dict[str, str | list[str]]) -> ShapeRow:
     texts = {key: str(row[key]) for key in ("says", "around", "without", "file", "at") if key in row}
     kinds = tuple(getattr(ast, kind) for kind in row["nodes"])
-    return Shape(
+    return ShapeRow(
         nodes=kinds,
         words=tuple(tuple(word.replace("¦", "|") for word in group.split("|")) for group in row["words"]),
         written=lazy(str(row["written"])),

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, names, parameters_of
-from codeguard.analysis.rules.insecure.handlers import is_from_request, is_handler, words
+from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, parameters_of, word_set
+from codeguard.analysis.rules.insecure.handlers import is_from_request, is_handler, joined_words
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import walk
@@ -18,8 +18,8 @@ _ONE_A_REQUEST = lazy(
     r"(?:RequestHandler|MethodView|APIView|ViewSet|HTTPEndpoint|HTTPMethodView"
     r"|(?:^|\.)(?:View|Resource|TemplateView|FormView))$"
 )
-_CONTAINERS = names("dict list collections.defaultdict collections.OrderedDict collections.deque")
-_ADDS = names("append add update extend setdefault insert")
+_CONTAINERS = word_set("dict list collections.defaultdict collections.OrderedDict collections.deque")
+_ADDS = word_set("append add update extend setdefault insert")
 # What all requests are meant to share.
 _SHARED = lazy(
     r"client|waiter|connection|room|cache|listener|subscriber|registr|lock|peer|socket|channel|instance|queue|handler"
@@ -159,7 +159,7 @@ def _any_order(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if len(held) < 2 or function is None or len({lock.attr for lock in held}) > 1:
         return
     owners = {lock.value.id for lock in held if isinstance(lock.value, ast.Name)}
-    ordered = _ORDERED.search(words(function.body)) or any(
+    ordered = _ORDERED.search(joined_words(function.body)) or any(
         isinstance(part, ast.Compare)
         and isinstance(part.ops[0], ast.Lt | ast.Gt)
         and owners <= set(_ids(part))
@@ -192,7 +192,7 @@ def _acquired(view: View, node: ast.Call) -> Iterator[NodeMatch]:
     if (
         len(set(owners)) == 2
         and set(owners) <= parameters_of(function)
-        and not _ORDERED.search(words(function.body))
+        and not _ORDERED.search(joined_words(function.body))
     ):
         yield NodeMatch(
             node, "a call with the two the other way round waits for this one, and this one for it"
@@ -292,17 +292,17 @@ CHECKS = (
     ),
     Check(
         _RULES["cached-for-all"],
-        methods=names("set"),
+        methods=word_set("set"),
         nodes=FUNCTIONS,
         look=lambda view, node, name: (
             _cached(view, node, name) if isinstance(node, ast.Call) else _cached_view(view, node, name)
         ),
     ),
-    Check(_RULES["locked-twice"], nodes=(ast.With,), calls=names("signal.signal"), look=_twice),
+    Check(_RULES["locked-twice"], nodes=(ast.With,), calls=word_set("signal.signal"), look=_twice),
     Check(
         _RULES["locks-in-any-order"],
         nodes=(ast.With, ast.AsyncWith),
-        methods=names("acquire"),
+        methods=word_set("acquire"),
         look=lambda view, node, name: (
             _acquired(view, node) if isinstance(node, ast.Call) else _any_order(view, node, name)
         ),

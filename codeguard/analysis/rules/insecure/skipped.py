@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.handlers import is_from_request
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
@@ -420,7 +420,7 @@ CHECKS = (
     Check(_RULES["check-skipped"], nodes=(ast.If,), look=_skipped),
     Check(
         _RULES["nothing-passes"],
-        calls=names("hmac.compare_digest secrets.compare_digest all"),
+        calls=word_set("hmac.compare_digest secrets.compare_digest all"),
         look=lambda view, node, name: (
             _shorter(view, node, name) if name == "all" else _nothing_passes(view, node, name)
         ),
@@ -428,6 +428,6 @@ CHECKS = (
     Check(_RULES["out-of-date"]),  # by shapes
     Check(_RULES["either-factor"]),  # by shapes
     Check(_RULES["flags-joined"]),  # by shapes
-    Check(_RULES["list-passed"], nodes=(ast.Compare,), methods=names("endswith"), look=_by_ending),
+    Check(_RULES["list-passed"], nodes=(ast.Compare,), methods=word_set("endswith"), look=_by_ending),
     Check(_RULES["kept-from-last-round"], nodes=(ast.For,), look=_last_round),
 )

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, names
-from codeguard.analysis.rules.insecure.handlers import words
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
+from codeguard.analysis.rules.insecure.handlers import joined_words
 from codeguard.analysis.rules.insecure.surroundings import is_server
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
@@ -88,7 +88,7 @@ def _lost(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     function = view.function_of(node)
     for statement in node.finalbody:
         if isinstance(statement, ast.Return) and function is not None:
-            checks = _CHECKING.search(f"{function.name} {words(node.body)}") or any(
+            checks = _CHECKING.search(f"{function.name} {joined_words(node.body)}") or any(
                 isinstance(part, ast.Raise) for item in node.body for part in walk(item)
             )
             yield NodeMatch(
@@ -151,7 +151,7 @@ def _kept(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         between.append(following)
 
 
-_HARMLESS = names(
+_HARMLESS = word_set(
     "acquire release append appendleft clear pop popleft get add discard remove update items values keys time notify "
     "notify_all monotonic len"
 )
@@ -176,7 +176,7 @@ def _jail(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 # Ranges across alphabets, or between punctuation characters with letters or digits in between.
 _RANGE = lazy(r"(?<!\\)\[\^?((?:\\.|[^\]\\]){1,80})\]")
 _WIDE = lazy(r"(?:\\.|.)*?(?<!\\)([A-Z]-[a-z]|[+*,.=%&$#;(/_:]-[_/:;@=.?])")
-_PATTERNS = names(
+_PATTERNS = word_set(
     "re.compile re.match re.fullmatch re.search re.sub re.findall django.core.validators.RegexValidator "
     "wtforms.validators.Regexp"
 )
@@ -227,7 +227,7 @@ def _filtered(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             else None
         )
         function = view.function_of(node)
-        cleans = function is not None and _CLEANING.search(f"{function.name} {words([function.args])}")
+        cleans = function is not None and _CLEANING.search(f"{function.name} {joined_words([function.args])}")
         if (
             pattern
             and cleans
@@ -260,19 +260,19 @@ CHECKS = (
     ),
     Check(
         _RULES["lock-kept"],
-        methods=names("acquire set"),
+        methods=word_set("acquire set"),
         look=lambda view, node, name: (
             _lock_not_asked(view, node)
             if isinstance(node, ast.Call) and last_name(node.func) == "set"
             else _kept(view, node, name)
         ),
     ),
-    Check(_RULES["jail-left-open"], calls=names("os.chroot"), look=_jail),
+    Check(_RULES["jail-left-open"], calls=word_set("os.chroot"), look=_jail),
     Check(_RULES["wide-range"], calls=_PATTERNS, look=_range),
     Check(
         _RULES["incomplete-filter"],
-        calls=names("re.sub html.escape cgi.escape"),
-        methods=names("replace sub"),
+        calls=word_set("re.sub html.escape cgi.escape"),
+        methods=word_set("replace sub"),
         look=_filtered,
     ),
 )

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, names, parameters_of
+from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, parameters_of, word_set
 from codeguard.analysis.rules.insecure.words import PASSWORD, last_name, mentions
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name, walk
@@ -27,7 +27,7 @@ _REQUESTS = frozenset(
         "httpx.AsyncClient",
     )
     for verb in _VERBS
-) | names("httpx.Client httpx.AsyncClient")
+) | word_set("httpx.Client httpx.AsyncClient")
 _OLD = ("SSLv2", "SSLv3", "TLSv1", "TLSv1_1", "PROTOCOL_SSLv2", "PROTOCOL_SSLv3", "PROTOCOL_TLSv1", "PROTOCOL_TLSv1_1",
         "SSLv2_METHOD", "SSLv3_METHOD", "TLSv1_METHOD", "TLSv1_1_METHOD", "PROTOCOL_SSLv23")  # fmt: skip
 _LOCAL = ("localhost", "127.", "[::1]", "0.0.0.0", "::1", "{")
@@ -355,7 +355,7 @@ CHECKS = (
     Check(
         _RULES["tls-not-verified"],
         calls=_REQUESTS
-        | names(
+        | word_set(
             "ssl._create_unverified_context aiohttp.TCPConnector urllib3.PoolManager urllib3.HTTPSConnectionPool "
             "elasticsearch.Elasticsearch ssl.wrap_socket aiohttp.ClientSession.get aiohttp.ClientSession.post "
             "redis.Redis websockets.connect ldap3.Tls boto3.client ssl.SSLContext httpx.HTTPTransport "
@@ -366,14 +366,16 @@ CHECKS = (
     ),
     Check(
         _RULES["weak-connection"],
-        calls=names("ldap3.Server psycopg2.connect psycopg.connect asyncpg.connect sqlalchemy.create_engine"),
-        methods=names("set_ciphers"),
+        calls=word_set(
+            "ldap3.Server psycopg2.connect psycopg.connect asyncpg.connect sqlalchemy.create_engine"
+        ),
+        methods=word_set("set_ciphers"),
         look=_database,
     ),
     Check(
         _RULES["hostname-not-verified"],
         nodes=(ast.Assign,),
-        calls=names("urllib3.HTTPSConnectionPool urllib3.PoolManager"),
+        calls=word_set("urllib3.HTTPSConnectionPool urllib3.PoolManager"),
         look=_hostname,
     ),
     Check(
@@ -383,20 +385,20 @@ CHECKS = (
     ),
     Check(
         _RULES["ssh-host-key"],
-        methods=names("set_missing_host_key_policy"),
+        methods=word_set("set_missing_host_key_policy"),
         look=_host_key,
     ),
     Check(
         _RULES["cleartext-protocol"],
-        calls=names(
+        calls=word_set(
             "ftplib.FTP telnetlib.Telnet smtplib.SMTP.login poplib.POP3.pass_ imaplib.IMAP4.login nntplib.NNTP.login"
         ),
         look=_cleartext,
     ),
     Check(
         _RULES["cleartext-credentials"],
-        calls=_REQUESTS | names("websockets.connect websocket.create_connection websocket.WebSocketApp"),
-        methods=names("username_pw_set"),
+        calls=_REQUESTS | word_set("websockets.connect websocket.create_connection websocket.WebSocketApp"),
+        methods=word_set("username_pw_set"),
         look=_credentials,
     ),
 )

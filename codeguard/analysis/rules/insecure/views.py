@@ -10,8 +10,8 @@ from codeguard.analysis.python.dataflow.sinks import Sink
 from codeguard.analysis.python.dataflow.values import Use
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, names
-from codeguard.analysis.rules.insecure.handlers import is_from_request, words
+from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, word_set
+from codeguard.analysis.rules.insecure.handlers import is_from_request, joined_words
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.models import Severity
@@ -26,7 +26,7 @@ def _unchecked(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, FUNCTIONS)
     if not view.modules & {"django", "flask_wtf", "wtforms", "quart_wtf", "starlette_wtf"}:
         return
-    if not view.has("form") or _CHECKED.search(words(node.body)):
+    if not view.has("form") or _CHECKED.search(joined_words(node.body)):
         return
     made = {
         part.targets[0].id
@@ -70,7 +70,7 @@ def _no_number(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if (
         not isinstance(target, ast.Name)
         or not _AMOUNT.search(target.id)
-        or _FINITE.search(words(function.body))
+        or _FINITE.search(joined_words(function.body))
     ):
         return
     compared = any(
@@ -111,7 +111,9 @@ def _placed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         and is_from_request(view, part.value.args[0])
     }
     bodies = _bodies(view, node)
-    looked_at = words(part.test for part in walk(node) if isinstance(part, ast.If | ast.IfExp | ast.While))
+    looked_at = joined_words(
+        part.test for part in walk(node) if isinstance(part, ast.If | ast.IfExp | ast.While)
+    )
     for part in walk(node):
         if (
             (
@@ -273,11 +275,11 @@ def _by_host(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         )
     if not _HOSTS.search(written) or not _OF_LINKS.search(f"{function.name} {written}"):
         return
-    if re.search(r"\b(?:send\w*|mail\w*|deliver|notify|enqueue|delay)\b", words(function.body)):
+    if re.search(r"\b(?:send\w*|mail\w*|deliver|notify|enqueue|delay)\b", joined_words(function.body)):
         yield NodeMatch(node, "the host of the link is what the request says it is")
 
 
-_NARROW = names(
+_NARROW = word_set(
     "ctypes.c_uint8 ctypes.c_int8 ctypes.c_uint16 ctypes.c_int16 ctypes.c_short ctypes.c_ushort ctypes.c_byte "
     "ctypes.c_ubyte numpy.int8 numpy.uint8 numpy.int16 numpy.uint16 numpy.int32 numpy.uint32 ctypes.c_int ctypes.c_uint"
 )
@@ -294,9 +296,9 @@ def _money_cut(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if node.attr not in _NARROW_TYPES or view.names.resolve(node) not in _NARROW:
         return
     function = view.function_of(node)
-    if function is None or not _MONEY.search(f"{function.name} {words([function])}"):
+    if function is None or not _MONEY.search(f"{function.name} {joined_words([function])}"):
         return
-    if not _ASKS_SIZE.search(words([function])):
+    if not _ASKS_SIZE.search(joined_words([function])):
         yield NodeMatch(node, f"an amount of more than {node.attr} holds comes out wrong, without an error")
 
 
@@ -305,11 +307,11 @@ _NARROW_TYPES = frozenset({"int32", "uint32", "int16", "uint16", "int8", "uint8"
 
 CHECKS = (
     Check(_RULES["form-not-checked"], nodes=FUNCTIONS, look=_unchecked),
-    Check(_RULES["no-number"], calls=names("float"), look=_no_number),
+    Check(_RULES["no-number"], calls=word_set("float"), look=_no_number),
     Check(_RULES["place-by-input"], nodes=FUNCTIONS, look=_placed),
     Check(
         _RULES["match-not-looked-at"],
-        methods=names("group groups groupdict") | _FINDS,
+        methods=word_set("group groups groupdict") | _FINDS,
         look=lambda view, node, name: (
             _found_or_not(view, node, name)
             if isinstance(node, ast.Call) and unqualified_name(node.func) in _FINDS

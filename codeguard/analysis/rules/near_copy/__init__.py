@@ -9,8 +9,13 @@ from typing import ClassVar
 from codeguard.analysis import Reading
 from codeguard.analysis.python.counterparts import Counterpart, TrustedFunctions
 from codeguard.analysis.python.statements import MAX_STATEMENTS, Statement, statements
-from codeguard.analysis.rules.base import Context, Match, Rule, rules_of
-from codeguard.analysis.rules.near_copy.difference import Change, Difference, Weight, difference
+from codeguard.analysis.rules.base import DetectorContext, Match, Rule, rules_of
+from codeguard.analysis.rules.near_copy.difference import (
+    ChangeWeight,
+    FunctionDifference,
+    StatementChange,
+    difference,
+)
 from codeguard.analysis.rules.secrets import masked_file
 from codeguard.models import Chunk, ChunkKind
 
@@ -40,7 +45,7 @@ class NearCopySignal:
     needs: ClassVar[frozenset[str]] = frozenset({"trusted_functions"})
     rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
 
-    def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
+    def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
         """Yield the changes of each near-copy, most severe first."""
         trusted = context.services.trusted_functions
         if not trusted:
@@ -53,7 +58,7 @@ class NearCopySignal:
 
 
 def _matches(reading: Reading, chunk: Chunk, position: int, trusted: TrustedFunctions) -> Iterator[Match]:
-    closest: tuple[Counterpart, Difference] | None = None
+    closest: tuple[Counterpart, FunctionDifference] | None = None
     counterparts = trusted.counterparts(chunk)
     own = statements(chunk.text, chunk.language, chunk.symbol.rpartition(".")[2]) if counterparts else ()
     if counterparts and not own and chunk.text.strip():
@@ -73,7 +78,9 @@ def _matches(reading: Reading, chunk: Chunk, position: int, trusted: TrustedFunc
         yield _match(change, counterpart, position)
 
 
-def _compared(own: tuple[Statement, ...], chunk: Chunk, counterpart: Counterpart) -> Difference | None:
+def _compared(
+    own: tuple[Statement, ...], chunk: Chunk, counterpart: Counterpart
+) -> FunctionDifference | None:
     function = counterpart.function
     name = function.symbol.rpartition(".")[2]
     theirs = statements(function.text, function.language, name)
@@ -117,7 +124,7 @@ def _bindings(statement: str) -> frozenset[tuple[str, str]]:
     return frozenset((alias.asname or alias.name, prefix + alias.name) for alias in names)
 
 
-def _is_copy(counterpart: Counterpart, found: Difference, chunk: Chunk) -> bool:
+def _is_copy(counterpart: Counterpart, found: FunctionDifference, chunk: Chunk) -> bool:
     """Return whether the functions agree so much that one is an edited copy of the other."""
     if (
         found.size < LEAST_TOKENS
@@ -133,10 +140,10 @@ def _is_copy(counterpart: Counterpart, found: Difference, chunk: Chunk) -> bool:
     return found.size >= LEAST_COMMON_TOKENS and found.share <= UNNAMED_SHARE
 
 
-def _match(change: Change, counterpart: Counterpart, position: int) -> Match:
+def _match(change: StatementChange, counterpart: Counterpart, position: int) -> Match:
     shown = f"{change.what} beside {counterpart.function.symbol} ({counterpart.function.origin})"
     lines = f"trusted: {change.was or 'nothing'}; here: {change.now or 'nothing'}"
-    rules = {Weight.PROTECTION: "removed-check", Weight.CHANGE: "changed-line"}
+    rules = {ChangeWeight.PROTECTION: "removed-check", ChangeWeight.CHANGE: "changed-line"}
     return Match(
         rules.get(change.weight, "changed-message"),
         position + change.start,

@@ -39,7 +39,7 @@ unsafe_load UnsafeLoader 0o777 0o666 0777 0666 random mktemp shell
 WEAK = frozenset(_WEAK.split())
 
 
-class Weight(IntEnum):
+class ChangeWeight(IntEnum):
     """How much a change matters."""
 
     NOTHING = 0
@@ -49,11 +49,11 @@ class Weight(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class StatementChange:
     """One change: its kind, its position in the candidate, and both lines as written."""
 
     what: str
-    weight: Weight
+    weight: ChangeWeight
     start: int
     end: int
     was: str
@@ -61,7 +61,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class FunctionDifference:
     """All differences between two functions.
 
     `size` counts the tokens of both, `share` is the share of them that differ, 0 to 1. `replaced`
@@ -69,7 +69,7 @@ class Difference:
     more of the bodies agrees than differs.
     """
 
-    changes: tuple[Change, ...]
+    changes: tuple[StatementChange, ...]
     share: float
     size: int
     replaced: int
@@ -79,7 +79,7 @@ class Difference:
 
 def difference(
     trusted: Sequence[Statement], trusted_text: str, copy: Sequence[Statement], copy_text: str
-) -> Difference | None:
+) -> FunctionDifference | None:
     """Compare two functions statement by statement; None if they differ in too many places."""
     matcher = SequenceMatcher(
         None, [item.key for item in trusted], [item.key for item in copy], autojunk=False
@@ -97,7 +97,7 @@ def difference(
         if tag == "equal"
         for pair in zip(trusted[begin:end], copy[other : other + end - begin], strict=True)
     ]
-    changes: list[Change] = []
+    changes: list[StatementChange] = []
     differing = 0
     for _, begin, end, other, other_end in hunks:
         hunk = _Hunk(trusted[begin:end], copy[other:other_end], trusted_text, copy_text)
@@ -106,7 +106,7 @@ def difference(
         if found is not None:
             changes.append(found)
     changes += _exchanged(pairs, trusted_text, copy_text)
-    return Difference(
+    return FunctionDifference(
         tuple(changes),
         differing / max(1, size),
         size,
@@ -129,7 +129,7 @@ class _Hunk:
     trusted_text: str
     copy_text: str
 
-    def change(self, copy: Sequence[Statement], at: int) -> tuple[Change | None, int]:
+    def change(self, copy: Sequence[Statement], at: int) -> tuple[StatementChange | None, int]:
         """Return the change and the number of different tokens; None if keywords are in another order, or brackets
         were set that change nothing.
         """
@@ -144,7 +144,7 @@ class _Hunk:
         start, end = self._place(copy, at)
         was = " ".join(_shown(self.trusted_text, item) for item in self.gone[:2])
         now = " ".join(_shown(self.copy_text, item) for item in self.come[:2])
-        return Change(what, weight, start, end, was, now), len(lost) + len(new)
+        return StatementChange(what, weight, start, end, was, now), len(lost) + len(new)
 
     def _differs_in_brackets_alone(self, gone: list[str], come: list[str]) -> bool:
         """Return whether single statements of Python have the same tree: formatters set brackets of their own."""
@@ -167,29 +167,29 @@ class _Hunk:
             bound.update(name for name, after in pairwise(texts) if after in ("=", ":=", ":", ",", "in"))
         return used - bound
 
-    def _judge(self, lost: list[str], new: list[str], bare: Set[str]) -> tuple[str, Weight]:
+    def _judge(self, lost: list[str], new: list[str], bare: Set[str]) -> tuple[str, ChangeWeight]:
         if self._only_quiet():
-            return "a message", Weight.QUIET
+            return "a message", ChangeWeight.QUIET
         if self._removed_check():
-            return "removed check", Weight.PROTECTION
+            return "removed check", ChangeWeight.PROTECTION
         weak = sorted(WEAK.intersection(new) - set(lost))
         touched = sorted(PROTECTING.intersection(_names_at(self.gone, lost, self.come, new)) - bare)
         if weak:
-            return f"weakened to {weak[0]}", Weight.PROTECTION
+            return f"weakened to {weak[0]}", ChangeWeight.PROTECTION
         if touched and self.gone:
-            return f"changed protection ({touched[0]})", Weight.PROTECTION
+            return f"changed protection ({touched[0]})", ChangeWeight.PROTECTION
         differing = [*lost, *new]
         if not self.gone:
-            return "added statement", Weight.CHANGE
+            return "added statement", ChangeWeight.CHANGE
         if not self.come:
-            return "removed statement", Weight.CHANGE
+            return "removed statement", ChangeWeight.CHANGE
         if COMPARISONS.intersection(differing):
-            return "changed comparison", Weight.CHANGE
+            return "changed comparison", ChangeWeight.CHANGE
         if OPERATORS.intersection(differing):
-            return "changed operator", Weight.CHANGE
+            return "changed operator", ChangeWeight.CHANGE
         if all(_is_constant(word) for word in differing):
-            return "changed constant", Weight.CHANGE
-        return "changed code", Weight.CHANGE
+            return "changed constant", ChangeWeight.CHANGE
+        return "changed code", ChangeWeight.CHANGE
 
     def _only_quiet(self) -> bool:
         statements = [*self.gone, *self.come]
@@ -276,7 +276,7 @@ def _shown(text: str, item: Statement) -> str:
 
 def _exchanged(
     pairs: Sequence[tuple[Statement, Statement]], trusted_text: str, copy_text: str
-) -> Iterator[Change]:
+) -> Iterator[StatementChange]:
     """Yield the statements in which a copy uses a variable inconsistently.
 
     In an honest copy each variable of the original has one name. A name that differs in few places
@@ -299,9 +299,9 @@ def _exchanged(
         ]
         if wrong and found < MAX_CHANGED_HUNKS:
             found += 1
-            yield Change(
+            yield StatementChange(
                 "exchanged variable",
-                Weight.CHANGE,
+                ChangeWeight.CHANGE,
                 second.start,
                 second.end,
                 _shown(trusted_text, first),

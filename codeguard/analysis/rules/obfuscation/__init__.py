@@ -15,7 +15,7 @@ from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.python.capabilities import DECODING, RUNNING_CODE, RUNNING_COMMANDS
 from codeguard.analysis.python.imports import SCRIPTS
 from codeguard.analysis.python.test_files import is_test_file
-from codeguard.analysis.rules.base import LESS_SURE, Context, Match, Rule, rules_of
+from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match, Rule, rules_of
 from codeguard.analysis.rules.obfuscation.texts import (
     encoded_code,
     far_right,
@@ -63,7 +63,7 @@ class ObfuscationSignal:
     needs: ClassVar[frozenset[str]] = frozenset()
     rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
 
-    def inspect(self, reading: Reading, context: Context) -> Iterable[Match]:
+    def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
         """Yield obfuscated code, in the order of the rules."""
         line = -1
         for start, end in far_right(reading.text):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tree_sitter import Node
 
-from codeguard.corpus.chunking.base import Grammar, NodeRole, Role, name_of
+from codeguard.corpus.chunking.base import Grammar, NodeRole, Role, name_field
 
 
 def _examine(node: Node) -> NodeRole | None:
-    if node.type == "command" and name_of(node) in ("source", "."):
+    if node.type == "command" and name_field(node) in ("source", "."):
         return NodeRole(Role.IMPORT)
     return None
 

@@ -6,7 +6,7 @@ import re
 
 from tree_sitter import Node
 
-from codeguard.corpus.chunking.base import Grammar, NodeRole, Role, name_of, text_of
+from codeguard.corpus.chunking.base import Grammar, NodeRole, Role, name_field, node_text
 
 SCOPES = (
     "declaration_list",
@@ -29,7 +29,7 @@ def examine(node: Node) -> NodeRole | None:
         name = _declared(node)
         return NodeRole(Role.METHOD if "." in name else Role.FUNCTION, name)
     if node.type in _TYPES and node.child_by_field_name("body") is not None:
-        return NodeRole(Role.CLASS, name_of(node))
+        return NodeRole(Role.CLASS, name_field(node))
     return None
 
 
@@ -43,9 +43,9 @@ def _declared(node: Node) -> str:
         if deeper is None:
             break
         if deeper.type == "operator_cast":
-            return f"operator {text_of(deeper.child_by_field_name('type'))}"
+            return f"operator {node_text(deeper.child_by_field_name('type'))}"
         inner = deeper
-    name = text_of(inner) if inner is not None and inner != node else ""
+    name = node_text(inner) if inner is not None and inner != node else ""
     if "::" in name:
         name = _TEMPLATE.sub("", name).replace("::", ".").strip(".")
     return name

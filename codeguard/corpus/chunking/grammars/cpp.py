@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from tree_sitter import Node
 
-from codeguard.corpus.chunking.base import Grammar, NodeRole, Role, name_of
+from codeguard.corpus.chunking.base import Grammar, NodeRole, Role, name_field
 from codeguard.corpus.chunking.grammars import c
 
 
 def _examine(node: Node) -> NodeRole | None:
     if node.type == "namespace_definition":
-        return NodeRole(Role.NAMESPACE, name_of(node).replace("::", "."))
+        return NodeRole(Role.NAMESPACE, name_field(node).replace("::", "."))
     if node.type != "template_declaration":
         return c.examine(node)
     for child in node.named_children:

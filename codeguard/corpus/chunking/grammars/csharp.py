@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tree_sitter import Node
 
-from codeguard.corpus.chunking.base import Grammar, NodeRole, Role, text_of
+from codeguard.corpus.chunking.base import Grammar, NodeRole, Role, node_text
 
 _FUNCTIONS = (
     "method_declaration",
@@ -19,9 +19,9 @@ _FUNCTIONS = (
 def _examine(node: Node) -> NodeRole | None:
     """Name operators, which have no name node: `operator +`, `operator int`."""
     if node.type == "operator_declaration" and node.child_by_field_name("body") is not None:
-        return NodeRole(Role.FUNCTION, f"operator {text_of(node.child_by_field_name('operator'))}")
+        return NodeRole(Role.FUNCTION, f"operator {node_text(node.child_by_field_name('operator'))}")
     if node.type == "conversion_operator_declaration" and node.child_by_field_name("body") is not None:
-        return NodeRole(Role.FUNCTION, f"operator {text_of(node.child_by_field_name('type'))}")
+        return NodeRole(Role.FUNCTION, f"operator {node_text(node.child_by_field_name('type'))}")
     return None
 
 

@@ -6,7 +6,7 @@ import re
 
 from tree_sitter import Node
 
-from codeguard.corpus.chunking.base import Grammar, NodeRole, Role, name_of, text_of
+from codeguard.corpus.chunking.base import Grammar, NodeRole, Role, name_field, node_text
 
 # The type of `(s *Stack[T])`, the receiver of a method.
 _RECEIVER = re.compile(r"\(\s*(?:\w+\s+)?\*?\s*(\w+)")
@@ -14,12 +14,12 @@ _RECEIVER = re.compile(r"\(\s*(?:\w+\s+)?\*?\s*(\w+)")
 
 def _examine(node: Node) -> NodeRole | None:
     if node.type == "method_declaration":
-        receiver = _RECEIVER.match(text_of(node.child_by_field_name("receiver")))
+        receiver = _RECEIVER.match(node_text(node.child_by_field_name("receiver")))
         owner = f"{receiver.group(1)}." if receiver else ""
-        return NodeRole(Role.METHOD, owner + name_of(node))
+        return NodeRole(Role.METHOD, owner + name_field(node))
     if node.type == "type_declaration":
         specs = [child for child in node.named_children if child.type == "type_spec"]
-        return NodeRole(Role.CLASS, name_of(specs[0])) if len(specs) == 1 else None
+        return NodeRole(Role.CLASS, name_field(specs[0])) if len(specs) == 1 else None
     return None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tree_sitter import Node
 
-from codeguard.corpus.chunking.base import Grammar, NodeRole, Role, name_of, text_of
+from codeguard.corpus.chunking.base import Grammar, NodeRole, Role, name_field, node_text
 
 FUNCTION_VALUES = frozenset({"arrow_function", "function_expression", "generator_function", "function"})
 _BINDINGS = frozenset({"lexical_declaration", "variable_declaration"})
@@ -57,8 +57,8 @@ def examine(node: Node, roles: Mapping[str, Role] = ROLES) -> NodeRole | None:
         value = node.child_by_field_name("value")
         if value is None or value.type not in FUNCTION_VALUES:
             return None
-        name = text_of(node.child_by_field_name("property") or node.child_by_field_name("key"))
-        return NodeRole(Role.FUNCTION, name or name_of(node), value)
+        name = node_text(node.child_by_field_name("property") or node.child_by_field_name("key"))
+        return NodeRole(Role.FUNCTION, name or name_field(node), value)
     if kind == "expression_statement" and node.named_child_count:
         return _expression(node)
     return None
@@ -71,15 +71,17 @@ def _exported(node: Node, roles: Mapping[str, Role]) -> NodeRole | None:
     if inner is None:
         return None
     if inner.type in FUNCTION_VALUES:
-        return NodeRole(Role.FUNCTION, name_of(inner) or "default", inner)
+        return NodeRole(Role.FUNCTION, name_field(inner) or "default", inner)
     if inner.type == "class":
-        return NodeRole(Role.CLASS, name_of(inner) or "default", inner)
+        return NodeRole(Role.CLASS, name_field(inner) or "default", inner)
     found = examine(inner)
     if found is not None:
         return found
     role = roles.get(inner.type)
     return (
-        NodeRole(role, name_of(inner), inner) if role in (Role.FUNCTION, Role.CLASS, Role.NAMESPACE) else None
+        NodeRole(role, name_field(inner), inner)
+        if role in (Role.FUNCTION, Role.CLASS, Role.NAMESPACE)
+        else None
     )
 
 
@@ -91,14 +93,14 @@ def _bound(node: Node) -> NodeRole | None:
         return NodeRole(Role.IMPORT)
     if len(declarators) != 1 or values[0] is None:
         return None
-    return _valued(name_of(declarators[0]), values[0])
+    return _valued(name_field(declarators[0]), values[0])
 
 
 def _expression(node: Node) -> NodeRole | None:
     inner = node.named_children[0]
     if inner.type == "assignment_expression":
         target, value = inner.child_by_field_name("left"), inner.child_by_field_name("right")
-        return None if value is None else _valued(text_of(target), value)
+        return None if value is None else _valued(node_text(target), value)
     body = _called(inner)
     return None if body is None else NodeRole(Role.SCOPE, "", body)
 
@@ -151,7 +153,7 @@ def _immediate(node: Node) -> Node | None:
 
 def _is_require(value: Node) -> bool:
     function = value.child_by_field_name("function") if value.type == "call_expression" else None
-    return text_of(function) == "require" if function is not None else False
+    return node_text(function) == "require" if function is not None else False
 
 
 GRAMMAR = Grammar(

@@ -6,7 +6,7 @@ import re
 
 from tree_sitter import Node
 
-from codeguard.corpus.chunking.base import Grammar, NodeRole, Role, text_of
+from codeguard.corpus.chunking.base import Grammar, NodeRole, Role, node_text
 
 _GENERICS = re.compile(r"<.*", re.DOTALL)
 
@@ -16,7 +16,7 @@ def _examine(node: Node) -> NodeRole | None:
     if node.type != "impl_item":
         return None
     return NodeRole(
-        Role.CLASS, _GENERICS.sub("", text_of(node.child_by_field_name("type"))).strip("&").strip()
+        Role.CLASS, _GENERICS.sub("", node_text(node.child_by_field_name("type"))).strip("&").strip()
     )
 
 

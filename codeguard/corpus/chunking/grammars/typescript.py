@@ -6,7 +6,7 @@ import dataclasses
 
 from tree_sitter import Node
 
-from codeguard.corpus.chunking.base import Grammar, NodeRole, Role, name_of
+from codeguard.corpus.chunking.base import Grammar, NodeRole, Role, name_field
 from codeguard.corpus.chunking.grammars import javascript
 
 _ROLES = {
@@ -23,7 +23,7 @@ def _examine(node: Node) -> NodeRole | None:
     if node.type == "expression_statement":
         inner = node.named_child(0)
         if inner is not None and inner.type == "internal_module":
-            return NodeRole(Role.NAMESPACE, name_of(inner), inner)
+            return NodeRole(Role.NAMESPACE, name_field(inner), inner)
     return javascript.examine(node, _ROLES)
 
 

@@ -10,11 +10,11 @@ from itertools import groupby
 
 from codeguard.escaping import FinishedPage
 from codeguard.models import Trust
-from codeguard.ranking.inventory import Flagged, KnownFile, Overview, Standing, standing
+from codeguard.ranking.inventory import ChunkStanding, Flagged, KnownFile, Overview, standing
 from codeguard.ranking.reranking import Ranked
 from codeguard.reports.html.page import Page, code_block, folded, place, tag, text
-from codeguard.reports.html.ranking import beside_twin, kind_of, reasons, tags
-from codeguard.reports.html.site.frame import Frame, accept_form, file_id, file_link, site_page
+from codeguard.reports.html.ranking import beside_twin, css_class, reasons, tags
+from codeguard.reports.html.site.frame import PageFrame, accept_form, file_id, file_link, site_page
 from codeguard.reports.level import level_line
 from codeguard.reports.ranking import ORIGIN, why
 
@@ -28,11 +28,11 @@ MOST_CHARACTERS = 150_000  # of a file's code
 LARGEST = 4  # widths of a cell
 _WORDS = {"bad": "convicted", "warning": "suspicious", "good": "your own", "other": "unknown"}
 _MARKS = {"bad": "×", "warning": "!", "good": "✓", "other": ""}
-_STANDINGS = {Standing.CONVICTED: "bad", Standing.DEMOTED: "warning", Standing.ACCEPTED: ""}
+_STANDINGS = {ChunkStanding.CONVICTED: "bad", ChunkStanding.DEMOTED: "warning", ChunkStanding.ACCEPTED: ""}
 
 
 def overview_page(
-    overview: Overview, facts: Mapping[str, str], frame: Frame, warnings: Sequence[str]
+    overview: Overview, facts: Mapping[str, str], frame: PageFrame, warnings: Sequence[str]
 ) -> FinishedPage:
     """Return the map: every file as a cell, by folder, colored by what is known about it."""
     files = overview.files
@@ -60,7 +60,7 @@ def overview_page(
     )
 
 
-def findings_page(overview: Overview, frame: Frame, warnings: Sequence[str]) -> FinishedPage:
+def findings_page(overview: Overview, frame: PageFrame, warnings: Sequence[str]) -> FinishedPage:
     """Return the decisions about chunks, by file, the most severe first, and what a person accepted."""
     found = sorted(
         (item for item in overview.files if item.flagged), key=lambda item: (_grade(item), item.path)
@@ -74,7 +74,7 @@ def findings_page(overview: Overview, frame: Frame, warnings: Sequence[str]) -> 
             title="Findings",
             story=_story(overview.files),
             body=body or "<p>Nothing was found.</p>",
-            facts={name.value: str(counts[name]) for name in Standing},
+            facts={name.value: str(counts[name]) for name in ChunkStanding},
             command="codeguard ls --convicted",
             made=frame.made,
             warnings=[*warnings, *_unread(overview)],
@@ -91,7 +91,7 @@ def file_page(
     trusted: Sequence[Ranked],
     required_level: str,
     level: str,
-    frame: Frame,
+    frame: PageFrame,
 ) -> FinishedPage:
     """Return the chunks of a file with the results about each, next to the trusted code they imitate."""
     wrong = sum(item.convicted for item in chunks)
@@ -102,7 +102,7 @@ def file_page(
         story = f"{' and '.join(counts)} of {_count(len(chunks), 'chunk')}."
     elif chunks and all(item.trust is Trust.TRUSTED for item in chunks):
         story = "Your own code: the manifest lists it as it is."
-    present = set(map(kind_of, chunks))
+    present = set(map(css_class, chunks))
     kinds = [kind for kind in _WORDS if kind in present]
     body = _chunks(chunks, trusted, frame)
     if len(chunks) > MOST_CHUNKS:
@@ -121,7 +121,7 @@ def file_page(
     )
 
 
-def _chunks(chunks: Sequence[Ranked], trusted: Sequence[Ranked], frame: Frame) -> list[str]:
+def _chunks(chunks: Sequence[Ranked], trusted: Sequence[Ranked], frame: PageFrame) -> list[str]:
     """Return the chunks that fit on a page, in their order; those with a decision take precedence."""
     left, made = MOST_CHARACTERS, []
     gravest = sorted(chunks, key=lambda item: standing(item) is None)
@@ -136,25 +136,25 @@ def _chunks(chunks: Sequence[Ranked], trusted: Sequence[Ranked], frame: Frame) -
     return [shown for _, shown in sorted(made)]
 
 
-def _chunk(item: Ranked, code: str, frame: Frame) -> str:
-    chunk, kind, decided = item.chunk, kind_of(item), standing(item)
+def _chunk(item: Ranked, code: str, frame: PageFrame) -> str:
+    chunk, kind, decided = item.chunk, css_class(item), standing(item)
     name = text(chunk.symbol or f"({chunk.kind.value})")
-    label = tag("accepted", "good") if decided is Standing.ACCEPTED else ""
+    label = tag("accepted", "good") if decided is ChunkStanding.ACCEPTED else ""
     parts = [f"<h3>{name} {place(chunk.path, chunk.start_line, chunk.end_line)} {tags(item)}{label}</h3>"]
     if (against := why(item)) and kind in ("bad", "warning"):
         parts.append(f"<p>{text(against)}</p>")
     parts.append(code if decided else folded("code", code))
     if item.evidence:
         parts.append(folded(f"penalties {item.penalty:+.2f}", reasons(item)))
-    if decided in (Standing.CONVICTED, Standing.DEMOTED):
+    if decided in (ChunkStanding.CONVICTED, ChunkStanding.DEMOTED):
         parts.append(accept_form(frame, chunk.path, chunk.sha256))
     return f'<article id="line-{chunk.start_line}" class="{kind} f-{kind}">{"".join(parts)}</article>\n'
 
 
 def _story(files: Sequence[KnownFile]) -> str:
-    wrong = [item for item in files if item.has(Standing.CONVICTED)]
+    wrong = [item for item in files if item.has(ChunkStanding.CONVICTED)]
     own = sum(item.trust is Trust.TRUSTED for item in files)
-    functions = sum(part.standing is Standing.CONVICTED for item in wrong for part in item.flagged)
+    functions = sum(part.standing is ChunkStanding.CONVICTED for item in wrong for part in item.flagged)
     is_own = "is your own" if own == 1 else "are your own"
     if not wrong:
         return f"Nothing in {_count(len(files), 'file')} was proven wrong or harmful; {own} {is_own}."
@@ -176,9 +176,9 @@ def _unread(overview: Overview) -> list[str]:
 
 
 def _kind(item: KnownFile) -> str:
-    if item.has(Standing.CONVICTED):
+    if item.has(ChunkStanding.CONVICTED):
         return "bad"
-    if item.has(Standing.DEMOTED) or item.trust is Trust.MODIFIED:
+    if item.has(ChunkStanding.DEMOTED) or item.trust is Trust.MODIFIED:
         return "warning"
     return "good" if item.trust is Trust.TRUSTED else "other"
 
@@ -216,7 +216,9 @@ def _folder(folder: str, members: Sequence[KnownFile]) -> str:
 def _cell(item: KnownFile) -> str:
     kind = _kind(item)
     width = min(LARGEST, 1 + int(math.log2(1 + item.size / 1024) / 2))
-    names = ", ".join(part.chunk.chunk.symbol for part in item.flagged if part.standing is Standing.CONVICTED)
+    names = ", ".join(
+        part.chunk.chunk.symbol for part in item.flagged if part.standing is ChunkStanding.CONVICTED
+    )
     about = text(
         f"{item.path[-LONGEST_PATH:]}: {_WORDS[kind]}{f' ({names[:200]})' if names else ''}"
     ).replace("\n", " ")
@@ -228,7 +230,7 @@ def _cell(item: KnownFile) -> str:
 
 def _file_findings(item: KnownFile) -> str:
     kind = _kind(item)
-    gravest = sorted(item.flagged, key=lambda part: list(Standing).index(part.standing))
+    gravest = sorted(item.flagged, key=lambda part: list(ChunkStanding).index(part.standing))
     rows = "".join(map(_flagged, gravest[:MOST_FLAGGED]))
     if len(gravest) > MOST_FLAGGED:
         rows += f"<li>{file_link(item.path, f'… and {len(gravest) - MOST_FLAGGED} more')}</li>"
@@ -246,7 +248,7 @@ def _flagged(item: Flagged) -> str:
 
 def _reason(item: Ranked) -> str:
     """Return the decision and its reasons; for an acceptance who, when and why."""
-    if standing(item) is Standing.ACCEPTED:
+    if standing(item) is ChunkStanding.ACCEPTED:
         return next(part.reason for part in item.evidence if part.id == "accepted")
     return why(item)
 

@@ -20,7 +20,7 @@ _PAGES = {"/": "Map", "/findings": "Findings", "/trust": "Trust"}
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class PageFrame:
     """The frame of a page: the secret of its forms (empty if read-only), and the last search."""
 
     made: str
@@ -42,7 +42,7 @@ def site_style() -> str:
     return style_sheet("style.css") + style_sheet("site.css") + switches
 
 
-def site_page(page: Page, frame: Frame, address: str = "") -> FinishedPage:
+def site_page(page: Page, frame: PageFrame, address: str = "") -> FinishedPage:
     """Return a page in its frame; `address` is its entry in the navigation."""
     links = "".join(
         f'<a href="{path}"{" aria-current=page" if path == address else ""}>{name}</a>'
@@ -61,7 +61,7 @@ def message_page(story: str, made: str) -> FinishedPage:
 _HEAD = '<meta name="referrer" content="same-origin">\n<link rel="stylesheet" href="/style.css">'
 
 
-def _search_form(frame: Frame) -> str:
+def _search_form(frame: PageFrame) -> str:
     counts = {str(count): f"{count} results" for count in sorted({*COUNTS, frame.k})}
     return (
         '<form action="/search" method="get" role="search">'
@@ -90,7 +90,7 @@ def file_link(path: str, inside: str, line: int = 0) -> str:
     return f'<a href="/file?id={file_id(path)}{f"#line-{line}" if line else ""}">{inside}</a>'
 
 
-def accept_form(frame: Frame, path: str, digest: str) -> str:
+def accept_form(frame: PageFrame, path: str, digest: str) -> str:
     """Return how to overrule what was found in a text: a form, or the command if read-only.
 
     `digest` consists only of hexadecimal digits.
@@ -110,7 +110,7 @@ def accept_form(frame: Frame, path: str, digest: str) -> str:
     )
 
 
-def error_page(error: str, frame: Frame) -> FinishedPage:
+def error_page(error: str, frame: PageFrame) -> FinishedPage:
     """Return what is shown instead of an answer."""
     return site_page(
         Page("Not answered", error, "", {}, "codeguard doctor", frame.made), replace(frame, question="")

@@ -10,13 +10,13 @@ from codeguard.escaping import FinishedPage
 from codeguard.models import Trust
 from codeguard.ranking.reranking import Ranked, Ranking, represented
 from codeguard.reports.html.page import Page, code_block, folded, place, tag, text
-from codeguard.reports.html.ranking import beside_twin, copies, kind_of, reasons, story, tags
-from codeguard.reports.html.site.frame import Frame, accept_form, file_link, site_page
+from codeguard.reports.html.ranking import beside_twin, copies, css_class, reasons, story, tags
+from codeguard.reports.html.site.frame import PageFrame, accept_form, file_link, site_page
 from codeguard.reports.level import level_line
 from codeguard.reports.ranking import FIRST_LINES, why
 
 
-def search_page(ranking: Ranking, required_level: str, frame: Frame) -> FinishedPage:
+def search_page(ranking: Ranking, required_level: str, frame: PageFrame) -> FinishedPage:
     """Return the page of one defended answer."""
     candidates = [*ranking.ranking, *ranking.dropped]
     trusted = [item for item in candidates if item.trust is Trust.TRUSTED]
@@ -89,13 +89,13 @@ def _short(item: Ranked, number: int, moved: str) -> str:
     shown = code_block("\n".join(lines[:FIRST_LINES]))
     rest = len(lines) - FIRST_LINES
     more = f'<p class="faint">… {rest} more line{"s" if rest > 1 else ""}</p>' if rest > 0 else ""
-    kind = kind_of(item)
+    kind = css_class(item)
     head = f"<h3>{number}. {_name(item)} {tags(item)} <span class='faint'>{moved}</span></h3>"
     return f'<article class="{kind} f-{kind}">{head}{copies(item)}{shown}{more}</article>\n'
 
 
-def _explained(item: Ranked, trusted: Sequence[Ranked], frame: Frame) -> str:
-    chunk, kind = item.chunk, kind_of(item)
+def _explained(item: Ranked, trusted: Sequence[Ranked], frame: PageFrame) -> str:
+    chunk, kind = item.chunk, css_class(item)
     standing = f"now place {item.rank} of all" if item.rank else "dropped"
     parts = [f"<h3>{_name(item)} {tags(item)} <span class='faint'>{standing}</span></h3>"]
     against = why(item) if kind in ("bad", "warning") else "others answer better"

@@ -9,7 +9,7 @@ from codeguard.escaping import FinishedPage
 from codeguard.index.contents import Changes
 from codeguard.index.trusted_paths import TrustedPath
 from codeguard.reports.html.page import Page, folded, table, text
-from codeguard.reports.html.site.frame import Frame, file_link, site_page
+from codeguard.reports.html.site.frame import PageFrame, file_link, site_page
 from codeguard.trust.acceptances import Acceptance
 
 MOST_LISTED = 300
@@ -28,7 +28,7 @@ class TrustState:
     since: Changes
 
 
-def trust_page(state: TrustState, frame: Frame, warnings: Sequence[str]) -> FinishedPage:
+def trust_page(state: TrustState, frame: PageFrame, warnings: Sequence[str]) -> FinishedPage:
     """Return the page about trust."""
     signers = ", ".join(state.signed_by)
     word = f"a manifest signed by {signers}" if signers else "an unsigned manifest in the state directory"
