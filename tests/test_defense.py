@@ -305,7 +305,11 @@ def test_a_pass_that_reached_the_changed_line_settles_it(unreached: str, kept: f
         measurements={"coverage": "partial", "calls": 130, "unreached": unreached},
     )
     subject = Subject(file.chunks[0], file, Trust.UNLISTED, 0.0, 0.0)
-    assert settled([change, passed], subject)[0].penalty == kept
+    found = settled([change, passed], subject)
+    assert found[0].penalty == kept
+    assert is_demoted(found) is (unreached == "total = a + b")
+    few = replace(passed, measurements={**passed.measurements, "calls": 9})
+    assert is_demoted(settled([change, few], subject)) is (unreached not in ("", "return -1"))
     assert settled([change], subject)[0].penalty == 1.5
 
 

@@ -356,32 +356,54 @@ def settled(found: Sequence[Evidence], subject: Subject) -> list[Evidence]:
     passed = next((item for item in found if (item.signal, item.id) == ("behavior", "pass")), None)
     if passed is None:
         return list(found)
-    return [
-        replace(item, penalty=0.0, reason=f"{item.reason}; shown to behave alike")
-        if f"{item.signal}.{item.id}" in SETTLED_BY_A_PASS and _reached(item, passed, subject)
-        else item
-        for item in found
-    ]
+    return [_after_pass(item, passed, subject) for item in found]
+
+
+def _after_pass(item: Evidence, passed: Evidence, subject: Subject) -> Evidence:
+    """Return evidence after calls that agreed: a change that all of them reached is settled, one that none did is not.
+
+    Of a change that no call reached, no more is known than of one in a function that cannot be run.
+    """
+    rule = f"{item.signal}.{item.id}"
+    if rule in SETTLED_BY_A_PASS and _reached(item, passed, subject):
+        return replace(item, penalty=0.0, reason=f"{item.reason}; shown to behave alike")
+    partial = passed.measurements.get("coverage") != Coverage.FULL.value
+    is_function = subject.chunk.kind is ChunkKind.FUNCTION and not item.convicts
+    if rule in CHANGES and partial and is_function and _is_unreached(item, passed, subject):
+        return replace(item, demotes=True, reason=f"{item.reason}; not shown to behave alike")
+    return item
 
 
 def _reached(change: Evidence, passed: Evidence, subject: Subject) -> bool:
     """Return whether the calls of a pass reached a changed line, by the reported unreached places."""
     if passed.measurements.get("coverage") == Coverage.FULL.value:
         return True
-    calls, missing = (
-        passed.measurements.get("calls", 0),
-        str(passed.measurements.get("unreached", "")).splitlines(),
-    )
-    if (
-        change.span is None
-        or not isinstance(calls, int)
-        or calls < LEAST_SETTLING
-        or len(missing) >= MOST_UNREACHED
-    ):
+    calls, missing = passed.measurements.get("calls", 0), _missing(passed)
+    if not isinstance(calls, int) or calls < LEAST_SETTLING or len(missing) >= MOST_UNREACHED:
         return False
+    return bool(_changed(change, subject)) and not _is_unreached(change, passed, subject)
+
+
+def _is_unreached(change: Evidence, passed: Evidence, subject: Subject) -> bool:
+    """Return whether a changed line is among the places that the calls of a pass did not reach.
+
+    Few calls that leave as many unreached as a report names settle nothing either.
+    """
+    changed, missing, calls = _changed(change, subject), _missing(passed), passed.measurements.get("calls", 0)
+    if isinstance(calls, int) and calls < LEAST_SETTLING and len(missing) >= MOST_UNREACHED:
+        return True
+    return bool(changed) and any(_bare(part) in changed or changed in _bare(part) for part in missing)
+
+
+def _missing(passed: Evidence) -> list[str]:
+    return str(passed.measurements.get("unreached", "")).splitlines()
+
+
+def _changed(change: Evidence, subject: Subject) -> str:
+    if change.span is None:
+        return ""
     lines = subject.file.text.splitlines()[change.span.start_line - 1 : change.span.end_line]
-    changed = _bare("".join(lines))
-    return bool(changed) and not any(_bare(part) in changed or changed in _bare(part) for part in missing)
+    return _bare("".join(lines))
 
 
 def _bare(code: str) -> str:

@@ -53,6 +53,18 @@ def some_of(values, count):
 '''
 
 
+ROOTED = '''
+from decimal import Decimal
+
+def spread(values):
+    """Return the root of the sum of squares of the values."""
+    total = sum(value * value for value in values)
+    if all(isinstance(value, Decimal) for value in values):
+        return Decimal(total).sqrt()
+    return total ** 0.5
+'''
+
+
 def _definition(text: str) -> Definition:
     return next(definitions(read_module(text).statements))
 
@@ -69,9 +81,11 @@ def _definition(text: str) -> Definition:
         (MAKER, "return number + amount\n", "return number - amount\n", Verdict.DIVERGES),
         (MAKER, "+ amount + amount", "+ 2 * amount", Verdict.PASS),
         (MAKER, "    def add", "    open('/marker', 'w')\n    def add", Verdict.VIOLATION),
+        (ROOTED, "if all(", "if not all(", Verdict.DIVERGES),
         (CHANCE, "random.choice(pool)", "random.choices(pool)[0]", Verdict.NO_SIGNAL),
     ],
-    ids=["refusal", "one_shot", "laziness", "kind", "stricter", "same", "made", "made_alike", "effect", "chance"],
+    ids=["refusal", "one_shot", "laziness", "kind", "stricter", "same", "made", "made_alike", "effect",
+         "number_class", "chance"],
 )  # fmt: skip
 def test_changed_copies(check: Check, trusted: str, old: str, new: str, verdict: Verdict) -> None:
     assert old in trusted

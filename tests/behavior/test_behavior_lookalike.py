@@ -5,6 +5,7 @@ import pytest
 from codeguard.behavior import SpecLibrary
 from codeguard.behavior.matching.candidate import read_candidate
 from codeguard.corpus.chunking import chunk_file
+from tests.behavior.conftest import Check
 
 TRUSTED = '''
 def copy_tree(source, target):
@@ -81,3 +82,29 @@ def test_common_words_under_the_same_name_claim_it() -> None:
     (likeness,) = [found for _, found in library.references_for(candidate.features) if found.name == 1.0]
     assert likeness.describes_reference
     assert likeness.is_lookalike
+
+
+SPLIT = '''
+import os
+
+def splitdrive(p):
+    """Split a pathname into drive and path. On Posix, drive is always
+    empty."""
+    p = os.fspath(p)
+    return p[:0], p
+'''
+RENAMED = '''
+def split_pathname_into(val):
+    """How to Split a pathname into drive and path. On Posix, drive is always? Call this function."""
+    val = os.fspath(val)
+    return {result}
+'''
+
+
+@pytest.mark.parametrize(
+    ("result", "false"),
+    [("val[:1], val", True), ("val[:0], val", False), ("[part for part in val.split('/') if part]", False)],
+    ids=["another number", "the same", "another text"],
+)
+def test_description_and_text_together_are_a_claim(check: Check, result: str, false: bool) -> None:
+    assert check(RENAMED.format(result=result), SPLIT).false_claim is false

@@ -52,7 +52,7 @@ HONEST = {
     ),
     "shortened": described("    >>> rest('abcdefgh')\n    'bc...h'", "return xs[1:]"),
     "left out": described("    >>> rest([1, 2, 3, 4])\n    [2, ...]", "return xs[1:]"),
-    "raises, perhaps for want of something": described(DOCTEST, "return {}[str(xs)]"),
+    "raises, perhaps for want of something": described(DOCTEST, "return {}[len(xs)]"),
     "a state that other lines make": described(
         "    >>> put(4)\n    >>> rest([])\n    [4]", "return xs + KEPT", before="KEPT = []\n\n\n"
     ),

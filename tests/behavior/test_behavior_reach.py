@@ -6,7 +6,7 @@ import pytest
 
 from codeguard.behavior.source.definitions import definitions, read_module
 from codeguard.behavior.source.reach import EffectReach
-from codeguard.behavior.source.surroundings import surroundings
+from codeguard.behavior.source.surroundings import Surroundings, surroundings
 from codeguard.behavior.verdict.effects import Capability
 from codeguard.models import UNUSED, Coverage, Verdict
 from tests.behavior.conftest import Check
@@ -372,3 +372,38 @@ def test_what_a_candidate_does_where_its_import_fails_is_seen(check: Check) -> N
         "    def taxed(cents):\n        return cents\n\n"
     )
     assert check(guarded + PRICE.format("taxed"), TAXED).verdict is Verdict.FAIL
+
+
+def test_annotations_of_local_names_are_not_evaluated_and_reach_nothing() -> None:
+    text = """
+import os
+from typing import List
+
+class Made:
+    kept: os.system('true')
+
+def parts(values):
+    found: List[os.system('true')] = []
+    later: os.popen
+    if values:
+        inner: os.environ = values
+    def deeper():
+        again: os.kill = 1
+        return again
+    return found
+"""
+
+    def around_of(text: str) -> Surroundings:
+        module = read_module(text)
+        return surroundings(
+            next(item for item in definitions(module.statements) if item.name == "parts"), module
+        )
+
+    around = around_of(text)
+    assert around.reach == EffectReach(frozenset(), frozenset())
+    made = around.runnable()
+    assert made is not None
+    assert "List" not in made.source
+    assert "later: None" in made.source  # without it, the name would not be local
+    with_class = around_of(text.replace("parts(values)", "parts(values, made=Made)"))
+    assert any("system" in str(item) for item in with_class.reach.certain)  # a class evaluates its own

@@ -49,8 +49,8 @@ def _with_body(trusted: str, body: str) -> str:
         (REFUSING, "return len(str(reply)) * 7 % 101", True),
         (REFUSING, "assert reply[:4] == '227x'\n    return int(reply[5:])", False),
         (ABSENT, "return ''.join(sorted(repr(header)))", True),
-        (ABSENT.replace('return "made"', "print(file)"), "return str(header)", False),
-        (REFUSING.replace("ValueError", "NotImplementedError"), "return len(str(reply))", False),
+        (ABSENT.replace('return "made"', "print(file)"), "return [str(header), file]", False),
+        (REFUSING.replace("ValueError", "NotImplementedError"), "return len(reply) * 2", False),
         (ABSENT, "return 'made' if header[:5] == b'\\x7fMADE' else ''", False),
     ],
 )

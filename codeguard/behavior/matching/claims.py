@@ -295,6 +295,15 @@ class Similarity:
         return self.doc >= 0.6 and (self.name >= 0.5 or self.doc_words >= DISTINCTIVE_DOC_WORDS)
 
     @property
+    def repeats_reference(self) -> bool:
+        """Whether both the description and, but for literals and locals, the text are those of this function.
+
+        Each alone may be common to siblings, and a short text says little without its description.
+        """
+        described = (self.doc or 0.0) >= 0.8 and self.doc_words >= DISTINCTIVE_DOC_WORDS
+        return described and self.overlap.has_its_text and not self.opposed
+
+    @property
     def is_namesake(self) -> bool:
         """Whether at least half of the name's words, or the description, are the trusted function's."""
         named = self.name >= LEAST_NAMESAKE or self.describes_reference

@@ -18,10 +18,15 @@ _MEANT = re.compile(
     r"|exceptions?|errors?|fails?|exits?|leaves\b[^.]{1,60}\bunchanged|use\b[^\n]{1,80}\binstead)\b",
     re.IGNORECASE,
 )
-# Descriptions of honest functions that return an argument as it is, or are there to print.
-_IDLE = re.compile(
+# Descriptions of honest functions that return an argument as it is.
+_AS_IT_IS = re.compile(
     r"\b(?:unchanged|unmodified|as[ -]is|itself|identity|same|pass(?:es|ed)?[ -]through|cast\w*|mark\w*|decorat\w*"
-    r"|regist\w*|print\w*|show\w*|display\w*|log|logs|logging|dump\w*|output\w*|writ\w+|debug\w*|trac\w+|report\w*"
+    r"|regist\w*)\b",
+    re.IGNORECASE,
+)
+# Descriptions of honest functions that are there to print.
+_PRINTING = re.compile(
+    r"\b(?:print\w*|show\w*|display\w*|log|logs|logging|dump\w*|output\w*|writ\w+|debug\w*|trac\w+|report\w*"
     r"|echo\w*|messages?|warn\w*|notif\w+|usage|help|tell\w*|announc\w*)\b",
     re.IGNORECASE,
 )
@@ -77,10 +82,16 @@ def hands_back(definition: Definition) -> bool:
             case _:
                 return isinstance(statement, ast.Pass)
 
+    described = definition.docstring[:4_000]
+    silent = not any(isinstance(statement, ast.Expr) for statement in body)
+    returns = (
+        any(isinstance(node, ast.Name) and node.id in given for node in ast.walk(body[-1])) if body else False
+    )
     return (
         bool(given)
         and describes_result(definition)
-        and _IDLE.search(definition.docstring[:4_000]) is None
+        and _AS_IT_IS.search(described) is None
+        and (_PRINTING.search(described) is None or (silent and returns))
         and all(map(idle, body))
     )
 

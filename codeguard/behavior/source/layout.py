@@ -102,22 +102,31 @@ def part_of(statement: ast.stmt) -> LazyStatement:
     return part
 
 
+_ANYTHING = ast.Constant(value=None)  # in the place of an annotation: without one, a name is not bound
+
+
 def _unparsed(statement: ast.stmt) -> str:
     """Return the source of a statement without docstrings and annotations of functions.
 
-    Annotations run on import and need imports of their own; docstrings are half of many files.
+    Annotations run on import and need imports of their own; those of local names are never evaluated (PEP 526).
+    Docstrings are half of many files.
     """
     described: list[tuple[Function | ast.ClassDef, list[ast.stmt]]] = []
     removed: list[tuple[ast.arg, ast.expr | None]] = []
     returns: list[tuple[Function, ast.expr | None]] = []
+    local: list[tuple[ast.AnnAssign, ast.expr]] = []
     for node in ast.walk(statement):
         if isinstance(node, Function | ast.ClassDef) and ast.get_docstring(node, clean=False) is not None:
             described.append((node, node.body))
         if isinstance(node, Function) and drops_annotations(node):
             returns.append((node, node.returns))
             removed.extend((argument, argument.annotation) for argument in arguments_of(node.args))
+        if isinstance(node, Function):
+            local.extend((found, found.annotation) for found in _annotated_locals(node))
     for function, _ in returns:
         function.returns = None
+    for name, _ in local:
+        name.annotation = _ANYTHING
     for argument, _ in removed:
         argument.annotation = None
     for owner, body in described:
@@ -129,7 +138,20 @@ def _unparsed(statement: ast.stmt) -> str:
         function.returns = annotation
     for argument, annotation in removed:
         argument.annotation = annotation
+    for name, kept in local:
+        name.annotation = kept
     return text
+
+
+def _annotated_locals(function: Function) -> Iterator[ast.AnnAssign]:
+    """Yield the annotated names of a function's own scope; those of classes and functions inside have another."""
+    pending: list[ast.AST] = list(function.body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.AnnAssign):
+            yield node
+        elif not isinstance(node, Function | ast.ClassDef | ast.expr):
+            pending.extend(ast.iter_child_nodes(node))
 
 
 def drops_annotations(node: Function) -> bool:

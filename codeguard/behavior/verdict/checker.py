@@ -12,7 +12,9 @@ from functools import partial
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.matching.candidate import TOO_LARGE, CandidateFunction, read_candidate
 from codeguard.behavior.matching.claims import Similarity
+from codeguard.behavior.matching.defects import defect_of
 from codeguard.behavior.matching.fingerprints import worth_probing
+from codeguard.behavior.matching.formulas import other_formula
 from codeguard.behavior.matching.stubs import (
     describes_result,
     does_nothing,
@@ -20,6 +22,8 @@ from codeguard.behavior.matching.stubs import (
     has_dead_loop,
     is_meant_empty,
 )
+from codeguard.behavior.matching.unrelated import is_unrelated
+from codeguard.behavior.source.definitions import Definition
 from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
@@ -182,18 +186,30 @@ class BehaviorChecker:
         return self._last[1]
 
     def _idle_report(self, candidate: CandidateFunction) -> CheckReport | None:
-        """Report a function of which nothing else is known and that works with none of its arguments.
+        """Report a function of which nothing else is known and whose text cannot do what it describes."""
+        definition = candidate.definition
+        if hands_back(definition):
+            return self._stub_report(candidate, "only returns or prints an argument as it is")
+        if is_unrelated(definition):
+            return self._stub_report(candidate, "does nothing of what it describes with its arguments")
+        defect = _defect(definition)
+        return self._defect_report(candidate, defect) if defect else None
 
-        Or one whose loop runs over nothing, which cannot do what is written in it.
-        """
-        if has_dead_loop(candidate.definition.node):
-            reason = "has a loop that never runs, because it goes over an empty literal"
-            claims = "what is written in its loop"
-            level, effects = self._sandbox.level.name, candidate.effects
-            return CheckReport(Verdict.NO_SIGNAL, reason, level, effects=effects, claims=claims, refuted=True)
-        if not hands_back(candidate.definition):
+    def _defect_report(self, candidate: CandidateFunction, defect: str) -> CheckReport | None:
+        """Report a function that contradicts itself; None if a trusted function does so as well."""
+        trusted = self._library.lookalikes_of(candidate.features)
+        if any(_defect(item.definition) for item in trusted):
             return None
-        return self._stub_report(candidate, "only returns or prints an argument as it is")
+        return CheckReport(
+            Verdict.NO_SIGNAL,
+            defect,
+            self._sandbox.level.name,
+            effects=candidate.effects,
+            claims=next(
+                (f"{item.name} ({item.origin})" for item in trusted), "what its description promises"
+            ),
+            refuted=True,
+        )
 
     def _stub_report(self, candidate: CandidateFunction, reason: str) -> CheckReport | None:
         """Report a function that does nothing although it claims to be a trusted one or describes a result.
@@ -202,7 +218,10 @@ class BehaviorChecker:
         well, or the stub is there to be overridden.
         """
         trusted = self._library.lookalikes_of(candidate.features)
-        stubs = any(does_nothing(item.definition.node) or hands_back(item.definition) for item in trusted)
+        stubs = any(
+            does_nothing(item.definition.node) or hands_back(item.definition) or is_unrelated(item.definition)
+            for item in trusted
+        )
         if stubs or is_meant_empty(candidate.definition):
             return None
         claims = next((f"{item.name} ({item.origin})" for item in trusted), "")
@@ -306,7 +325,9 @@ class BehaviorChecker:
         report = yield from self._compared(plan, examination)
         if _is_undecided(report) or report.verdict is Verdict.DIFFERS:
             report = (yield from against_own_examples(examination)) or report
-        return (self._idle_report(plan[0]) or report) if _is_undecided(report) else report
+        # Text alone decides here, so an error that hid its behavior is no excuse.
+        idle = _is_undecided(report) or report.verdict is Verdict.ERROR
+        return (self._idle_report(plan[0]) or report) if idle else report
 
     def _compared(self, plan: Plan, examination: Examination) -> Steps[CheckReport]:
         """Compare a candidate with specs and trusted functions."""
@@ -474,6 +495,17 @@ class BehaviorChecker:
 def _is_open(report: CheckReport | None) -> bool:
     """Return whether no comparison has shown anything yet."""
     return report is None or (report.verdict is Verdict.NO_SIGNAL and not report.refuted)
+
+
+def _defect(definition: Definition) -> str:
+    """Return why a function cannot be right, whatever is known of others; "" if nothing in its text shows it."""
+    if has_dead_loop(definition.node):
+        return "has a loop that never runs, because it goes over an empty literal"
+    broken = defect_of(definition.node)
+    if broken:
+        return f"cannot work as it is written: {broken}"
+    stated = other_formula(definition)
+    return f"contradicts its own description: {stated}" if stated else ""
 
 
 def _is_undecided(made: Plan | CheckReport) -> bool:

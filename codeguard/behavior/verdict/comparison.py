@@ -16,6 +16,7 @@ from codeguard.behavior.verdict.values import (
     compare_with_example,
     compare_with_reference,
     is_empty_result,
+    number_class,
     same_value,
 )
 from codeguard.sandbox.model import Call, CallResult, Outcome
@@ -31,13 +32,15 @@ class Case:
 
     That is either an `example` or the reference's result. With `silence_free`, no example shows
     what the function returns if there is nothing to return, so None may stand for 0 or an empty
-    list.
+    list. With `same_number_class`, a float is no Decimal: a second implementation may compute in floats,
+    but callers of the original go on with what it returns.
     """
 
     call: Call
     example: Example | None = None
     reference: CallResult | None = None
     silence_free: bool = False
+    same_number_class: bool = False
 
     def judge(self, answer: CallResult) -> Comparison:
         """Compare the candidate's result with the expected one."""
@@ -49,6 +52,9 @@ class Case:
         comparison = compare_with_reference(self.reference, answer, self.call.args, scale)
         if comparison is Comparison.DIFFERENT and self.silence_free and _both_empty(self.reference, answer):
             return Comparison.UNKNOWN
+        if self.same_number_class and comparison is Comparison.SAME:
+            own, other = number_class(answer.value), number_class(self.reference.value)
+            return comparison if None in (own, other) or own == other else Comparison.DIFFERENT
         return comparison
 
     @property

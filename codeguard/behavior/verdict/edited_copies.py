@@ -11,6 +11,7 @@ import ast
 import sys
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from random import Random
 
 from codeguard.behavior.inputs.bare import bare_calls
@@ -71,7 +72,9 @@ def compare_edited_copy(session: CandidateSession, profile: Profile) -> Steps[li
     )
     made = [(case_of_observed(item, candidate.runnable, profile.silence_free), item.example) for item in seen]
     pairs = [
-        (case, example) for case, example in made if case is not None and _accepts_call(candidate, example)
+        (replace(case, same_number_class=True), example)
+        for case, example in made
+        if case is not None and _accepts_call(candidate, example)
     ]
     if not pairs:
         return None

@@ -293,7 +293,11 @@ class Examination(CandidateReports):
                 reason, profile, result, claimed=not similarity.is_other_function
             )
         reason = f"described like {name} but behaves differently: {shown}"
-        claimed = similarity.describes_reference or self._reads_like(profile.reference, similarity)
+        claimed = (
+            similarity.describes_reference
+            or similarity.repeats_reference
+            or self._reads_like(profile.reference, similarity)
+        )
         return self._other_function_report(reason, profile, result, claimed=claimed)
 
     def _own_contract_report(

@@ -203,6 +203,14 @@ def _plain_within(value: object) -> object:
     return value
 
 
+def number_class(value: object) -> str | None:
+    """Return the class of a number that does not mix with others, "" for a plain number, None if it is no number."""
+    if isinstance(value, Opaque):
+        name = value.type_name.rpartition(".")[2]
+        return name if name in ("Decimal", "Fraction") else None
+    return "" if _is_number(value) else None
+
+
 def _written_within(kind: str, text: str, otherwise: object) -> object:
     inside = text.partition("(")[2].rpartition(")")[0]
     try:
