@@ -80,16 +80,17 @@ def beside_own(
     """Return what is added to the score of a candidate, in standard deviations.
 
     Nothing is added where it is the team's own, a copy or a change of that, where no vector tells what is like it,
-    or where a check has compared it with own code: then that decides.
+    where a check has compared it with own code, or where evidence convicts or demotes it: then that decides.
 
     Args:
         origin: what unknown origin costs it against own code: its penalty and the bonus of trusted text; None
             where origin does not count.
     """
-    if origin is None or own is None or trust is not Trust.UNLISTED or any(map(_was_compared, evidence)):
+    if origin is None or own is None or trust is not Trust.UNLISTED or any(map(_decides, evidence)):
         return 0.0
     return LOOKALIKE if own.alike else -RELIEF * max(0.0, origin)
 
 
-def _was_compared(evidence: Evidence) -> bool:
-    return evidence.signal == "behavior" and evidence.measurements.get("verdict") in _COMPARED
+def _decides(evidence: Evidence) -> bool:
+    compared = evidence.signal == "behavior" and evidence.measurements.get("verdict") in _COMPARED
+    return compared or evidence.convicts or evidence.demotes

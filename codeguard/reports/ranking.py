@@ -161,7 +161,10 @@ def _code(item: Ranked, *, full: bool) -> list[Line]:
 
 
 def _figures(item: Ranked) -> Line:
-    figures = f"distance {item.distance:.3f}, penalties {item.penalty:+.2f}, sorted by {item.score:+.2f}"
+    beside = f", beside your own code {item.beside_own:+.2f}" if item.beside_own else ""
+    figures = (
+        f"distance {item.distance:.3f}, penalties {item.penalty:+.2f}{beside}, sorted by {item.score:+.2f}"
+    )
     return line(Styled(f"{INDENT}{figures}", "faint"))
 
 

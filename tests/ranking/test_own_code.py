@@ -98,6 +98,12 @@ def test_what_is_added(trust: Trust, own: OwnCode | None, verdict: Verdict | Non
     assert beside_own(trust, own, said, None) == 0.0
 
 
+def test_what_is_convicted_or_demoted_stays_where_that_puts_it() -> None:
+    for said in (Evidence("x", "y", 1.0, "", convicts=True), Evidence("x", "y", 1.0, "", demotes=True)):
+        assert beside_own(Trust.UNLISTED, ALIKE_OWN, (said,), 1.0) == 0.0
+        assert beside_own(Trust.UNLISTED, UNLIKE_OWN, (said,), 1.0) == 0.0
+
+
 def test_it_counts_in_the_score_alone() -> None:
     items = [
         Judged("behind", chunk("behind"), Trust.UNLISTED, 0.1, -1.0, (), LOOKALIKE),

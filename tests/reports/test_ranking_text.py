@@ -43,6 +43,13 @@ def test_words_say_whose_it_is_and_the_last_lines_what_was_pushed_down_and_why()
     assert "bad.py:1 f1: fail: add(2, 3): expected 5, got -1" in text
 
 
+def test_the_explanation_says_what_own_code_changes() -> None:
+    found = ranking(2, judged("ours.py", 0.2), replace(judged("theirs.py", 0.1, UNKNOWN), beside_own=2.0))
+    text = unstyled(ranking_lines(found, "L2", explain=True))
+    assert "distance 0.100, penalties +0.50, beside your own code +2.00, sorted by +2.60" in text
+    assert "penalties +0.00, sorted by +0.20" in text
+
+
 EXPLAINED = """\
 1 result for 'add' (sandbox L3)
 
