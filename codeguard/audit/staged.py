@@ -106,11 +106,7 @@ def _within(entries: Iterable[_Entry], paths: Sequence[Path], root: Path) -> lis
         return list(entries)
     absolute = [Path(os.path.abspath(path)) for path in paths]  # noqa: PTH100 - keeps a link's own path
     wanted = [Path(os.path.realpath(path.parent)) / path.name for path in absolute]
-    return [
-        entry
-        for entry in entries
-        if any((root / entry.name).is_relative_to(place) for place in wanted) or root in wanted
-    ]
+    return [entry for entry in entries if any((root / entry.name).is_relative_to(place) for place in wanted)]
 
 
 def _problem(entry: _Entry) -> str:
