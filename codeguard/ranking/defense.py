@@ -324,7 +324,7 @@ class DefenseManager:
     def _judge(self, candidate: Candidate, trust: Trust, z: float) -> Judged:
         subject = Subject(candidate.chunk, candidate.file, trust, candidate.distance, z)
         evidence = self._evidence_of(candidate.id, subject)
-        shift = beside_own(trust, candidate.own, evidence, self._origin)
+        shift = beside_own(candidate.chunk, trust, candidate.own, evidence, self._origin)
         if shift > 0 and candidate.own is not None:
             evidence = (*evidence, like_own(candidate.own))
         return Judged(candidate.id, candidate.chunk, trust, candidate.distance, z, evidence, shift)

@@ -1,10 +1,10 @@
 """What the team's own code among the candidates changes in the place of a candidate of unknown origin.
 
 Own code that says the same answers as well and is known: a look-alike of unknown origin, which nobody has shown to
-behave the same, is only a risk beside it, and stands well behind. Where nothing of the team's own is like a
-candidate, there is nothing that it could pass for, and an honest file that nobody listed should not lose to own code
-that fits less well: its origin hardly counts. Neither changes a penalty, what is dropped, demoted or convicted, nor
-the order "penalty". How the weights were chosen, and what they cost: docs/retrieval.md.
+behave the same, is only a risk beside it, and stands well behind. Where nothing of the team's own is like a function,
+there is nothing that it could pass for, and an honest file that nobody listed should not lose to own code that fits
+less well: if no evidence speaks against it, its origin hardly counts. Neither changes a penalty, what is dropped,
+demoted or convicted, nor the order "penalty". How the weights were chosen, and what they cost: docs/retrieval.md.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from codeguard.models import Chunk, Evidence, Trust, Verdict
+from codeguard.models import Chunk, ChunkKind, Evidence, Trust, Verdict
 from codeguard.ranking.scoring import is_lexical
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ ALIKE, ALIKE_LEXICAL = 0.75, 0.68
 
 
 _COMPARED = frozenset({Verdict.PASS.value, Verdict.DIFFERS.value})
+_CODE = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD, ChunkKind.CLASS})
+_OF_RETRIEVAL = frozenset({"provenance", "distance"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ def nearest_own(
 
 
 def beside_own(
-    trust: Trust, own: OwnCode | None, evidence: Sequence[Evidence], origin: float | None
+    chunk: Chunk, trust: Trust, own: OwnCode | None, evidence: Sequence[Evidence], origin: float | None
 ) -> float:
     """Return what is added to the score of a candidate, in standard deviations.
 
@@ -88,9 +90,17 @@ def beside_own(
     """
     if origin is None or own is None or trust is not Trust.UNLISTED or any(map(_decides, evidence)):
         return 0.0
-    return LOOKALIKE if own.alike else -RELIEF * max(0.0, origin)
+    if own.alike:
+        return LOOKALIKE
+    if chunk.kind not in _CODE or any(map(_speaks_against, evidence)):
+        return 0.0
+    return -RELIEF * max(0.0, origin)
 
 
 def _decides(evidence: Evidence) -> bool:
     compared = evidence.signal == "behavior" and evidence.measurements.get("verdict") in _COMPARED
     return compared or evidence.convicts or evidence.demotes
+
+
+def _speaks_against(evidence: Evidence) -> bool:
+    return evidence.penalty > 0 and evidence.signal not in _OF_RETRIEVAL

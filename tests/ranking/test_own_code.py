@@ -1,5 +1,6 @@
 """What own code among the candidates changes: look-alikes stand behind it, what nothing resembles loses little."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -94,14 +95,30 @@ def test_what_is_added(trust: Trust, own: OwnCode | None, verdict: Verdict | Non
         if verdict is None
         else (Evidence("behavior", "x", 0.0, "", measurements={"verdict": verdict.value}),)
     )
-    assert beside_own(trust, own, said, 1.0) == expected
-    assert beside_own(trust, own, said, None) == 0.0
+    assert beside_own(chunk("any"), trust, own, said, 1.0) == expected
+    assert beside_own(chunk("any"), trust, own, said, None) == 0.0
 
 
 def test_what_is_convicted_or_demoted_stays_where_that_puts_it() -> None:
     for said in (Evidence("x", "y", 1.0, "", convicts=True), Evidence("x", "y", 1.0, "", demotes=True)):
-        assert beside_own(Trust.UNLISTED, ALIKE_OWN, (said,), 1.0) == 0.0
-        assert beside_own(Trust.UNLISTED, UNLIKE_OWN, (said,), 1.0) == 0.0
+        assert beside_own(chunk("any"), Trust.UNLISTED, ALIKE_OWN, (said,), 1.0) == 0.0
+        assert beside_own(chunk("any"), Trust.UNLISTED, UNLIKE_OWN, (said,), 1.0) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "expected"),
+    [
+        (ChunkKind.FUNCTION, Evidence("distance", "outlier", 0.3, ""), -RELIEF),
+        (ChunkKind.CLASS, Evidence("provenance", "unlisted", 0.5, ""), -RELIEF),
+        (ChunkKind.FUNCTION, Evidence("injection", "possible-instruction", 0.1, ""), 0.0),
+        (ChunkKind.LINES, Evidence("provenance", "unlisted", 0.5, ""), 0.0),
+    ],
+)
+def test_only_code_that_nothing_speaks_against_pays_less(
+    kind: ChunkKind, said: Evidence, expected: float
+) -> None:
+    candidate = replace(chunk("any"), kind=kind)
+    assert beside_own(candidate, Trust.UNLISTED, UNLIKE_OWN, (said,), 1.0) == pytest.approx(expected)
 
 
 def test_it_counts_in_the_score_alone() -> None:
