@@ -50,7 +50,8 @@ class DefenseConfig:
 
     `mode` "rerank" keeps every candidate, "drop" removes the convicted and
     those with a penalty above `drop_threshold`. `order` "score" sorts by
-    standardized distance plus penalty, "penalty" by the penalty alone (the
+    standardized distance plus penalty plus what own code adds (see
+    `codeguard.ranking.own_code`), "penalty" by the penalty alone (the
     method's own order). `fetch_multiplier` times k candidates are fetched;
     if they cover fewer than k distinct files and texts, the set grows up to
     `max_candidates`. `query_budget_s` bounds the behavior checks that a

@@ -35,7 +35,7 @@ KEYS: Mapping[str, str] = {
     "defense.enable_distance": "weigh how far a candidate is from the question",
     "defense.enable_behavior": "run code of unknown origin in the sandbox",
     "defense.mode": "rerank keeps every candidate, drop leaves out what is convicted or above drop_threshold",
-    "defense.order": "score sorts by distance and penalty, penalty by the penalty alone",
+    "defense.order": "score sorts by distance, penalty and what own code adds, penalty by the penalty alone",
     "defense.trust_paths": "default of index --trust",
     "defense.untrust": "default of index --untrust",
     "defense.fetch_multiplier": "candidates fetched for each result that is wanted",
