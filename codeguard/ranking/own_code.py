@@ -13,7 +13,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from codeguard.models import Chunk, ChunkKind, Evidence, Trust, Verdict
+from codeguard.models import (
+    DETECTOR_ERROR,
+    NOT_FULLY_READ,
+    NOT_YET,
+    Chunk,
+    ChunkKind,
+    Evidence,
+    Trust,
+    Verdict,
+)
 from codeguard.ranking.scoring import is_lexical
 
 if TYPE_CHECKING:
@@ -25,10 +34,10 @@ RELIEF = 0.9  # share of the cost of its origin that is taken off where no own c
 # Cosine from which two texts are alike, by the kind of embedding.
 ALIKE, ALIKE_LEXICAL = 0.75, 0.68
 
-
 _COMPARED = frozenset({Verdict.PASS.value, Verdict.DIFFERS.value})
 _CODE = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD, ChunkKind.CLASS})
 _OF_RETRIEVAL = frozenset({"provenance", "distance"})
+_UNKNOWN = frozenset({NOT_YET, NOT_FULLY_READ, DETECTOR_ERROR})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +66,9 @@ def nearest_own(
     """
     import numpy as np  # not part of the base install, which has the signals
 
+    trusted = set(own)
     listed = [id_ for id_ in own if id_ in vectors]
-    others = [id_ for id_ in chunks if id_ in vectors and id_ not in set(own)]
+    others = [id_ for id_ in chunks if id_ in vectors and id_ not in trusted]
     if not listed or not others:
         return {}
     near = np.stack([vectors[id_] for id_ in others]) @ np.stack([vectors[id_] for id_ in listed]).T
@@ -103,4 +113,5 @@ def _decides(evidence: Evidence) -> bool:
 
 
 def _speaks_against(evidence: Evidence) -> bool:
-    return evidence.penalty > 0 and evidence.signal not in _OF_RETRIEVAL
+    """Return whether evidence costs something, or is missing: what is not known is not clean."""
+    return (evidence.penalty > 0 and evidence.signal not in _OF_RETRIEVAL) or evidence.id in _UNKNOWN

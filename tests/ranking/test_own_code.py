@@ -8,7 +8,18 @@ import pytest
 
 from codeguard.api import CodeGuard
 from codeguard.config import Settings
-from codeguard.models import Chunk, ChunkKind, Evidence, Span, Trust, Verdict, text_digest
+from codeguard.models import (
+    DETECTOR_ERROR,
+    NOT_FULLY_READ,
+    NOT_YET,
+    Chunk,
+    ChunkKind,
+    Evidence,
+    Span,
+    Trust,
+    Verdict,
+    text_digest,
+)
 from codeguard.ranking.own_code import (
     ALIKE,
     ALIKE_LEXICAL,
@@ -111,6 +122,9 @@ def test_what_is_convicted_or_demoted_stays_where_that_puts_it() -> None:
         (ChunkKind.FUNCTION, Evidence("distance", "outlier", 0.3, ""), -RELIEF),
         (ChunkKind.CLASS, Evidence("provenance", "unlisted", 0.5, ""), -RELIEF),
         (ChunkKind.FUNCTION, Evidence("injection", "possible-instruction", 0.1, ""), 0.0),
+        (ChunkKind.FUNCTION, Evidence("static", NOT_YET, 0.0, ""), 0.0),
+        (ChunkKind.FUNCTION, Evidence("insecure", DETECTOR_ERROR, 0.0, ""), 0.0),
+        (ChunkKind.FUNCTION, Evidence("audit", NOT_FULLY_READ, 0.0, ""), 0.0),
         (ChunkKind.LINES, Evidence("provenance", "unlisted", 0.5, ""), 0.0),
     ],
 )
