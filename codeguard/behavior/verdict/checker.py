@@ -46,6 +46,10 @@ MAX_PROFILES = 4_096
 MAX_PLANS = 512
 DECIDED = frozenset({Verdict.PASS, Verdict.DIFFERS, Verdict.FAIL, Verdict.DIVERGES, Verdict.VIOLATION})
 DIFFERING = frozenset({Verdict.FAIL, Verdict.DIVERGES})
+CONVICTED = frozenset({Verdict.FAIL, Verdict.DIVERGES, Verdict.VIOLATION})
+LEAST_VARIANTS = (
+    4  # trusted functions of one name and text; two or three may be copies of which one was changed
+)
 PLANNING_S, EXAMINING_S = 2.0, 2.0  # CPU seconds of this process, for one function
 BESIDE_S = 5.0  # the same for all functions of a file, together with the files that it imports
 MAX_REFERENCES = 3  # references that one candidate is compared with
@@ -383,6 +387,8 @@ class BehaviorChecker:
             found = yield from examination.against_reference(profile, similarity, best=place == 0)
             if found.verdict in DIFFERING and not similarity.is_claimed:
                 found = _refuted_by_results(found, reference, similarity)
+            if found.verdict in CONVICTED:
+                found = self._unless_one_of_many(found, reference)
             if found.verdict is Verdict.PASS or (
                 found.verdict is not Verdict.NO_SIGNAL and not similarity.found_by_results
             ):
@@ -397,6 +403,17 @@ class BehaviorChecker:
         if decided is not None:
             return decided, True
         return report, False
+
+    def _unless_one_of_many(self, found: CheckReport, reference: Reference) -> CheckReport:
+        """Return the report, without its conviction where trusted functions of that name and text differ as well.
+
+        Each codec of a family has the functions of the others over a table of its own, and so has an honest new one.
+        """
+        count = self._library.variants_of(reference)
+        if count < LEAST_VARIANTS:
+            return found
+        reason = f"{count} trusted functions named {reference.name} have its text and differ as well: {found.reason}"
+        return replace(found, verdict=Verdict.NO_SIGNAL, reason=reason)
 
     def _in_other_form(self, examination: Examination) -> Steps[CheckReport | None]:
         """Report a candidate that is the function it is named after in another form, or but for one edit."""
