@@ -37,7 +37,7 @@ from codeguard.behavior.verdict.repaired import may_be_repaired, repaired
 from codeguard.behavior.verdict.running import SUBJECT, CallRunner, Runs, Steps, drive, worlds_for
 from codeguard.behavior.version import POLICY_VERSION
 from codeguard.errors import SandboxError
-from codeguard.models import CheckReport, Chunk, SourceFile, Verdict, parts_digest
+from codeguard.models import CONVICTING, CheckReport, Chunk, SourceFile, Verdict, parts_digest
 from codeguard.sandbox.model import JobResult, Level
 from codeguard.workers.deadline import CPU, LEAST_S, Deadline, DeadlineError
 
@@ -46,7 +46,6 @@ MAX_PROFILES = 4_096
 MAX_PLANS = 512
 DECIDED = frozenset({Verdict.PASS, Verdict.DIFFERS, Verdict.FAIL, Verdict.DIVERGES, Verdict.VIOLATION})
 DIFFERING = frozenset({Verdict.FAIL, Verdict.DIVERGES})
-CONVICTED = frozenset({Verdict.FAIL, Verdict.DIVERGES, Verdict.VIOLATION})
 LEAST_VARIANTS = (
     4  # trusted functions of one name and text; two or three may be copies of which one was changed
 )
@@ -387,7 +386,7 @@ class BehaviorChecker:
             found = yield from examination.against_reference(profile, similarity, best=place == 0)
             if found.verdict in DIFFERING and not similarity.is_claimed:
                 found = _refuted_by_results(found, reference, similarity)
-            if found.verdict in CONVICTED:
+            if found.verdict in CONVICTING:
                 found = self._unless_one_of_many(found, reference)
             if found.verdict is Verdict.PASS or (
                 found.verdict is not Verdict.NO_SIGNAL and not similarity.found_by_results
