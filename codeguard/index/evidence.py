@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
@@ -10,7 +11,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from codeguard.behavior import POLICY_VERSION
-from codeguard.index.behavior_reports import checkable
+from codeguard.index.behavior_reports import Answered, checkable
 from codeguard.index.catalog import FileState
 from codeguard.index.cluster import Cluster
 from codeguard.index.executor import workers_of
@@ -129,8 +130,11 @@ class Judge:
             return self._executor.level(self._required)
         return own_level()
 
-    def _shared(self) -> Shared:
-        return self._workspace.material(self._static, workers_of(self._executor))
+    def _shared(self, answered: Answered | None = None) -> Shared:
+        """Return what workers need: those of this machine share its cores, one of a cluster has its own."""
+        cores = self._workspace.settings.jobs or os.cpu_count() or 1
+        zygotes = 1 if isinstance(self._executor, Cluster) else max(1, cores // workers_of(self._executor))
+        return self._workspace.material(self._static, zygotes, answered)
 
     def _read_one_by_one(self, paths: Sequence[str]) -> Iterator[SourceFile]:
         for path in paths:

@@ -11,7 +11,7 @@ import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from codeguard.index.behavior_reports import (
     judged,
 )
 from codeguard.index.cluster import Cluster
-from codeguard.index.executor import spread
+from codeguard.index.executor import spread, workers_of
 from codeguard.index.observation_tasks import Compared
 from codeguard.models import CheckReport, SourceFile, Span, Verdict
 from codeguard.sandbox import Level, Sandbox
@@ -43,6 +43,8 @@ from codeguard.workers.tasks import CHECKING_S, MEMORY, NO_BOUNDS, ItemBounds, R
 CHECKS_A_TASK = 16
 FILES_KEPT = CHECKS_A_TASK  # as many as one task has at most
 FILES_A_WORKER = 16  # changed files for which it pays to start a process early
+PROBED_TOGETHER = 64  # functions to check from which on the workers share the probing of the trusted ones
+SHARES_A_WORKER = 4
 FIRST_CHECKS = (1, 1, 2, 2, 4, 4, 8, 8)  # in the first tasks, so that the user soon sees an estimate
 KNOWN_PREFIX = 16  # hex digits of a check's key that tell a worker that its result is cached
 CHECKING = ItemBounds(CHECKING_S, 300.0)  # per function; the sandbox has its own limits
@@ -70,15 +72,15 @@ class Material:
     zygotes: int = 1
     given: Texts = ()
 
-    def shared(self) -> Shared:
-        """Return it as bytes, the same for the same content."""
+    def shared(self, answered: Answered | None = None) -> Shared:
+        """Return it as bytes, the same for the same content; with other answers if there are any."""
         value = {
             **Compared(self.trusted, None, self.signals).to_json(),
             "specs": [_texts(folder) for folder in self.spec_folders],
             "seed": self.seed.hex(),
             "required_level": self.required_level.name,
             "known": sorted({key[:KNOWN_PREFIX] for key in self.known}),
-            "answered": self.answered,
+            "answered": self.answered if answered is None else answered,
             "zygotes": self.zygotes,
             "given": self.given,
         }
@@ -105,17 +107,12 @@ class _Bench:
         return fresh
 
     @functools.cached_property
-    def _trusted(self) -> tuple[SourceFile, ...]:
-        return tuple(rebuilt(item) for item in self._value["trusted"] or ())
-
-    @functools.cached_property
     def checker(self) -> BehaviorChecker:
         value = self._value
-        library = _specs(value["specs"])
-        tests = [file for file in self._trusted if is_test(file.path)]
+        library = _library(json.dumps(value["specs"]), json.dumps(value["trusted"] or []))
         level = Level[value["required_level"]]
         return BehaviorChecker(
-            library.with_trusted(self._trusted, tests).build_indexes(),
+            replace(library).build_indexes(),  # a new one, because a checker fills the indexes
             self.sandbox,
             seed=bytes.fromhex(value["seed"]),
             required_level=level,
@@ -147,9 +144,13 @@ def _close() -> None:
         _opened.popitem()[1].close()
 
 
-def _specs(folders: Sequence[Sequence[tuple[str, str]]]) -> SpecLibrary:
-    own = (SpecFile(Path(name), text.encode("utf-8")) for texts in folders for name, text in texts)
-    return SpecLibrary.of(own, spec_files([SHIPPED]))
+@functools.lru_cache(maxsize=1)
+def _library(specs: str, trusted: str) -> SpecLibrary:
+    """Return the library of spec folders and trusted files, which material with other answers has as well."""
+    own = (SpecFile(Path(name), text.encode("utf-8")) for texts in json.loads(specs) for name, text in texts)
+    files = [rebuilt(item) for item in json.loads(trusted)]
+    tests = [file for file in files if is_test(file.path)]
+    return SpecLibrary.of(own, spec_files([SHIPPED])).with_trusted(files, tests)
 
 
 @functools.lru_cache(maxsize=1)
@@ -185,6 +186,16 @@ def check_task(shared: Shared) -> Run:
     return run
 
 
+def probe_task(shared: Shared) -> Run:
+    """Run a share of the trusted functions on the probes, so that no worker has to run all of them."""
+    checker = _bench(shared).checker
+
+    def run(payload: bytes) -> Iterator[bytes]:
+        yield json.dumps(checker.probe_trusted(**json.loads(payload))).encode("ascii")
+
+    return run
+
+
 def loading_task() -> Run:
     """Load what the other tasks need; of its items nothing is made."""
     load_file_signals()
@@ -204,7 +215,7 @@ class Checks:
     def __init__(
         self,
         executor: Executor,
-        shared: Callable[[], Shared],
+        shared: Callable[[Answered | None], Shared],
         required: Level,
         answers: ProbeAnswers = ProbeAnswers(),  # noqa: B008 - it keeps nothing
     ) -> None:
@@ -216,19 +227,36 @@ class Checks:
         """Yield each function with its answer, in order; `again` also runs known ones."""
         if not subjects:
             return
+        shared = self._probed_by_all(self._shared(None), len(subjects))
         parts = list(_parts(subjects))
         texts: dict[int, str] = {}
         batches = ([self._asked(part, again, texts)] for part in parts)
         bounds = CHECKING if len(subjects) == 1 else CHECKING_TOGETHER
-        answers = spread(self._executor, check_task, batches, self._shared(), bounds)
+        answers = spread(self._executor, check_task, batches, shared, bounds)
         for part, answer in zip(parts, answers, strict=True):
             if answer.ended and len(part) > 1:  # retry one by one, so that one cannot end the others
                 singles = ([self._asked([subject], again, texts)] for subject in part)
-                alone = spread(self._executor, check_task, singles, self._shared(), CHECKING)
+                alone = spread(self._executor, check_task, singles, shared, CHECKING)
                 for subject, single in zip(part, alone, strict=True):
                     yield subject, self._keyed_reports([subject], single)[0]
             else:
                 yield from zip(part, self._keyed_reports(part, answer), strict=True)
+
+    def _probed_by_all(self, shared: Shared, checks: int) -> Shared:
+        """Have several workers share the probing of the trusted functions, which each would do alone otherwise.
+
+        Return the material with the answers; as it is where one worker or few functions do not need it.
+        """
+        workers = workers_of(self._executor)
+        if workers == 1 or checks < PROBED_TOGETHER:
+            return shared
+        shares = workers * SHARES_A_WORKER
+        batches = ([json.dumps({"share": share, "of": shares}).encode("ascii")] for share in range(shares))
+        probed: Answered = {}
+        for answer in spread(self._executor, probe_task, batches, shared, NO_BOUNDS):
+            probed.update(json.loads(answer.last))
+        self._answers.keep({TRUSTED_ANSWERS: probed})
+        return self._shared(probed)
 
     def _keyed_reports(self, subjects: Sequence[Subject], answer: TaskAnswer) -> list[KeyedReport]:
         """Return a worker's result; for a function ended by a limit a verdict that is no pass."""

@@ -21,7 +21,14 @@ from codeguard.config import CATALOG, DefenseConfig, Settings, below_level
 from codeguard.corpus.chunking import CHUNKER_ID
 from codeguard.errors import REBUILD, CodeguardError, EmbeddingError, ManifestError, NoIndexError, StoreError
 from codeguard.index import trusted_paths
-from codeguard.index.behavior_reports import FAR, BehaviorReports, CheckWorkers, ProbeAnswers, is_test
+from codeguard.index.behavior_reports import (
+    FAR,
+    Answered,
+    BehaviorReports,
+    CheckWorkers,
+    ProbeAnswers,
+    is_test,
+)
 from codeguard.index.catalog import EXCLUDED_GLOBS, INDEXED_PATHS, SIGNED_TREES, Catalog
 from codeguard.index.siblings import IndexedFiles, Siblings
 from codeguard.index.swapping import READY, ROWS, VECTORS, WRITING, finish_swap
@@ -542,13 +549,20 @@ class Workspace:
         files = self.trusted_files()
         return self.specs.with_trusted(files, [file for file in files if is_test(file.path)])
 
-    def material(self, static: StaticEvidence, workers: int = 1) -> Shared:
-        """Return the material that worker processes need for checks; `workers` share the cores."""
+    def material(
+        self, static: StaticEvidence, zygotes: int | None = None, answered: Answered | None = None
+    ) -> Shared:
+        """Return the material that worker processes need for checks.
+
+        `zygotes` is how many checks a worker's sandbox may run at once, by default one for each core;
+        `answered` are new answers of the trusted functions to probes.
+        """
         from codeguard.index.evidence_tasks import Material  # imports the checker
         from codeguard.sandbox import Level
 
-        key = (static.version, self.epoch, workers)
-        if self._material is None or self._material[0] != key:
+        zygotes = zygotes or self.settings.jobs or os.cpu_count() or 1
+        key = (static.version, self.epoch, zygotes)
+        if self._material is None or self._material[0] != key or answered is not None:
             made = Material(
                 trusted=None if self.manifest is None else self.trusted_files(),
                 spec_folders=[Path(folder) for folder in self.settings.specs],
@@ -557,8 +571,8 @@ class Workspace:
                 given=self.given,
                 signals=static.names,
                 known=[key.removeprefix(FAR) for key in self.catalog.analysis_keys(FAR)],
-                answered=ProbeAnswers(self.catalog).trusted(),
-                zygotes=max(1, (self.settings.jobs or os.cpu_count() or 1) // workers),
+                answered=ProbeAnswers(self.catalog).trusted() if answered is None else answered,
+                zygotes=zygotes,
             )
             self._material = key, made.shared()
         return self._material[1]
@@ -566,9 +580,9 @@ class Workspace:
     def checks(self, executor: Executor | None = None) -> CheckWorkers:
         """Return the runner of behavior checks: an executor's workers, or this process's shared worker."""
         static = self.static_evidence(self.settings.defense)
-        return self.checks_by(executor or default_workers(), lambda: self.material(static))
+        return self.checks_by(executor or default_workers(), partial(self.material, static, None))
 
-    def checks_by(self, executor: Executor, material: Callable[[], Shared]) -> CheckWorkers:
+    def checks_by(self, executor: Executor, material: Callable[[Answered | None], Shared]) -> CheckWorkers:
         """Return the runner of behavior checks by an executor's workers, with this material."""
         from codeguard.index.evidence_tasks import Checks
         from codeguard.sandbox import Level

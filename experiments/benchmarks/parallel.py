@@ -1,9 +1,9 @@
-"""What processes and a cluster bring: one index made by one process, by two, and by a dask cluster.
+"""What processes and a cluster bring: one index made by one process, by two, and by dask clusters of one and two.
 
-    python -m experiments.benchmarks.parallel [--files N] [--workers N] [--rounds N]
+    python -m experiments.benchmarks.parallel [--files N] [--workers N] [--rounds N] [--embedding NAME]
 
 Files of the standard library, two thirds of them trusted and the others
-looked at by every signal and run by the behavior checker, lexical embedding.
+looked at by every signal and run by the behavior checker.
 Each figure is a whole `codeguard index` into an empty folder: elapsed, and
 processor time of all processes, the cluster's workers included (their start
 is not in the elapsed time: a cluster is there before). The smallest of the
@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -31,6 +32,15 @@ from experiments.benchmarks.processor import adopt_orphans, processor_seconds
 from experiments.benchmarks.standard_library import read, shuffled_by, standard_files
 
 LARGEST = 60_000  # bytes of a file
+# The seed of the checks' inputs is the same for all, so that the indexes can be.
+INDEXING = """
+import json, sys
+from codeguard.api import CodeGuard
+from codeguard.config import Settings
+settings = Settings(fixed_seed=b"s" * 32, **json.loads(sys.argv[1]))
+with CodeGuard.open(settings=settings, trust=["ours"]) as guard:
+    guard.index(["ours", "theirs"])
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,38 +73,30 @@ def cluster(workers: int) -> Iterator[str]:
         yield found.scheduler_address
 
 
-def index(folder: Path, state: Path, *options: str) -> Run:
-    """Index the corpus by a command of its own, and read what it made."""
+def index(folder: Path, state: Path, embedding: str, **options: int | str) -> Run:
+    """Index the corpus by a process of its own, and read what it made."""
     environment = {**os.environ, "XDG_CONFIG_HOME": str(folder / "config")}
+    settings = {"store": str(state), "root": str(folder), "embedding": embedding, **options}
+    shutil.rmtree(state, ignore_errors=True)
 
-    def codeguard(*words: str) -> bytes:
-        command = [sys.executable, "-P", "-m", "codeguard", *words, "--store", str(state)]
-        return subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, check=True).stdout
+    def run(*command: str) -> bytes:
+        words = [sys.executable, "-P", *command]
+        return subprocess.run(words, cwd=folder, env=environment, stdout=subprocess.PIPE, check=True).stdout
 
     before, start = processor_seconds(), time.perf_counter()
-    codeguard("index", "ours", "theirs", "--trust", "ours", "--embedding", "lexical", *options)
+    run("-c", INDEXING, json.dumps(settings))
     wall, cpu = time.perf_counter() - start, processor_seconds() - before
-    records = sorted(codeguard("store", "export").splitlines())
+    records = sorted(run("-m", "codeguard", "store", "export", "--store", str(state)).splitlines())
     return Run(wall, cpu, hashlib.sha256(b"\n".join(records)).hexdigest())
 
 
-def measured(folder: Path, workers: int) -> Iterator[tuple[str, Run]]:
-    """Index once each way; the seed of the checks' inputs is the same for all."""
-    for name, options in (("one process", ("--jobs", "1")), ("two processes", ("--jobs", "2"))):
-        yield name, index(folder, seeded(folder, name), *options)
-    with cluster(workers) as address:
-        name = f"cluster of {workers}"
-        yield name, index(folder, seeded(folder, name), "--cluster", address)
-
-
-def seeded(folder: Path, name: str) -> Path:
-    """Return an empty state directory with the seed that all have."""
-    state = folder / "states" / name.replace(" ", "_")
-    shutil.rmtree(state, ignore_errors=True)
-    state.mkdir(parents=True)
-    (state / "seed").write_bytes(b"s" * 32)
-    (state / "seed").chmod(0o600)
-    return state
+def measured(folder: Path, workers: int, embedding: str) -> Iterator[tuple[str, Run]]:
+    """Index once each way."""
+    for name, jobs in (("one process", 1), ("two processes", 2)):
+        yield name, index(folder, folder / "state", embedding, jobs=jobs)
+    for count in sorted({1, workers}):
+        with cluster(count) as address:
+            yield f"cluster of {count}", index(folder, folder / "state", embedding, cluster=address)
 
 
 def main() -> None:
@@ -105,6 +107,7 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=180)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--embedding", default="static")
     arguments = parser.parse_args()
     adopt_orphans()
     found: dict[str, list[Run]] = {}
@@ -112,7 +115,7 @@ def main() -> None:
         folder = Path(name)
         corpus(folder, arguments.files)
         for _ in range(arguments.rounds):
-            for way, run in measured(folder, arguments.workers):
+            for way, run in measured(folder, arguments.workers, arguments.embedding):
                 found.setdefault(way, []).append(run)
     first = next(iter(found.values()))
     wall, cpu = min(run.wall_s for run in first), min(run.cpu_s for run in first)

@@ -81,6 +81,33 @@ def test_what_was_answered_is_not_run_again_and_gives_the_same_report(sandbox: S
     assert ran_again < ran_fresh == ran
 
 
+def test_several_share_the_trusted_functions_and_answer_what_one_does(sandbox: Sandbox) -> None:
+    library, alone = library_of(TRUSTED, HELPER), Counting(sandbox)
+    whole = BehaviorChecker(library, alone, seed=SEED).probe_trusted(0, 1)
+    together: Answered = {}
+    sharing = Counting(sandbox)
+    for share in range(3):
+        answered = BehaviorChecker(library, sharing, seed=SEED).probe_trusted(share, 3)
+        assert answered
+        assert not answered.keys() & together.keys()
+        together |= answered
+    assert together == whole
+    assert len(sharing.jobs) == len(alone.jobs)
+    used = dict(together)
+    _, ran = checked(sandbox, library, EDITED, used, {})
+    _, ran_alone = checked(sandbox, library_of(TRUSTED, HELPER), EDITED, {}, {})
+    assert used == together
+    assert ran == ran_alone - len(alone.jobs)  # nothing of a trusted function is left to run
+
+
+def test_trusted_functions_are_not_run_in_a_sandbox_that_is_too_weak(sandbox: Sandbox) -> None:
+    counting = Counting(sandbox)
+    counting.level = Level.L0
+    checker = BehaviorChecker(library_of(TRUSTED), counting, seed=SEED, required_level=Level.L1)
+    assert checker.probe_trusted(0, 1) == {}
+    assert counting.jobs == []
+
+
 def test_an_edited_trusted_function_is_run_again_and_others_are_not(sandbox: Sandbox) -> None:
     trusted: Answered = {}
     own: Answered = {}
