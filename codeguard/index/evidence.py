@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from codeguard.behavior import POLICY_VERSION
 from codeguard.index.behavior_reports import Answered, checkable
 from codeguard.index.catalog import FileState
 from codeguard.index.cluster import Cluster
-from codeguard.index.executor import workers_of
+from codeguard.index.executor import spread, workers_of
 from codeguard.index.observation_tasks import ExaminationRequest, ExaminedFile, examine_files
 from codeguard.index.report import FALSE_CLAIM, Progress, Suspect
 from codeguard.index.siblings import siblings_digest
@@ -33,7 +34,7 @@ from codeguard.models import (
 )
 from codeguard.sandbox import Level
 from codeguard.trust.acceptances import load_acceptances
-from codeguard.workers.tasks import Shared
+from codeguard.workers.tasks import NO_BOUNDS, Shared
 
 # Up to so many functions, those of one name go to one worker, which then runs their trusted namesake once. Of more,
 # each worker runs most trusted functions anyway, and each file would be sent many times.
@@ -184,7 +185,12 @@ class Judge:
         )
         kept = self._catalog.analysis(key)
         if kept is None:
-            kept = asdict(workspace.library.coverage(given))
+            from codeguard.index.evidence_tasks import coverage_task  # imports the checker
+
+            # A worker has what it counts if it has checked a function.
+            batch = [json.dumps(given).encode("ascii")]
+            (answer,) = spread(self._executor, coverage_task, [batch], self._shared(), NO_BOUNDS)
+            kept = json.loads(answer.last)
             self._catalog.put_analyses({key: kept})
         return SpecCoverage(**kept)
 

@@ -11,7 +11,7 @@ import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
@@ -107,12 +107,17 @@ class _Bench:
         return fresh
 
     @functools.cached_property
+    def library(self) -> SpecLibrary:
+        value = self._value
+        made = _library(json.dumps(value["specs"]), json.dumps(value["trusted"] or []))
+        return replace(made)  # a new one, because a checker fills its indexes
+
+    @functools.cached_property
     def checker(self) -> BehaviorChecker:
         value = self._value
-        library = _library(json.dumps(value["specs"]), json.dumps(value["trusted"] or []))
         level = Level[value["required_level"]]
         return BehaviorChecker(
-            replace(library).build_indexes(),  # a new one, because a checker fills the indexes
+            self.library.build_indexes(),
             self.sandbox,
             seed=bytes.fromhex(value["seed"]),
             required_level=level,
@@ -192,6 +197,16 @@ def probe_task(shared: Shared) -> Run:
 
     def run(payload: bytes) -> Iterator[bytes]:
         yield json.dumps(checker.probe_trusted(**json.loads(payload))).encode("ascii")
+
+    return run
+
+
+def coverage_task(shared: Shared) -> Run:
+    """Count the trusted functions, and those with examples; an item names the modules given to the sandbox."""
+    library = _bench(shared).library
+
+    def run(payload: bytes) -> Iterator[bytes]:
+        yield json.dumps(asdict(library.coverage(json.loads(payload)))).encode("ascii")
 
     return run
 

@@ -37,7 +37,7 @@ from codeguard.index.swapping import discard_unfinished
 from codeguard.index.trusted import REPLACED, TrustUpdate, signed_trees
 from codeguard.index.unchanged import forget, remember
 from codeguard.index.workspace import Stage, Workspace
-from codeguard.models import Chunk, Skipped, SourceFile
+from codeguard.models import Chunk, Skipped, SourceFile, SpecCoverage
 from codeguard.trust import BUNDLE_NAME, MANIFEST_NAME
 from codeguard.workers.processes import default_workers
 
@@ -231,6 +231,7 @@ class Indexer:
             checked = judge.run()
             run.notes.extend(judge.unfinished)
             outcome = judge.outcome()
+            coverage = judge.coverage()
             quarantined = self._quarantine(outcome.convicted if quarantine else (), run)
             passing = [*judge.unable(), *(found_there.lines(self._catalog) if found_there else ())]
             if run.restored:
@@ -238,7 +239,7 @@ class Indexer:
             self._workspace.warnings.extend(passing)
             self._workspace.reached(Stage.COMPLETE)
         self._executor = default_workers()
-        report = self._report(run, checked, judge, outcome, quarantined, time.monotonic() - start)
+        report = self._report(run, checked, coverage, outcome, quarantined, time.monotonic() - start)
         report = replace(report, trusted_before=plan.as_before)
         # An unchanged run would not report it.
         if not passing and not any(line.endswith(REPLACED) for line in report.warnings):
@@ -448,7 +449,7 @@ class Indexer:
         self,
         run: _Run,
         checked: int,
-        judge: Judge,
+        coverage: SpecCoverage,
         outcome: VerdictCounts,
         quarantined: int,
         seconds: float,
@@ -475,7 +476,7 @@ class Indexer:
             trusted_files=0 if manifest is None else len(manifest.files),
             manifest_unsigned=manifest is not None and manifest.unsigned,
             signed_by=() if manifest is None else manifest.signed_by,
-            coverage=judge.coverage(),
+            coverage=coverage,
             checked=checked,
             verdicts=outcome.verdicts,
             convicted=outcome.convicted,

@@ -27,7 +27,6 @@ from codeguard.index.behavior_reports import (
     BehaviorReports,
     CheckWorkers,
     ProbeAnswers,
-    is_test,
 )
 from codeguard.index.catalog import EXCLUDED_GLOBS, INDEXED_PATHS, SIGNED_TREES, Catalog
 from codeguard.index.siblings import IndexedFiles, Siblings
@@ -58,7 +57,6 @@ from codeguard.workers.processes import default_workers
 
 if TYPE_CHECKING:
     from codeguard.analysis.perplexity import PerplexityModel
-    from codeguard.behavior import SpecLibrary
     from codeguard.index.embedding import Embedding
     from codeguard.index.embedding.base import Vectors as Matrix
     from codeguard.index.static_evidence import StaticEvidence
@@ -519,15 +517,8 @@ class Workspace:
 
     @cached_property
     def _spec_files(self) -> tuple[tuple[SpecFile, ...], tuple[SpecFile, ...]]:
-        """The user's spec files and the shipped ones, read once for both digest and parsing."""
+        """The user's spec files and the shipped ones."""
         return spec_files(map(Path, self.settings.specs)), spec_files([SHIPPED])
-
-    @cached_property
-    def specs(self) -> SpecLibrary:
-        """The hand-written specs: shipped ones and the user's."""
-        from codeguard.behavior import SpecLibrary
-
-        return SpecLibrary.of(*self._spec_files)
 
     def trusted_files(self) -> list[SourceFile]:
         """Return the catalog's files that the manifest covers unchanged."""
@@ -542,12 +533,6 @@ class Workspace:
             if file is not None and _digests(file) == self.manifest.files[path].chunks:
                 found.append(file)
         return found
-
-    @cached_property
-    def library(self) -> SpecLibrary:
-        """Specs together with what is derived from the trusted code."""
-        files = self.trusted_files()
-        return self.specs.with_trusted(files, [file for file in files if is_test(file.path)])
 
     def material(
         self, static: StaticEvidence, zygotes: int | None = None, answered: Answered | None = None
@@ -687,8 +672,8 @@ class Workspace:
         return made
 
     def forget_trust(self) -> None:
-        """Reload manifest, models and specs after the trusted files changed."""
-        for name in ("manifest", "perplexity", "library"):
+        """Reload manifest and model after the trusted files changed."""
+        for name in ("manifest", "perplexity"):
             self.__dict__.pop(name, None)
 
     def _evidence_key(self) -> bytes:

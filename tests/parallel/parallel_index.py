@@ -46,7 +46,7 @@ def initials(text):
 THEIRS = {
     "theirs/right.py": "def add(a, b):\n    return b + a\n\n\ndef clamp(v, a, b):\n    return min(b, max(v, a))\n",
     "theirs/wrong.py": "def add(a, b):\n    'Add two numbers.'\n    return a - b\n\n\ndef clamp(value, low, high):\n    return value\n",  # noqa: E501
-    "theirs/other.py": "import base64\n\n\ndef run(data):\n    exec(base64.b64decode(data))\n\n\ndef mixed(items):\n    total = 0\n    for item in items:\n        total = 2 * total + len(str(item))\n    return total\n",  # noqa: E501
+    "theirs/other.py": "import base64\n\n\ndef run(data):\n    exec(base64.b64decode(data))\n\n\ndef longest(items):\n    found = ''\n    for item in items:\n        if len(str(item)) >= len(found):\n            found = str(item)\n    return found\n",  # noqa: E501
     "theirs/twice.py": "def add(a, b):\n    'Add two numbers.'\n    return a - b\n\n\ndef clamp(value, low, high):\n    return value\n",  # noqa: E501
     "theirs/notes.md": "# Notes\n\n```python\ndef add(a, b):\n    return 7\n```\n",
 }
