@@ -14,10 +14,10 @@ from codeguard.index.trusted import TrustUpdate
 
 STAGES: tuple[tuple[object, str, str], ...] = (
     (pipeline, "discover", "find the files"),
-    (chunk_tasks, "chunk_file", "cut the files"),
+    (chunk_tasks, "assembled", "put the files together that were cut"),
     (Catalog, "put_file", "write catalog and words"),
     (Catalog, "chunks", "read the catalog"),
-    (pipeline, "embedded", "compute the vectors"),
+    (pipeline, "embed_texts", "compute the vectors"),
     (StaticEvidence, "prepare", "static signals"),
     (TrustUpdate, "update", "write down what is trusted"),
     (PerplexityModel, "train", "train the character model"),
@@ -53,6 +53,6 @@ class Stages:
     def table(self, own: float, everyone: float) -> dict[str, float]:
         """Return seconds by stage, most first, of `own` in this process and `everyone` with all that it started."""
         self.seconds["the rest of the indexing process"] = own - sum(self.seconds.values())
-        self.seconds["the process that serves the store"] = everyone - own
+        self.seconds["workers, sandboxes and the process that serves the store"] = everyone - own
         ordered = sorted(self.seconds.items(), key=lambda item: -item[1])
         return {stage: round(seconds, 2) for stage, seconds in ordered}
