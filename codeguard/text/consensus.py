@@ -22,6 +22,7 @@ from codeguard.errors import ConfigError
 from codeguard.index.embedding import Embedding
 from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, reject_all
 from codeguard.text.reading import Reader, ReaderAnswer, failures
+from codeguard.text.slots import find_slot_rivalry
 from codeguard.text.tokens import longest_echo, sentences, words
 from codeguard.text.votes import (
     Core,
@@ -216,7 +217,9 @@ class Consensus:
             find_camps(voted, texts, query, vote, groups, self.embedding.embed),
         )
         # Documents on another topic agree with each other as well, but contradict nothing.
-        rivalry = next((item for item in found if item and _both_near(item, near)), None)
+        rivalry = find_slot_rivalry(voted, texts, query, vote, groups, self.embedding.embed) or next(
+            (item for item in found if item and _both_near(item, near)), None
+        )
         notes = [f"{len(documents)} documents, {len({groups[index] for index in voting})} independent votes"]
         ordering = sum(text != document.text for text, document in zip(texts, documents, strict=True))
         if ordering:

@@ -1,9 +1,8 @@
 """Count independent votes among documents and find claims on which the votes split.
 
-Two claims are compared only if they can fill the same slot: two numbers of one kind, two names, two
-opposites, a word and its negation, or two words in the same context. Paraphrases alone produce many
-words that only few summaries share. So a pair counts only if a split as clean as the observed one
-is improbable by chance, given the number of pairs compared.
+Paraphrases alone produce many words that only few summaries share. So two words count as rivals
+only if each vote has one of them and none has both, and if a split as clean is improbable by
+chance, given the number of pairs compared.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import operator
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import combinations
 from typing import Any
@@ -26,12 +25,7 @@ from codeguard.text.tokens import content_words, sentences, words
 
 LEAST_VOTES = 2  # groups that support the smaller of two rival claims
 PASSAGE = 9  # consecutive words; lists in answers often have six to eight
-COVERED = 0.85  # minimum share of the votes that two rival claims have together
-SHARED = 0.2  # maximum share of the smaller claim's votes with both: an argument names the other view
-CHANCE = 0.1  # maximum probability of a split as clean by chance, over all compared pairs
-SAME_SLOT = 0.3  # minimum cosine of the contexts of two words that fill the same slot
-SURROUNDING = 3  # words of context on either side of a word
-SLIP = 0.15  # share of summaries in which a negation is misread
+CHANCE = 0.05  # maximum probability of a split as clean by chance, over all compared pairs
 CONTRAST = 0.29  # minimum contrast times the square root of the number of votes
 GRAM = 4  # characters
 LEAST_SIMILAR = 0.01  # replaces a mean similarity of 0 or less before dividing by it
@@ -108,50 +102,6 @@ class Rivalry:
     apart: float = 4.5
 
 
-@dataclass(slots=True)
-class Claims:
-    """Words that summaries add to the question: which summaries have them, and in which context."""
-
-    holders: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
-    near: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    display: dict[str, str] = field(default_factory=dict)
-    lower: set[str] = field(default_factory=set)
-    upper: set[str] = field(default_factory=set)
-
-    @classmethod
-    def of(cls, summaries: Sequence[str], query: str) -> Claims:
-        """Collect the claims of summaries."""
-        question_stems = {stem(word) for word in words(query)}
-        found = cls()
-        for index, summary in enumerate(summaries):
-            for sentence in sentences(summary):
-                for clause in _CLAUSE.split(sentence):
-                    found._add(index, clause, question_stems)
-        return found
-
-    def _add(self, index: int, clause: str, question_stems: set[str]) -> None:
-        tokens = [(match.group(), match.start()) for match in _TOKEN.finditer(clause)]
-        negated = _negated(words(clause))
-        stems = [(stem(word.lower()), word) for word, _ in tokens if content_words(word)]
-        for place, (key, word) in enumerate(stems):
-            plain = re.sub(r"['’]s$", "", word.lower())
-            around = [other for other, _ in stems[max(0, place - SURROUNDING) : place + SURROUNDING + 1]]
-            if key in _NEGATIONS:
-                continue
-            for name in (f"{'-' if negated else '+'}{key}", key):
-                if key in question_stems and name == key:
-                    continue
-                self.holders[name].add(index)
-                self.display.setdefault(name, f"not {plain}" if name[0] == "-" else plain)
-            self.near[key].update(other for other in around if other != key)
-            if place:
-                (self.upper if word[:1].isupper() else self.lower).add(key)
-
-    def names(self) -> set[str]:
-        """Words that are capitalised inside sentences and never written in lower case."""
-        return {key for key in self.upper - self.lower if not is_number(key)}
-
-
 def find_rivalry(
     summaries: Sequence[str],
     query: str,
@@ -159,42 +109,49 @@ def find_rivalry(
     groups: Sequence[int],
     same: Callable[[str, str], bool] = operator.eq,
 ) -> Rivalry | None:
-    """Return the two claims that split the summaries best, or None; the camp with more weight is first.
+    """Return the two words that split the votes in two, or None; the camp with more weight is first.
 
-    Two claims are rivals if nearly every vote has one of them and few have both, if at least
-    `LEAST_VOTES` groups support the smaller one, and if the split is cleaner than chance explains
-    (`CHANCE`, divided among all compared pairs). `same` decides whether two words are synonyms.
+    Every vote has one of the words beyond the question's and none has both; at least `LEAST_VOTES`
+    groups have each. By chance so clean a split must have a probability of at most `CHANCE`, divided
+    among all pairs that are as frequent. `same` decides whether two words are synonyms.
     """
-    claims = Claims.of(summaries, query)
-    voters = sorted({group for group, summary in zip(groups, summaries, strict=True) if summary})
-    total = float(vote[[index for index, summary in enumerate(summaries) if summary]].sum())
-    camps = {name: {groups[index] for index in who} for name, who in claims.holders.items()}
-    usable = {name for name, camp in camps.items() if LEAST_VOTES <= len(camp) <= len(voters) - LEAST_VOTES}
-    kinds = [pairs for pairs in _slots(claims, usable, camps, len(voters)) if pairs]
-    best: tuple[float, float, str, str] | None = None
-    for pairs in kinds:
-        for one, other in pairs:
-            chance = _chance(one, camps[one], camps[other], len(voters)) * len(pairs) * len(kinds)
-            weight = [float(vote[list(claims.holders[name])].sum()) for name in (one, other)]
-            both = float(vote[list(claims.holders[one] & claims.holders[other])].sum())
-            smaller, covered = min(weight), sum(weight) - both
-            if chance > CHANCE or covered < COVERED * total or both > SHARED * smaller:
-                continue
-            if one[0] not in "+-" and not is_number(one) and same(claims.display[one], claims.display[other]):
-                continue
-            if best is None or (-chance, smaller) > (-best[0], best[1]):
-                first, second = (one, other) if weight[0] >= weight[1] else (other, one)
-                best = (chance, smaller, first, second)
-    if best is None:
+    question_stems = {stem(word) for word in words(query)} | _NEGATIONS
+    holders: dict[str, set[int]] = defaultdict(set)
+    display: dict[str, str] = {}
+    for index, summary in enumerate(summaries):
+        for word in content_words(" ".join(_CLAUSE.split(summary))):
+            if (key := stem(word)) not in question_stems:
+                holders[key].add(index)
+                display.setdefault(key, word.removesuffix("'s"))
+    count = len({group for group, summary in zip(groups, summaries, strict=True) if summary})
+    camps = {key: {groups[index] for index in who} for key, who in sorted(holders.items())}
+    usable = [key for key, camp in camps.items() if LEAST_VOTES <= len(camp) <= count - LEAST_VOTES]
+    pairs = [
+        (one, other)
+        for one, other in combinations(usable, 2)
+        if len(camps[one]) + len(camps[other]) == count
+        and is_number(one) == is_number(other)
+        and one[:4] != other[:4]
+    ]
+    # Drawing without replacement: one way of all to choose the second word's voters avoids the first's.
+    split = [
+        (math.comb(count, len(camps[one])), one, other)
+        for one, other in pairs
+        if not camps[one] & camps[other]
+        and len(pairs) <= CHANCE * math.comb(count, len(camps[one]))
+        and (is_number(one) or not same(display[one], display[other]))
+    ]
+    if not split:
         return None
-    _, smaller, one, other = best
-    holders = claims.holders
+    _, one, other = max(split, key=lambda found: found[0])
+    weight = {key: float(vote[sorted(holders[key])].sum()) for key in (one, other)}
+    first, second = (one, other) if weight[one] >= weight[other] else (other, one)
     return Rivalry(
-        claims.display[one],
-        claims.display[other],
-        frozenset(holders[one]),
-        frozenset(holders[other] - holders[one]),
-        smaller / total,
+        display[first],
+        display[second],
+        frozenset(holders[first]),
+        frozenset(holders[second]),
+        weight[second] / (weight[first] + weight[second]),
     )
 
 
@@ -374,75 +331,6 @@ def _negated(tokens: Sequence[str]) -> bool:
     return sum(word in _NEGATIONS or word.endswith("n't") for word in tokens) % 2 == 1
 
 
-def _slots(
-    claims: Claims, usable: set[str], camps: dict[str, set[int]], voters: int
-) -> list[list[tuple[str, str]]]:
-    """Return the pairs that can fill one slot, as a list for each kind of slot.
-
-    Words in different contexts can be rivals only if they split the votes exactly in two. The test
-    uses only the number of votes of each claim. Testing here whether they exclude each other would
-    bias the probability of chance.
-    """
-    least = COVERED * voters
-    plain = sorted(name for name in usable if name[0] not in "+-")
-    names = claims.names()
-    kinds: dict[str, list[tuple[str, str]]] = {
-        kind: [] for kind in ("number", "name", "opposite", "word", "halves")
-    }
-    for one, other in combinations(plain, 2):
-        if len(camps[one]) + len(camps[other]) < least:
-            continue
-        kind = _slot_kind(one, other, names, claims)
-        if kind or (len(camps[one]) + len(camps[other]) == voters and is_number(one) == is_number(other)):
-            kinds[kind or "halves"].append((one, other))
-    signs = [
-        (f"+{name[1:]}", name)
-        for name in sorted(usable)
-        if name[0] == "-"
-        and not is_number(name)
-        and f"+{name[1:]}" in usable
-        and len(camps[name]) + len(camps[f"+{name[1:]}"]) >= least
-    ]
-    return [*kinds.values(), signs]
-
-
-def _slot_kind(one: str, other: str, names: set[str], claims: Claims) -> str:
-    if is_number(one) or is_number(other):
-        return "number" if is_number(one) and is_number(other) and _is_year(one) == _is_year(other) else ""
-    if frozenset((one, other)) in _opposites():
-        return "opposite"
-    if (one in names) != (other in names) or one[:4] == other[:4]:
-        return ""
-    if one in names:
-        return "name"
-    return "word" if _cosine(claims.near[one], claims.near[other]) >= SAME_SLOT else ""
-
-
-def _chance(name: str, one: set[int], other: set[int], voters: int) -> float:
-    """Return the probability that camps of these sizes share so few voters by chance.
-
-    For two words it is hypergeometric (drawing without replacement). A word and its negation
-    exclude each other anyway; there the smaller camp has to be larger than misread negations
-    explain (binomial).
-    """
-    if name[0] == "+":
-        size, small = len(one | other), min(len(one), len(other))
-        return sum(
-            math.comb(size, hits) * SLIP**hits * (1 - SLIP) ** (size - hits)
-            for hits in range(small, size + 1)
-        )
-    ways = sum(
-        math.comb(len(one), hits) * math.comb(voters - len(one), len(other) - hits)
-        for hits in range(len(one & other) + 1)
-    )
-    return ways / math.comb(voters, len(other))
-
-
-def _cosine(one: Counter[str], other: Counter[str]) -> float:
-    lengths = math.sqrt(sum(n * n for n in one.values()) * sum(n * n for n in other.values()))
-    return sum(count * other[word] for word, count in one.items()) / lengths if lengths else 0.0
-
-
 @cache
 def _stemmer() -> Any:
     from nltk.stem.snowball import EnglishStemmer  # half a second: only when used
@@ -464,11 +352,6 @@ def is_number(word: str) -> bool:
     return any(char.isdigit() for char in word)
 
 
-def _is_year(word: str) -> bool:
-    return len(word) == 4 and word.isdigit() and "1000" <= word <= "2100"
-
-
-_TOKEN = re.compile(r"\d[\d.,]*\d|[^\W_]+(?:['’][^\W\d_]+)?")
 _CLAUSE = re.compile(r"[,;:—–()]|\.\s|\b(?:and|or|but|while|although|because|which|however|though|whereas)\b")
 _NEGATION_WORDS = """
     no not never neither nor without none nothing cannot hardly non prohibit prohibits prohibited prohibiting ban
@@ -483,21 +366,3 @@ _SMALL_NUMERALS = """
 _TENS = {"thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "seventy": "70", "eighty": "80"}
 _LARGE = {"ninety": "90", "hundred": "100", "thousand": "1000", "million": "1000000"}
 _NUMERALS = {word: str(value) for value, word in enumerate(_SMALL_NUMERALS.split())} | _TENS | _LARGE
-_OPPOSITES = """
-    required optional | mandatory voluntary | allowed prohibited | allowed banned | allowed forbidden
-    permitted prohibited | permitted banned | permitted forbidden | legal illegal | safe dangerous
-    safe unsafe | safe harmful | safe toxic | rise fall | rises falls | rising falling | increase decrease
-    increased decreased | increased reduced | increase reduce | grow shrink | grew shrank | higher lower
-    high low | more less | above below | before after | early late | open closed | opened closed
-    true false | yes no | always never | success failure | succeeded failed | approved rejected
-    accepted rejected | confirmed denied | confirmed refuted | present absent | possible impossible
-    effective ineffective | north south | east west | hot cold | warm cool | fast slow | old new
-    outdated modern | larger smaller | longer shorter | first last | profit loss | gain loss | won lost
-    male female | left right | inside outside | public private | elevated normal | elevated low
-"""
-
-
-@cache
-def _opposites() -> frozenset[frozenset[str]]:
-    pairs = (pair.split() for line in _OPPOSITES.split("\n") for pair in line.split("|"))
-    return frozenset(frozenset(stem(word) for word in pair) for pair in pairs if pair)

@@ -83,24 +83,24 @@ def test_a_group_s_vote_is_shared_and_a_trusted_member_raises_it() -> None:
 @pytest.mark.parametrize(
     ("summaries", "words"),
     [
-        (["it is 206", "206 bones", "206 in all", "212 bones", "212 of them"], {"206", "212"}),
-        (["it is 206", "206 bones", "206 in all", "212 bones"], None),  # one dissenter is outvoted, no camp
-        (["206 bones"] * 5, None),
-        (["two hundred and six bones", "206 bones", "206 in all", "212 bones", "212 of them"], None),
+        (["it is 206", "206 bones", "206 in all", "206 it is", "212 bones", "212 of them"], None),
+        (["it is 206", "206 bones", "206 in all", "206 it is", "206 again", "212 bones", "212 of them"],
+         {"206", "212"}),
+        (["it is 206", "206 bones", "206 in all", "206 it is", "206 again", "212 bones", "no idea"], None),
+        (["206 bones"] * 7, None),
+        (["two hundred and six bones", "206 bones", "206 in all", "206 it is", "206 again", "212 bones",
+          "212 of them"], None),
         (["Leonardo's work", "by Leonardo", "a Leonardo", "by Raphael", "it was Raphael", "Raphael did"],
          {"leonardo", "raphael"}),
         (["swimming is safe", "it is safe", "quite safe", "it is dangerous", "a dangerous thing", "most dangerous"],
          {"safe", "dangerous"}),
-        (["the bridge holds", "it holds well", "holds", "it holds", "it holds still",
-          "no longer holds", "it never holds", "does not hold", "without hold", "not holding"],
-         {"holds", "not holds"}),
         # Two of two votes against two come about by chance too often to be camps.
         (["by Leonardo", "Leonardo did", "by Raphael", "Raphael did"], None),
         ([], None),
         (["", "", ""], None),
     ],
 )  # fmt: skip
-def test_rivals_fill_one_slot_and_split_nearly_all_votes(
+def test_words_are_rivals_if_they_split_the_votes_too_cleanly_for_chance(
     summaries: list[str], words: set[str] | None
 ) -> None:
     count = len(summaries)
