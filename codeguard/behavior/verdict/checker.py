@@ -27,6 +27,7 @@ from codeguard.behavior.source.definitions import Definition
 from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
+from codeguard.behavior.verdict.edited_copies import is_copied_class
 from codeguard.behavior.verdict.effects import module_capabilities
 from codeguard.behavior.verdict.examination import Examination
 from codeguard.behavior.verdict.other_forms import in_other_form
@@ -388,6 +389,8 @@ class BehaviorChecker:
                 found = _refuted_by_results(found, reference, similarity)
             if found.verdict in CONVICTING:
                 found = self._unless_one_of_many(found, reference)
+            if found.verdict in CONVICTING:
+                found = _unless_of_another_class(found, examination.candidate, reference, similarity)
             if found.verdict is Verdict.PASS or (
                 found.verdict is not Verdict.NO_SIGNAL and not similarity.found_by_results
             ):
@@ -569,6 +572,34 @@ def _refuted_by_results(found: CheckReport, reference: Reference, similarity: Si
     reason = f"behaves mostly like {reference.name} but differs: {found.reason}"
     report = replace(found, verdict=Verdict.NO_SIGNAL, reason=reason)
     if similarity.is_other_function:
+        return report
+    return replace(report, claims=f"{reference.name} ({reference.origin})", refuted=True)
+
+
+def _unless_of_another_class(
+    found: CheckReport, candidate: CandidateFunction, reference: Reference, similarity: Similarity
+) -> CheckReport:
+    """Return the report, without its conviction where a method is of another class than the trusted one.
+
+    A subclass overrides a method to do something else, and classes of one interface have their methods' names and
+    descriptions in common, special methods even their text. It is demoted where the classes are akin or the text is
+    the trusted one. A class under another name that has half of the trusted class's text is that class.
+    """
+    own, other = candidate.definition.owner, reference.definition.owner
+    if own is None or other is None or own.name == other.name or is_copied_class(own, other):
+        return found
+    if found.verdict is Verdict.FAIL and similarity.has_same_description:
+        return found  # the examples are of the description
+    copied = similarity.overlap.is_near_copy and not candidate.definition.name.startswith("__")
+    if found.verdict is Verdict.VIOLATION and (
+        copied or (similarity.overlap.has_its_text and similarity.comparable)
+    ):
+        return found
+    reason = (
+        f"a method of another class, {own.name}, differs from {other.name}.{reference.name}: {found.reason}"
+    )
+    report = replace(found, verdict=Verdict.NO_SIGNAL, reason=reason)
+    if not (copied or similarity.comparable):
         return report
     return replace(report, claims=f"{reference.name} ({reference.origin})", refuted=True)
 
