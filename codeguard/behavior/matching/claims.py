@@ -318,6 +318,14 @@ class Similarity:
         return self.opposed or (self.name < 0.5 and self.doc is not None and self.doc < 0.6)
 
     @property
+    def claims_nothing_in_words(self) -> bool:
+        """Whether neither the name nor a description claims that it is this function, although the text may be its.
+
+        A minimum beside a maximum differs from it like an edited copy.
+        """
+        return self.is_other_function or (self.name < 0.5 and self.doc is None)
+
+    @property
     def is_strong(self) -> bool:
         """Whether the candidate claims to be this function."""
         if self.opposed:

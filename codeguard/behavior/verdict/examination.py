@@ -271,7 +271,7 @@ class Examination(CandidateReports):
         distinctive = found.distinctive
         shown = found.wrong[0].text
         if similarity.overlap.is_near_copy:
-            other = similarity.is_other_function or not (
+            other = similarity.claims_nothing_in_words or not (
                 similarity.overlap.is_edited_copy or similarity.name == 1.0
             )
             if not other or agreement >= LEAST_AGREEMENT:
