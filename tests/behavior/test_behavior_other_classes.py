@@ -267,3 +267,45 @@ def test_an_edited_text_without_a_word_in_common_may_be_a_sibling(
     report = check(code, trusted)
     assert report.verdict is verdict, report
     assert report.refuted is (verdict is Verdict.NO_SIGNAL)
+
+
+PARSER = '''
+class Parser:
+    """Parser of rows."""
+
+    def __init__(self):
+        self.rows = []
+
+    def parse(self, text):
+        return [part for part in text.split(",") if part]
+
+    def reset(self):
+        self.rows.clear()
+
+    def feed(self, text):
+        self.rows.extend(self.parse(text))
+'''
+OTHER_PARSER = """
+class Parser:
+    def __init__(self):
+        self.depth = 0
+{methods}
+    def parse(self, text):
+        found, rest = [], text
+        while rest:
+            head, _, rest = rest.partition(",")
+            found.append(head[:8])
+        return found
+"""
+UNRELATED = "".join(
+    f"\n    def {name}(self):\n        self.depth += 1\n" for name in ("opened", "closed", "seen")
+)
+RELATED = "".join(f"\n    def {name}(self, text):\n        self.depth += 1\n" for name in ("reset", "feed"))
+
+
+@pytest.mark.parametrize(("methods", "convicted"), [(UNRELATED, False), (RELATED, True)])
+def test_classes_of_one_name_may_have_nothing_else_in_common(
+    check: Check, methods: str, convicted: bool
+) -> None:
+    report = check(OTHER_PARSER.format(methods=methods), PARSER)
+    assert (report.verdict in CONVICTED) is convicted, report

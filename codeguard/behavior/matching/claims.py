@@ -454,6 +454,13 @@ def _comparable(first: Features, second: Features) -> bool:
     )
 
 
+def has_akin_methods(first: Features, second: Features) -> bool:
+    """Return whether two classes have public methods in common, as many as makes them one kind of class."""
+    shared, either = first.siblings & second.siblings, first.siblings | second.siblings
+    least = min(LEAST_SIBLINGS, len(first.siblings), len(second.siblings))
+    return len(shared) >= max(1, least) and len(shared) >= LEAST_SHARED_SIBLINGS * len(either)
+
+
 def _same_parameters(first: Features, second: Features) -> bool:
     """Return whether the parameters have the same names, and are not too few for that to mean anything."""
     names = first.keywords - {"self", "cls"}

@@ -11,7 +11,7 @@ from functools import partial
 
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.matching.candidate import TOO_LARGE, CandidateFunction, read_candidate
-from codeguard.behavior.matching.claims import Similarity
+from codeguard.behavior.matching.claims import Similarity, has_akin_methods
 from codeguard.behavior.matching.defects import defect_of
 from codeguard.behavior.matching.fingerprints import worth_probing
 from codeguard.behavior.matching.formulas import other_formula
@@ -581,12 +581,16 @@ def _unless_of_another_class(
 ) -> CheckReport:
     """Return the report, without its conviction where a method is of another class than the trusted one.
 
+    Classes of one name may be different ones as well, and have hardly a method in common then.
     A subclass overrides a method to do something else, and classes of one interface have their methods' names and
     descriptions in common, special methods even their text. It is demoted where the classes are akin or the text is
     the trusted one. A class under another name that has half of the trusted class's text is that class.
     """
     own, other = candidate.definition.owner, reference.definition.owner
-    if own is None or other is None or own.name == other.name or is_copied_class(own, other):
+    if own is None or other is None or is_copied_class(own, other):
+        return found
+    akin = similarity.overlap.is_near_copy or has_akin_methods(candidate.features, reference.features)
+    if own.name == other.name and akin:
         return found
     if found.verdict is Verdict.FAIL and similarity.has_same_description:
         return found  # the examples are of the description
