@@ -105,6 +105,8 @@ def test_a_copied_class_under_another_name_is_convicted(check: Check) -> None:
         ("import posix\n\ndef decode(text):\n    return posix.system(text)\n", True),
         ("from os import *\n\ndef decode(text):\n    return system(text)\n", True),
         ("from os import *\n\ndef decode(text):\n    return fspath(text)\n", False),
+        ("import ssl\n\ndef decode(text):\n    return isinstance(text, (str, ssl.SSLSocket))\n", False),
+        ("import ssl\n\ndef decode(text):\n    return isinstance(text, ssl.wrap_socket(text))\n", True),
     ],
 )
 def test_a_local_with_the_name_of_a_builtin_has_no_effect(code: str, has_effect: bool) -> None:
@@ -309,3 +311,18 @@ def test_classes_of_one_name_may_have_nothing_else_in_common(
 ) -> None:
     report = check(OTHER_PARSER.format(methods=methods), PARSER)
     assert (report.verdict in CONVICTED) is convicted, report
+
+
+NAMES = "name, size, color, weight, default, hidden, required, metavar, help_text, callback"
+HANDED = ", ".join(f"{name}={name}" for name in NAMES.split(", "))
+BASE = "class Base:\n    def __init__(self, **given):\n        self.given = given\n"
+
+
+def test_who_hands_on_the_same_parameters_is_no_copy_of_a_method(check: Check) -> None:
+    parameters = ", ".join(f"{name}=None" for name in NAMES.split(", "))
+    trusted = (
+        f"{BASE}\nclass Info(Base):\n    def __init__(self, {parameters}):\n"
+        f"        super().__init__({HANDED})\n"
+    )
+    code = f'{BASE}\ndef option({parameters}):\n    """Describe an option."""\n    return Base({HANDED})\n'
+    assert is_cleared(check(code, trusted))

@@ -127,6 +127,8 @@ def effect_facts(tree: ast.AST) -> Facts:
             lookups.update(_lookup(node))
             if isinstance(node.func, ast.Name) and node.func.id in _ASKING:
                 harmless.update(node.args[:1])
+                # To ask whether an object is of a class of a module does nothing of what the module can do.
+                harmless.update(_roots(node.args[1:2]) if node.func.id == "isinstance" else ())
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in INTERNALS:
             # `getattr` and other attribute lookups take the name as text.
             certain.add(Capability(ESCAPE, repr(node.value)))
@@ -146,6 +148,15 @@ def effect_facts(tree: ast.AST) -> Facts:
         frozenset(loaded),
         frozenset(lookups),
     )
+
+
+def _roots(classes: Sequence[ast.expr]) -> Iterator[ast.Name]:
+    """Yield the modules that classes are written with, as `ssl` in `ssl.SSLSocket`."""
+    for node in classes:
+        if isinstance(node, ast.Tuple):
+            yield from _roots(node.elts)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            yield node.value
 
 
 def _own_locals(tree: ast.AST) -> set[ast.AST]:

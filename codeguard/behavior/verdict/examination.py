@@ -555,6 +555,10 @@ class Examination(CandidateReports):
         if wrong[0].case.uses_stand_in:
             return self._stand_in_report(profile, wrong, idle)
         name = profile.reference.name
+        if similarity.claims_nothing_in_words and len(wrong) > LEAST_AGREEMENT * len(results):
+            # A sibling; or a function that hands its many parameters on, as a method does.
+            reason = f"has nearly the source of {name} but differs: {wrong[0].text}"
+            return self._other_function_report(reason, profile, idle, claimed=similarity.comparable)
         if similarity.has_own_description and all(map(_accepts_refused, wrong)):
             # Both may be copies of a third source that never had this check.
             return self._other_function_report(
