@@ -326,3 +326,24 @@ def test_who_hands_on_the_same_parameters_is_no_copy_of_a_method(check: Check) -
     )
     code = f'{BASE}\ndef option({parameters}):\n    """Describe an option."""\n    return Base({HANDED})\n'
     assert is_cleared(check(code, trusted))
+
+
+REVERSED = """
+def reversed_nodes(head):
+    before, current = None, {head}
+    while current{test}:
+        following = current.next
+        current.next = before
+        before, current = current, following
+    return before
+"""
+FIRST = REVERSED.format(head="head.first", test=" is not None")
+SECOND = REVERSED.format(head="head", test="")
+
+
+def test_a_renamed_copy_is_held_to_its_original_alone(check: Check) -> None:
+    """The original cannot be run on plain values, and another function of its name and nearly its text can."""
+    trusted = f"{SECOND}\n{FIRST.replace('reversed_nodes', 'reversed_rows')}"
+    copied = FIRST.replace("reversed_nodes", "handled")
+    assert is_cleared(check(copied, trusted))
+    assert not is_cleared(check(copied, SECOND))

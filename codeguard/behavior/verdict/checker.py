@@ -50,6 +50,9 @@ DIFFERING = frozenset({Verdict.FAIL, Verdict.DIVERGES})
 LEAST_VARIANTS = (
     4  # trusted functions of one name and text; two or three may be copies of which one was changed
 )
+IDENTICAL, RENAMED, UNLIKE = range(
+    3
+)  # how a text differs from a trusted one: not, by name and description, otherwise
 PLANNING_S, EXAMINING_S = 2.0, 2.0  # CPU seconds of this process, for one function
 BESIDE_S = 5.0  # the same for all functions of a file, together with the files that it imports
 MAX_REFERENCES = 3  # references that one candidate is compared with
@@ -264,12 +267,17 @@ class BehaviorChecker:
     def _references(self, candidate: CandidateFunction) -> list[tuple[Reference, Similarity]]:
         """Return the trusted functions to compare the candidate with, best match first."""
         found = self._library.references_for(candidate.features)
+
+        def distance(pair: tuple[Reference, Similarity]) -> int:
+            if pair[0].definition.text == candidate.definition.text:
+                return IDENTICAL
+            return RENAMED if pair[1].overlap.is_whole else UNLIKE
+
         # In a tie the function with the identical text is first, so that a copy is checked against its original.
-        found.sort(key=lambda pair: pair[0].definition.text != candidate.definition.text)
+        found.sort(key=distance)
         chosen: list[tuple[Reference, Similarity]] = []
         for reference, similarity in found:
-            copied = reference.definition.text == candidate.definition.text
-            if not copied and any(item.definition.text == candidate.definition.text for item, _ in chosen):
+            if chosen and distance(chosen[0]) < distance((reference, similarity)):
                 break  # a copy is checked against its original only
             if reference.usable is not None and candidate.accepts(reference.examples):
                 chosen.append((reference, similarity))
