@@ -280,7 +280,7 @@ class Examination(CandidateReports):
             return self._other_function_report(reason, profile, result, claimed=not similarity.opposed)
         if similarity.has_same_description:
             return None
-        if _never_returns_its_kind(results):
+        if not similarity.describes_reference and _never_returns_its_kind(results):
             reason = f"has the name of {name} but returns other kinds of results: {shown}"
             return self._other_function_report(reason, profile, result, claimed=similarity.is_claimed)
         if similarity.is_certain:
