@@ -6,6 +6,7 @@ chunks or scores.
 
 from codeguard.sandbox.advice import advice
 from codeguard.sandbox.given import read_given
+from codeguard.sandbox.inside.wire import MAX_STDOUT
 from codeguard.sandbox.model import (
     Call,
     CallResult,
@@ -24,6 +25,7 @@ from codeguard.sandbox.model import (
 from codeguard.sandbox.pool import Sandbox
 
 __all__ = [
+    "MAX_STDOUT",
     "Call",
     "CallResult",
     "Iteration",

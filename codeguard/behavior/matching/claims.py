@@ -72,9 +72,9 @@ LEAST_SHARED_SIBLINGS = 0.4
 class Features:
     """Features of a function that do not change with renaming and reformatting.
 
-    `doc` are the words of its description without sections about parameters and results, `words` all of
-    them. `owner` is the class of a method, `siblings` are the names of that class's public methods.
-    `bound` means that the function is called on an instance.
+    `name` are the words of `written_name`. `doc` are the words of its description without sections about
+    parameters and results, `words` all of them. `owner` is the class of a method, `siblings` are the names of that
+    class's public methods. `bound` means that the function is called on an instance.
     """
 
     name: tuple[str, ...]
@@ -92,6 +92,7 @@ class Features:
     owner: str = ""
     siblings: frozenset[str] = frozenset()
     bound: bool = False
+    written_name: str = ""
 
     @property
     def arity(self) -> tuple[int, int | None, int]:
@@ -134,6 +135,7 @@ def function_features(definition: Definition) -> Features:
         owner=definition.owner.name if definition.owner is not None else "",
         siblings=_public_methods(definition.owner),
         bound=definition.binding == "instance",
+        written_name=definition.name,
     )
 
 
@@ -239,6 +241,7 @@ class Similarity:
     found_by_results: bool = False  # found by its results on probes
     shared_doc: float = 0.0  # Jaccard similarity of the words of both descriptions
     described_itself: bool = False  # the candidate has a description
+    shares_one_word: bool = False  # the names differ, but for one word and fillers such as `get` and `safe`
 
     @property
     def is_same_function(self) -> bool:
@@ -315,11 +318,20 @@ class Similarity:
         return self.opposed or (self.name < 0.5 and self.doc is not None and self.doc < 0.6)
 
     @property
+    def claims_nothing_in_words(self) -> bool:
+        """Whether neither the name nor a description claims that it is this function, although the text may be its.
+
+        A minimum beside a maximum differs from it like an edited copy.
+        """
+        return self.is_other_function or (self.name < 0.5 and self.doc is None)
+
+    @property
     def is_strong(self) -> bool:
         """Whether the candidate claims to be this function."""
         if self.opposed:
             return False
-        described = self.doc is None or self.doc >= 0.55 or (self.body or 0.0) >= 0.5
+        undescribed = self.doc is None and not self.shares_one_word
+        described = undescribed or (self.doc or 0.0) >= 0.55 or (self.body or 0.0) >= 0.5
         return (self.name == 1.0 and described) or (
             self.doc is not None and self.doc >= 0.9 and self.name > 0.0
         )
@@ -371,6 +383,7 @@ def claim_similarity(candidate: Features, reference: Features, weigh: Weigh = le
         # Under the same name even common words describe the same thing.
         doc=_doc_similarity(candidate.doc, reference.doc, len if name == 1.0 else weigh),
         described_itself=len(candidate.doc) >= LEAST_DOC_WORDS,
+        shares_one_word=len(reference.name) == 1 and candidate.written_name != reference.written_name,
         shared_doc=len(candidate.words & reference.words) / max(1, len(candidate.words | reference.words)),
         body=_body_similarity(candidate.body, reference.body),
         same_signature=candidate.arity == reference.arity and bool(candidate.owner) == bool(reference.owner),
@@ -439,6 +452,13 @@ def _comparable(first: Features, second: Features) -> bool:
     return shared >= LEAST_SIBLINGS and shared >= LEAST_SHARED_SIBLINGS * len(
         first.siblings | second.siblings
     )
+
+
+def has_akin_methods(first: Features, second: Features) -> bool:
+    """Return whether two classes have public methods in common, as many as makes them one kind of class."""
+    shared, either = first.siblings & second.siblings, first.siblings | second.siblings
+    least = min(LEAST_SIBLINGS, len(first.siblings), len(second.siblings))
+    return len(shared) >= max(1, least) and len(shared) >= LEAST_SHARED_SIBLINGS * len(either)
 
 
 def _same_parameters(first: Features, second: Features) -> bool:

@@ -53,6 +53,11 @@ class TextOverlap:
     nodes: int = 0
 
     @property
+    def is_whole(self) -> bool:
+        """Whether both are one text, apart from the function's name and description."""
+        return self.nodes >= LEAST_NODES and self.named == self.renamed == 1.0
+
+    @property
     def has_its_text(self) -> bool:
         """Whether the candidate contains nearly all of the trusted text, however short that is."""
         return max(self.named, self.renamed) >= LEAST_KEPT

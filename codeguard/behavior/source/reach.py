@@ -112,6 +112,23 @@ def reached_by_method(name: str, own: ast.ClassDef, others: Sequence[ast.stmt]) 
     return resolved([part.code.facts for part in near if not part.once])
 
 
+def reached_by_calls(name: str, own: ast.stmt, others: Sequence[ast.stmt]) -> frozenset[Capability] | None:
+    """Return the certain effects of a function's own text and of what it calls by plain names.
+
+    A class that is only mentioned, as in `isinstance(item, Rule)`, makes no object. None if a name is computed.
+    """
+    statements = [_read(statement) for statement in (own, *others)]
+    first: list[_Part] = []
+    for part in statements[0].parts:
+        if name in part.names or f".{name}" in part.names:
+            if part.code.uses & {ANY, ANY_ATTRIBUTE}:
+                return None
+            called = frozenset(use.removesuffix("()") for use in part.code.uses if use.endswith("()"))
+            first.append(replace(part, code=replace(part.code, uses=called)))
+    near = [*first, *_reachable_by_class(first, [part for item in statements for part in item.parts])]
+    return resolved([part.code.facts for part in near if not part.once])
+
+
 def _run_on_import(on_import: Sequence[_Code], parts: Sequence[_Part], sure: bool = False) -> list[Facts]:
     """Return the facts of code that runs on import and of functions called then; if `sure`, certain only."""
     called = _reachable(on_import, _index(parts, lambda part: part.needed))

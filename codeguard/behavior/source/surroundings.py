@@ -24,7 +24,7 @@ from codeguard.behavior.source.needed import (
     put_together,
     without_trusted_imports,
 )
-from codeguard.behavior.source.reach import EffectReach, reachable, reached_by_method
+from codeguard.behavior.source.reach import EffectReach, reachable, reached_by_calls, reached_by_method
 from codeguard.behavior.source.variables import NOTHING_CALLED, Called, file_variable
 from codeguard.behavior.verdict.effects import Capability
 from codeguard.corpus import syntax
@@ -97,6 +97,12 @@ class Surroundings:
         if not isinstance(self.own, ast.ClassDef):
             return self.reach.certain
         return reached_by_method(self.definition.name, self.own, self.needed.statements)
+
+    @property
+    def reached_by_calls(self) -> frozenset[Capability]:
+        """The certain effects of its own text and of what it calls by plain names."""
+        found = reached_by_calls(self.definition.name, self.own, self.needed.statements)
+        return self.reach.certain if found is None else found
 
     def runnable(self) -> Runnable | None:
         """Return the assembled source; None if it is too large or cannot be unparsed."""

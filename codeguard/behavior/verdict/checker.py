@@ -11,7 +11,7 @@ from functools import partial
 
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.matching.candidate import TOO_LARGE, CandidateFunction, read_candidate
-from codeguard.behavior.matching.claims import Similarity
+from codeguard.behavior.matching.claims import Similarity, has_akin_methods
 from codeguard.behavior.matching.defects import defect_of
 from codeguard.behavior.matching.fingerprints import worth_probing
 from codeguard.behavior.matching.formulas import other_formula
@@ -27,6 +27,7 @@ from codeguard.behavior.source.definitions import Definition
 from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
+from codeguard.behavior.verdict.edited_copies import is_copied_class
 from codeguard.behavior.verdict.effects import module_capabilities
 from codeguard.behavior.verdict.examination import Examination
 from codeguard.behavior.verdict.other_forms import in_other_form
@@ -49,6 +50,9 @@ DIFFERING = frozenset({Verdict.FAIL, Verdict.DIVERGES})
 LEAST_VARIANTS = (
     4  # trusted functions of one name and text; two or three may be copies of which one was changed
 )
+IDENTICAL, RENAMED, UNLIKE = range(
+    3
+)  # how a text differs from a trusted one: not, by name and description, otherwise
 PLANNING_S, EXAMINING_S = 2.0, 2.0  # CPU seconds of this process, for one function
 BESIDE_S = 5.0  # the same for all functions of a file, together with the files that it imports
 MAX_REFERENCES = 3  # references that one candidate is compared with
@@ -263,12 +267,17 @@ class BehaviorChecker:
     def _references(self, candidate: CandidateFunction) -> list[tuple[Reference, Similarity]]:
         """Return the trusted functions to compare the candidate with, best match first."""
         found = self._library.references_for(candidate.features)
+
+        def distance(pair: tuple[Reference, Similarity]) -> int:
+            if pair[0].definition.text == candidate.definition.text:
+                return IDENTICAL
+            return RENAMED if pair[1].overlap.is_whole else UNLIKE
+
         # In a tie the function with the identical text is first, so that a copy is checked against its original.
-        found.sort(key=lambda pair: pair[0].definition.text != candidate.definition.text)
+        found.sort(key=distance)
         chosen: list[tuple[Reference, Similarity]] = []
         for reference, similarity in found:
-            copied = reference.definition.text == candidate.definition.text
-            if not copied and any(item.definition.text == candidate.definition.text for item, _ in chosen):
+            if chosen and distance(chosen[0]) < distance((reference, similarity)):
                 break  # a copy is checked against its original only
             if reference.usable is not None and candidate.accepts(reference.examples):
                 chosen.append((reference, similarity))
@@ -388,6 +397,8 @@ class BehaviorChecker:
                 found = _refuted_by_results(found, reference, similarity)
             if found.verdict in CONVICTING:
                 found = self._unless_one_of_many(found, reference)
+            if found.verdict in CONVICTING:
+                found = _unless_of_another_class(found, examination.candidate, reference, similarity)
             if found.verdict is Verdict.PASS or (
                 found.verdict is not Verdict.NO_SIGNAL and not similarity.found_by_results
             ):
@@ -590,6 +601,38 @@ def _refuted_by_results(found: CheckReport, reference: Reference, similarity: Si
     reason = f"behaves mostly like {reference.name} but differs: {found.reason}"
     report = replace(found, verdict=Verdict.NO_SIGNAL, reason=reason)
     if similarity.is_other_function:
+        return report
+    return replace(report, claims=f"{reference.name} ({reference.origin})", refuted=True)
+
+
+def _unless_of_another_class(
+    found: CheckReport, candidate: CandidateFunction, reference: Reference, similarity: Similarity
+) -> CheckReport:
+    """Return the report, without its conviction where a method is of another class than the trusted one.
+
+    Classes of one name may be different ones as well, and have hardly a method in common then.
+    A subclass overrides a method to do something else, and classes of one interface have their methods' names and
+    descriptions in common, special methods even their text. It is demoted where the classes are akin or the text is
+    the trusted one. A class under another name that has half of the trusted class's text is that class.
+    """
+    own, other = candidate.definition.owner, reference.definition.owner
+    if own is None or other is None or is_copied_class(own, other):
+        return found
+    akin = similarity.overlap.is_near_copy or has_akin_methods(candidate.features, reference.features)
+    if own.name == other.name and akin:
+        return found
+    if found.verdict is Verdict.FAIL and similarity.has_same_description:
+        return found  # the examples are of the description
+    copied = similarity.overlap.is_near_copy and not candidate.definition.name.startswith("__")
+    if found.verdict is Verdict.VIOLATION and (
+        copied or (similarity.overlap.has_its_text and similarity.comparable)
+    ):
+        return found
+    reason = (
+        f"a method of another class, {own.name}, differs from {other.name}.{reference.name}: {found.reason}"
+    )
+    report = replace(found, verdict=Verdict.NO_SIGNAL, reason=reason)
+    if not (copied or similarity.comparable):
         return report
     return replace(report, claims=f"{reference.name} ({reference.origin})", refuted=True)
 

@@ -31,9 +31,10 @@ def _kinds(rows: Mapping[str, str], prefix: str = "") -> dict[str, str]:
 MODULES: Mapping[str, str] = _kinds(_TABLES["modules"])
 """Modules whose import makes an effect possible."""
 
+_MEMBERS = {**_TABLES["members"], "posix": _TABLES["members"]["os"]}  # `os` is made of it
 MEMBERS: Mapping[str, str] = {
     name: kind
-    for module, rows in _TABLES["members"].items()
+    for module, rows in _MEMBERS.items()
     for name, kind in _kinds(rows, "" if module == "dotted" else f"{module}.").items()
 }
 """Dotted names whose use makes an effect possible."""

@@ -26,6 +26,17 @@ from codeguard.models import UNUSED
 
 _ASKING = frozenset({"hasattr", "isinstance", "dir"})  # these reveal objects that the code was not given
 _EXCEPTIONS = frozenset({"timeout", "error", "herror", "gaierror"})
+_EFFECTFUL = frozenset(name.removeprefix("builtins.") for name in MEMBERS if name.startswith("builtins."))
+_SCOPES = (
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+    ast.Lambda,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+)
 _HOST_MODULES = frozenset({"os", "sys", "builtins", "posix", "io"})
 
 
@@ -84,7 +95,7 @@ def effect_facts(tree: ast.AST) -> Facts:
     loaded: set[str] = set()
     lookups: set[tuple[Chain, str | None]] = set()
     defined: set[str] = set()
-    harmless: set[ast.AST] = set()
+    harmless: set[ast.AST] = _own_locals(tree)
     # One walk for all facts, because it is the cost of this function. Enclosing nodes come before inner ones, so
     # `harmless` is filled in time.
     for node in ast.walk(tree):
@@ -116,6 +127,8 @@ def effect_facts(tree: ast.AST) -> Facts:
             lookups.update(_lookup(node))
             if isinstance(node.func, ast.Name) and node.func.id in _ASKING:
                 harmless.update(node.args[:1])
+                # To ask whether an object is of a class of a module does nothing of what the module can do.
+                harmless.update(_roots(node.args[1:2]) if node.func.id == "isinstance" else ())
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in INTERNALS:
             # `getattr` and other attribute lookups take the name as text.
             certain.add(Capability(ESCAPE, repr(node.value)))
@@ -135,6 +148,49 @@ def effect_facts(tree: ast.AST) -> Facts:
         frozenset(loaded),
         frozenset(lookups),
     )
+
+
+def _roots(classes: Sequence[ast.expr]) -> Iterator[ast.Name]:
+    """Yield the modules that classes are written with, as `ssl` in `ssl.SSLSocket`."""
+    for node in classes:
+        if isinstance(node, ast.Tuple):
+            yield from _roots(node.elts)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            yield node.value
+
+
+def _own_locals(tree: ast.AST) -> set[ast.AST]:
+    """Return the uses of a function's own parameter or local that only has the name of a builtin with effects.
+
+    `def decode(self, input)` reads nothing from a terminal. Uses in functions that are nested in it are left out,
+    and count as the builtin.
+    """
+    found: set[ast.AST] = set()
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            own = {item.arg for item in ast.walk(function.args) if isinstance(item, ast.arg)}
+            names = [node for node in _of_scope(function.body) if isinstance(node, ast.Name)]
+            own |= {node.id for node in names if isinstance(node.ctx, ast.Store)}
+            own &= _EFFECTFUL
+            if own:
+                shared = {
+                    name
+                    for node in _of_scope(function.body)
+                    if isinstance(node, ast.Global | ast.Nonlocal)
+                    for name in node.names
+                }
+                found.update(node for node in names if node.id in own - shared)
+    return found
+
+
+def _of_scope(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:
+    """Yield the nodes of a function's body, without those of scopes nested in it."""
+    pending: list[ast.AST] = list(body)
+    while pending:
+        node = pending.pop()
+        yield node
+        if not isinstance(node, _SCOPES):
+            pending.extend(ast.iter_child_nodes(node))
 
 
 def _does_nothing(node: ast.Attribute) -> bool:
@@ -157,6 +213,9 @@ def resolved(pieces: Sequence[Facts]) -> frozenset[Capability]:
         for local, chain in piece.assigned:
             if dotted := _dotted(chain, names):
                 names.setdefault(local, dotted)
+    starred = {
+        dotted.removesuffix(".*") for piece in pieces for local, dotted in piece.imports if local == "*"
+    }
     known = names.keys() | {name for piece in pieces for name in piece.defined}
     used = {name for piece in pieces for name in piece.loaded}
     found: set[Capability] = set()
@@ -168,7 +227,8 @@ def resolved(pieces: Sequence[Facts]) -> frozenset[Capability]:
         for chain in piece.chains:
             found.update(_of_name(_dotted(chain, names)))
         for name in piece.loaded - known:
-            found.update(_of_name(f"builtins.{name}"))
+            for module in ("builtins", *starred):
+                found.update(_of_name(f"{module}.{name}"))
         for chain, wanted in piece.lookups:
             found.update(_of_lookup(_dotted(chain, names), wanted))
     return frozenset(found)

@@ -37,12 +37,14 @@ from codeguard.behavior.verdict.state import REPEATS, changed_by_repetition
 from codeguard.behavior.verdict.values import (
     Comparison,
     has_known_kind,
+    is_empty_result,
     result_kind,
 )
 from codeguard.models import CheckReport, Verdict
 from codeguard.sandbox.model import JobResult, Outcome, Status, Tier
 
 LEAST_TWINS = 3
+LEAST_ANSWERS = 2  # distinct ones; agreement on a single one shows little
 LEAST_CALLS = 5  # fewer agreeing calls prove nothing
 LEAST_KINDS, LEAST_OTHER_KINDS = 3, 0.9  # calls whose results are of other kinds, and their share
 LEAST_EXAMPLES = 4  # examples that suffice to measure agreement
@@ -143,6 +145,10 @@ class Examination(CandidateReports):
             told = told or self._hidden_report(profile, similarity, results, ordinary)
             return told or self.report(Verdict.NO_SIGNAL, reason, ordinary, origin=origin, extra=extra)
         mostly = found.agreement >= LEAST_AGREEMENT
+        if not similarity.has_same_description and not similarity.overlap.is_near_copy:
+            # Many functions of one name return nothing.
+            answers = {(repr(item.answer.value), item.answer.stdout) for item in results}
+            mostly = mostly and len(answers) >= LEAST_ANSWERS
         other_function = self._other_function(profile, similarity, found, results, ordinary)
         if other_function is not None and not similarity.overlap.is_near_copy:
             return other_function
@@ -265,7 +271,7 @@ class Examination(CandidateReports):
         distinctive = found.distinctive
         shown = found.wrong[0].text
         if similarity.overlap.is_near_copy:
-            other = similarity.is_other_function or not (
+            other = similarity.claims_nothing_in_words or not (
                 similarity.overlap.is_edited_copy or similarity.name == 1.0
             )
             if not other or agreement >= LEAST_AGREEMENT:
@@ -274,6 +280,9 @@ class Examination(CandidateReports):
             return self._other_function_report(reason, profile, result, claimed=not similarity.opposed)
         if similarity.has_same_description:
             return None
+        if not similarity.describes_reference and _never_returns_its_kind(results):
+            reason = f"has the name of {name} but returns other kinds of results: {shown}"
+            return self._other_function_report(reason, profile, result, claimed=similarity.is_claimed)
         if similarity.is_certain:
             if self._core_agreement(profile, similarity, found, results) >= LEAST_CLAIMED_AGREEMENT:
                 return None
@@ -546,6 +555,10 @@ class Examination(CandidateReports):
         if wrong[0].case.uses_stand_in:
             return self._stand_in_report(profile, wrong, idle)
         name = profile.reference.name
+        if similarity.claims_nothing_in_words and len(wrong) > LEAST_AGREEMENT * len(results):
+            # A sibling; or a function that hands its many parameters on, as a method does.
+            reason = f"has nearly the source of {name} but differs: {wrong[0].text}"
+            return self._other_function_report(reason, profile, idle, claimed=similarity.comparable)
         if similarity.has_own_description and all(map(_accepts_refused, wrong)):
             # Both may be copies of a third source that never had this check.
             return self._other_function_report(
@@ -623,6 +636,29 @@ def _is_independent(similarity: Similarity) -> bool:
     Differences on generated calls are no proof then.
     """
     return similarity.is_claimed and similarity.has_own_description and not similarity.overlap.is_edited_copy
+
+
+def _never_returns_its_kind(results: Sequence[CaseResult]) -> bool:
+    """Return whether all results are of kinds that the trusted function never returns, such as bytes for texts.
+
+    None and empty results are of any kind.
+    """
+    pairs = [(_expected_value(item), item.answer) for item in comparable_results(results)]
+    expected = {result_kind(value) for value, _ in pairs if not is_empty_result(value)}
+    given = {
+        result_kind(answer.value)
+        for _, answer in pairs
+        if answer.outcome is Outcome.RETURNED and not is_empty_result(answer.value)
+    }
+    return bool(expected) and bool(given) and not expected & given
+
+
+def _expected_value(item: CaseResult) -> object:
+    """Return what the trusted function returns on a call, None if it returns nothing."""
+    if item.case.reference is not None:
+        return item.case.reference.value
+    expected = item.case.example.expected if item.case.example is not None else None
+    return expected.value if isinstance(expected, Returns) else None
 
 
 def _returns_other_kind(results: Sequence[CaseResult]) -> bool:

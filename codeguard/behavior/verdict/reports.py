@@ -53,12 +53,16 @@ class CandidateReports(CandidateSession):
 
         Without `agreed` results, name and text have to leave no doubt that both are one function. Functions that
         hand their work to another repeat its description, and so do the methods of one interface: what was not
-        observed counts only with the trusted text. Where results alone show the counterpart, reading code or frames
-        counts only if a run shows it. What other files import is not the function's own doing unless a run shows it.
+        observed counts only with the trusted text. Where results or a name alone show the counterpart, what was not
+        observed counts only if the function itself does it or calls what does by its name, and reading code or frames
+        not at all. What other files import is not the function's own doing unless a run shows it.
         """
         seen = {capability.kind for capability in observed_effects(result.effects)}
-        own = self.candidate.effects_of_file
-        convicting = CONVICTING if similarity.is_claimed else CONVICTING - {ESCAPE}
+        own = frozenset(self.candidate.effects_of_file)
+        convicting = CONVICTING
+        if not similarity.is_claimed or similarity.matches_by_name_only:
+            convicting = CONVICTING - {ESCAPE}
+            own &= {str(capability) for capability in self.candidate.surroundings.reached_by_calls}
         worst = [
             capability
             for capability in extra

@@ -8,12 +8,15 @@ to keep no state.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import accumulate, islice
 
 from codeguard.behavior.exercise.purity import keeps_no_state
 from codeguard.behavior.verdict.comparison import CaseResult, compare_results
 from codeguard.behavior.verdict.profiles import random_for
 from codeguard.behavior.verdict.running import Batch, CallRunner, Steps
 from codeguard.behavior.verdict.values import Comparison
+from codeguard.sandbox import MAX_STDOUT
 from codeguard.sandbox.model import CallResult
 
 REPEATS = 4_000
@@ -45,6 +48,12 @@ def changed_by_repetition(
 
 
 def _wrong(agreed: Sequence[CaseResult], answers: Sequence[CallResult]) -> list[CaseResult]:
-    pairs = [(item, answer) for item, answer in zip(agreed, answers, strict=False) if answer != item.answer]
+    # The sandbox keeps only so much output of one process: where it ends, nothing is known of what was printed.
+    kept = accumulate((len(answer.stdout) for answer in answers), initial=0)
+    whole = [
+        answer if end < MAX_STDOUT else replace(answer, stdout=item.answer.stdout)
+        for item, answer, end in zip(agreed, answers, islice(kept, 1, None), strict=False)
+    ]
+    pairs = [(item, answer) for item, answer in zip(agreed, whole, strict=False) if answer != item.answer]
     compared = compare_results([item.case for item, _ in pairs], [answer for _, answer in pairs])
     return [item for item in compared if item.comparison is Comparison.DIFFERENT]
