@@ -6,7 +6,7 @@
 The corpus is the standard library, the installed packages and the folders of
 `--sources`, in an order chosen by the names' digests; where they do not
 suffice, mutated copies follow (names of functions, numbers and words changed).
-It is written below FOLDER part by part and indexed with the lexical
+It is written below FOLDER part by part and indexed with the default
 embedding. Behavior checks and static signals are off while it grows, the
 static signals are on in the queries. An interrupted run goes on where it was.
 Figures are appended to FOLDER/scale.jsonl. `--server` grows nothing: it
@@ -98,7 +98,7 @@ def settings(folder: Path, url: str | None, *, signals: bool) -> Settings:
         store=url or str(state),
         state_dir=str(state),
         root=str(folder),
-        embedding="lexical",
+        embedding="static",
         defense=DefenseConfig(enable_behavior=False, disabled_signals=disabled),
         jobs=1,
         share_idle_s=30.0,
