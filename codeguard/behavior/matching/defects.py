@@ -135,8 +135,38 @@ def _of_node(node: ast.AST) -> str:
             )
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             return _after_exits(node.body) or _default_stays(node)
+        case ast.For() | ast.AsyncFor():
+            return _dead_loop(node) or _after_exits(node.body)
         case _:
             return _after_exits(getattr(node, "body", None))
+
+
+def _dead_loop(node: ast.For | ast.AsyncFor) -> str:
+    """Report a loop with work to do over a literal that is empty, so that this work is never done.
+
+    A loop that only yields or passes is there to make a generator, or does nothing anyway.
+    """
+    match node.iter:
+        case (
+            ast.List(elts=[])
+            | ast.Tuple(elts=[])
+            | ast.Dict(keys=[])
+            | ast.Constant(value="" | b"")
+            | ast.Call(ast.Name("list" | "tuple" | "dict" | "set" | "frozenset"), [], [])
+        ):
+            idle = all(map(_is_idle, node.body))
+            return (
+                ""
+                if idle
+                else f"a loop never runs, because it goes over an empty literal: {_shown(node.iter)}"
+            )
+    return ""
+
+
+def _is_idle(statement: ast.stmt) -> bool:
+    """Return whether a statement of a loop over nothing is there for its form only."""
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(statement, ast.Pass) or isinstance(value, ast.Constant | ast.Yield | ast.YieldFrom)
 
 
 def _default_stays(function: Function) -> str:
