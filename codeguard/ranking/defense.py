@@ -43,6 +43,7 @@ KEPT_EVIDENCE = 100_000  # entries, each of one chunk, or of one chunk and one s
 ASKED_LAST = ""  # id of the mark in the place of what a signal says of each query
 # Rules that only say that a text differs from another; a missing check may matter where no test reaches.
 LEAST_SETTLING = 30  # calls that agree
+MOST_LINES = 12  # of a statement after its first one
 MOST_UNREACHED = 5  # as many as a report names: there may be more
 SETTLED_BY_A_PASS = frozenset({"near_copy.changed-line", "near_copy.changed-message"})
 CHANGES = frozenset({"near_copy.changed-line", "near_copy.removed-check"})
@@ -381,7 +382,9 @@ def _reached(change: Evidence, passed: Evidence, subject: Subject) -> bool:
     calls, missing = passed.measurements.get("calls", 0), _missing(passed)
     if not isinstance(calls, int) or calls < LEAST_SETTLING or len(missing) >= MOST_UNREACHED:
         return False
-    return bool(_changed(change, subject)) and not _is_unreached(change, passed, subject)
+    # Of several changes only the place of one is known.
+    single = change.measurements.get("count", 1) == 1
+    return single and bool(_changed(change, subject)) and not _is_unreached(change, passed, subject)
 
 
 def _is_unreached(change: Evidence, passed: Evidence, subject: Subject) -> bool:
@@ -400,10 +403,19 @@ def _missing(passed: Evidence) -> list[str]:
 
 
 def _changed(change: Evidence, subject: Subject) -> str:
-    if change.span is None:
+    """Return the changed statement without formatting; "" if its place is unknown."""
+    lines = subject.file.text.splitlines()
+    line = change.measurements.get("line")
+    if change.span is not None:
+        return _bare("".join(lines[change.span.start_line - 1 : change.span.end_line]))
+    if not isinstance(line, int) or not 0 < line <= len(lines):
         return ""
-    lines = subject.file.text.splitlines()[change.span.start_line - 1 : change.span.end_line]
-    return _bare("".join(lines))
+    taken = lines[line - 1]
+    for following in lines[line : line + MOST_LINES]:
+        if sum(map(taken.count, "([{")) <= sum(map(taken.count, ")]}")):
+            break
+        taken += following
+    return _bare(taken)
 
 
 def _bare(code: str) -> str:

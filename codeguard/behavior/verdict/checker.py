@@ -328,7 +328,7 @@ class BehaviorChecker:
         if _is_undecided(report) or report.verdict is Verdict.DIFFERS:
             report = (yield from against_own_examples(examination)) or report
         # Text alone decides here, so an error that hid its behavior is no excuse.
-        idle = _is_undecided(report) or report.verdict is Verdict.ERROR
+        idle = _is_undecided(report) or report.verdict in (Verdict.ERROR, Verdict.DIFFERS)
         return (self._idle_report(plan[0]) or report) if idle else report
 
     def _compared(self, plan: Plan, examination: Examination) -> Steps[CheckReport]:
