@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from codeguard.behavior.inputs.tailored import Tailored, tailored_inputs
 from codeguard.behavior.matching.claims import Similarity, matches_summary, repeated_words
+from codeguard.behavior.matching.fingerprints import result_text, returns_first_argument
 from codeguard.behavior.specs.examples import Returns, Spec
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import (
@@ -188,6 +189,10 @@ class Examination(CandidateReports):
         if similarity.overlap.is_edited_copy and not any(map(_shows_something, agreed)):
             # What an edit changes may show elsewhere: in an object of the module, in a log.
             reason = f"agrees with {profile.reference.name} on calls that return and leave nothing"
+            return self.report(Verdict.NO_SIGNAL, reason, ordinary, origin=origin, extra=extra)
+        told = similarity.has_same_description or similarity.overlap.has_its_text
+        if agreed and not told and all(map(_returns_its_argument, agreed)):
+            reason = f"agrees with {profile.reference.name} only where both return the argument as it is"
             return self.report(Verdict.NO_SIGNAL, reason, ordinary, origin=origin, extra=extra)
         return (yield from self.pass_report(profile, results, tailored, ordinary, extra))
 
@@ -626,6 +631,13 @@ def _shows_something(item: CaseResult) -> bool:
         return False
     left = bool(answer.stdout or answer.files) or is_changed(answer, item.case.call)
     return answer.value is not None or left
+
+
+def _returns_its_argument(item: CaseResult) -> bool:
+    """Return whether a call returns its first argument as it is, as many functions do with most of their inputs."""
+    arguments, answer = item.case.call.args, item.answer
+    returned = bool(arguments) and answer.outcome is Outcome.RETURNED
+    return returned and returns_first_argument(arguments or (), result_text(answer.value))
 
 
 def _accepts_refused(item: CaseResult) -> bool:
