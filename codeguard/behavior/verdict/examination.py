@@ -27,6 +27,7 @@ from codeguard.behavior.verdict.edited_copies import (
     compare_edited_copy,
     is_copied_class,
     is_same_source,
+    is_unlike_recorded,
     third_party_imports,
 )
 from codeguard.behavior.verdict.effect_tables import CONVICTING, ENVIRONMENT, LOOKING
@@ -564,6 +565,10 @@ class Examination(CandidateReports):
             )
         if shown and not returned:  # no call was in the domain of the function
             reason = f"accepts what {name} rejects, which rejected every generated call: {wrong[0].text}"
+            return self._other_function_report(reason, profile, idle, claimed=True)
+        if all(is_unlike_recorded(item, profile) for item in wrong):
+            # Releases of one author differ there as well, where none of their tests looks.
+            reason = f"differs from {name} on inputs unlike all that its tests use: {wrong[0].text}"
             return self._other_function_report(reason, profile, idle, claimed=True)
         report = self.wrong(Verdict.DIVERGES, wrong, len(results), origin, idle)
         return replace(report, reason=f"an edited copy of {name}: {report.reason}")
