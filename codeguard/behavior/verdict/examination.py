@@ -191,8 +191,8 @@ class Examination(CandidateReports):
             # What an edit changes may show elsewhere: in an object of the module, in a log.
             reason = f"agrees with {profile.reference.name} on calls that return and leave nothing"
             return self.report(Verdict.NO_SIGNAL, reason, ordinary, origin=origin, extra=extra)
-        told = similarity.has_same_description or similarity.overlap.has_its_text
-        if agreed and not told and all(map(_returns_its_argument, agreed)):
+        claimed = similarity.has_same_description or similarity.overlap.has_its_text
+        if agreed and not claimed and all(map(_returns_its_argument, agreed)):
             reason = f"agrees with {profile.reference.name} only where both return the argument as it is"
             return self.report(Verdict.NO_SIGNAL, reason, ordinary, origin=origin, extra=extra)
         return (yield from self.pass_report(profile, results, tailored, ordinary, extra))
