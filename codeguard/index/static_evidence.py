@@ -239,7 +239,11 @@ class StaticEvidence:
             demotes=item.demotes and penalty > 0 and trust in (Trust.UNLISTED, Trust.MODIFIED),
             severity=item.severity,
             confidence=item.confidence,
-            measurements={"line": item.place.start_line, "count": item.count},
+            measurements={
+                "line": item.place.start_line,
+                "count": item.count,
+                **{name: value for name, value in item.measurements.items() if name == "tokens"},
+            },
         )
 
     def _penalty(self, item: Observation) -> float:

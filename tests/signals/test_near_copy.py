@@ -167,6 +167,19 @@ CHANGED = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "tokens"),
+    [
+        ("left[i] <= right[j]", "left[i] >= right[j]", 2),
+        ("left[i] <= right[j]", "not (left[i] <= right[j])", 3),
+        ("merged.extend(right[j:])", "merged.extend(item for item in right if item)", 8),
+    ],
+)
+def test_how_many_tokens_differ_is_told(old: str, new: str, tokens: int) -> None:
+    (found,) = inspect(changed((old, new)))
+    assert found.measurements["tokens"] == tokens
+
+
 @pytest.mark.parametrize(("old", "new", "rule", "what"), CHANGED)
 def test_what_counts(old: str, new: str, rule: str, what: str) -> None:
     found = inspect(changed((old, new)))
