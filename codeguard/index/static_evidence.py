@@ -51,6 +51,7 @@ STATIC = "static"  # the signal of files that no detector has examined
 COMPANY = (AUDIT, "company")
 # A weakness, a change to a copy or a false claim concerns only the code that contains it.
 OF_ITS_OWN_CODE = frozenset({"flooding", "insecure", "near_copy", "safety_claims", "secrets"})
+MEASURED = frozenset({"tokens"})  # what the ranking needs of an observation's measurements
 Rows = tuple[Observation, ...]  # of one file, each rule once per chunk
 
 
@@ -242,7 +243,7 @@ class StaticEvidence:
             measurements={
                 "line": item.place.start_line,
                 "count": item.count,
-                **{name: value for name, value in item.measurements.items() if name == "tokens"},
+                **item.measurements,
             },
         )
 
@@ -337,7 +338,15 @@ def _once_a_chunk(observations: Iterable[Observation]) -> Rows:
 def _plain(item: Observation, count: int) -> Observation:
     """Return an observation without the fields that only the audit shows."""
     return Observation(
-        item.signal, item.rule, item.severity, item.confidence, item.reason, item.place, item.chunk, count
+        item.signal,
+        item.rule,
+        item.severity,
+        item.confidence,
+        item.reason,
+        item.place,
+        item.chunk,
+        count,
+        measurements={name: value for name, value in item.measurements.items() if name in MEASURED},
     )
 
 
