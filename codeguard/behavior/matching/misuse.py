@@ -88,11 +88,9 @@ def _of_call(node: ast.Call) -> Iterator[str]:
     """Yield what is wrong with a call."""
     name = dotted_name(node.func)
     match node.func, node.args:
-        case ast.Name("isinstance" | "issubclass"), [ast.Name(first), ast.Name(second)]:
-            if first in _PLAIN_CLASSES and second not in _PLAIN_CLASSES and second[:1].islower():
-                yield f"asks whether a class is of the kind of a value: {shown(node)}"
-            a_value = dotted_name(node.func) == "isinstance" and _VALUE_NAME.fullmatch(second)
-            if a_value and _CLASS_NAME.fullmatch(first):
+        case ast.Name("isinstance"), [ast.Name(first), ast.Name(second)]:
+            a_class = first in _PLAIN_CLASSES or _CLASS_NAME.fullmatch(first)
+            if a_class and second not in _PLAIN_CLASSES and _VALUE_NAME.fullmatch(second):
                 yield f"asks whether a class is of the kind of a value: {shown(node)}"
         case ast.Name("getattr" | "hasattr"), [
             ast.Name("name" | "attr" | "attrname" | "attribute"),
