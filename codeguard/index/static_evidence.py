@@ -51,6 +51,7 @@ STATIC = "static"  # the signal of files that no detector has examined
 COMPANY = (AUDIT, "company")
 # A weakness, a change to a copy or a false claim concerns only the code that contains it.
 OF_ITS_OWN_CODE = frozenset({"flooding", "insecure", "near_copy", "safety_claims", "secrets"})
+MEASURED = frozenset({"tokens"})  # what the ranking needs of an observation's measurements
 Rows = tuple[Observation, ...]  # of one file, each rule once per chunk
 
 
@@ -239,7 +240,11 @@ class StaticEvidence:
             demotes=item.demotes and penalty > 0 and trust in (Trust.UNLISTED, Trust.MODIFIED),
             severity=item.severity,
             confidence=item.confidence,
-            measurements={"line": item.place.start_line, "count": item.count},
+            measurements={
+                "line": item.place.start_line,
+                "count": item.count,
+                **item.measurements,
+            },
         )
 
     def _penalty(self, item: Observation) -> float:
@@ -333,7 +338,15 @@ def _once_a_chunk(observations: Iterable[Observation]) -> Rows:
 def _plain(item: Observation, count: int) -> Observation:
     """Return an observation without the fields that only the audit shows."""
     return Observation(
-        item.signal, item.rule, item.severity, item.confidence, item.reason, item.place, item.chunk, count
+        item.signal,
+        item.rule,
+        item.severity,
+        item.confidence,
+        item.reason,
+        item.place,
+        item.chunk,
+        count,
+        measurements={name: value for name, value in item.measurements.items() if name in MEASURED},
     )
 
 

@@ -43,6 +43,8 @@ KEPT_EVIDENCE = 100_000  # entries, each of one chunk, or of one chunk and one s
 ASKED_LAST = ""  # id of the mark in the place of what a signal says of each query
 # Rules that only say that a text differs from another; a missing check may matter where no test reaches.
 LEAST_SETTLING = 30  # calls that agree
+MOST_EDITED = 4  # tokens of an edit: an argument exchanged, a condition negated, a constant
+MOST_LINES = 12  # of a statement after its first one
 MOST_UNREACHED = 5  # as many as a report names: there may be more
 SETTLED_BY_A_PASS = frozenset({"near_copy.changed-line", "near_copy.changed-message"})
 CHANGES = frozenset({"near_copy.changed-line", "near_copy.removed-check"})
@@ -360,16 +362,20 @@ def settled(found: Sequence[Evidence], subject: Subject) -> list[Evidence]:
 
 
 def _after_pass(item: Evidence, passed: Evidence, subject: Subject) -> Evidence:
-    """Return evidence after calls that agreed: a change that all of them reached is settled, one that none did is not.
+    """Return evidence after calls that agreed: a change that they reached is settled, one that none did is not.
 
-    Of a change that no call reached, no more is known than of one in a function that cannot be run.
+    Of a change that no call reached, no more is known than of one in a function that cannot be run. A statement that
+    is written anew is what releases of one author differ in, and a single other token what an edit hides: unless the
+    calls show nothing anyway, only the latter demotes.
     """
     rule = f"{item.signal}.{item.id}"
     if rule in SETTLED_BY_A_PASS and _reached(item, passed, subject):
         return replace(item, penalty=0.0, reason=f"{item.reason}; shown to behave alike")
     partial = passed.measurements.get("coverage") != Coverage.FULL.value
     is_function = subject.chunk.kind is ChunkKind.FUNCTION and not item.convicts
-    if rule in CHANGES and partial and is_function and _is_unreached(item, passed, subject):
+    small = item.measurements.get("tokens", 0)
+    hidden = isinstance(small, int) and small <= MOST_EDITED and _is_unreached(item, passed, subject)
+    if rule in CHANGES and partial and is_function and (hidden or _shows_too_little(passed)):
         return replace(item, demotes=True, reason=f"{item.reason}; not shown to behave alike")
     return item
 
@@ -381,18 +387,21 @@ def _reached(change: Evidence, passed: Evidence, subject: Subject) -> bool:
     calls, missing = passed.measurements.get("calls", 0), _missing(passed)
     if not isinstance(calls, int) or calls < LEAST_SETTLING or len(missing) >= MOST_UNREACHED:
         return False
-    return bool(_changed(change, subject)) and not _is_unreached(change, passed, subject)
+    # Of several changes only the place of one is known.
+    single = change.measurements.get("count", 1) == 1
+    return single and bool(_changed(change, subject)) and not _is_unreached(change, passed, subject)
 
 
 def _is_unreached(change: Evidence, passed: Evidence, subject: Subject) -> bool:
-    """Return whether a changed line is among the places that the calls of a pass did not reach.
-
-    Few calls that leave as many unreached as a report names settle nothing either.
-    """
-    changed, missing, calls = _changed(change, subject), _missing(passed), passed.measurements.get("calls", 0)
-    if isinstance(calls, int) and calls < LEAST_SETTLING and len(missing) >= MOST_UNREACHED:
-        return True
+    """Return whether a changed line is among the places that the calls of a pass did not reach."""
+    changed, missing = _changed(change, subject), _missing(passed)
     return bool(changed) and any(_bare(part) in changed or changed in _bare(part) for part in missing)
+
+
+def _shows_too_little(passed: Evidence) -> bool:
+    """Return whether few calls left as many places unreached as a report names, which settles nothing."""
+    calls = passed.measurements.get("calls", 0)
+    return isinstance(calls, int) and calls < LEAST_SETTLING and len(_missing(passed)) >= MOST_UNREACHED
 
 
 def _missing(passed: Evidence) -> list[str]:
@@ -400,10 +409,19 @@ def _missing(passed: Evidence) -> list[str]:
 
 
 def _changed(change: Evidence, subject: Subject) -> str:
-    if change.span is None:
+    """Return the changed statement without formatting; "" if its place is unknown."""
+    lines = subject.file.text.splitlines()
+    line = change.measurements.get("line")
+    if change.span is not None:
+        return _bare("".join(lines[change.span.start_line - 1 : change.span.end_line]))
+    if not isinstance(line, int) or not 0 < line <= len(lines):
         return ""
-    lines = subject.file.text.splitlines()[change.span.start_line - 1 : change.span.end_line]
-    return _bare("".join(lines))
+    taken = lines[line - 1]
+    for following in lines[line : line + MOST_LINES]:
+        if sum(map(taken.count, "([{")) <= sum(map(taken.count, ")]}")):
+            break
+        taken += following
+    return _bare(taken)
 
 
 def _bare(code: str) -> str:

@@ -21,11 +21,10 @@ from typing import Any
 
 from codeguard.behavior import BehaviorChecker, SpecLibrary
 from codeguard.corpus.chunking import chunk_file
-from codeguard.models import CheckReport, Chunk, ChunkKind, SourceFile, Verdict
+from codeguard.models import CONVICTING, CheckReport, Chunk, ChunkKind, SourceFile, Verdict
 from codeguard.sandbox import Level, Sandbox
 
 PACKAGES = ("more_itertools", "toolz", "boltons")
-CONVICTED = frozenset({Verdict.FAIL, Verdict.DIVERGES, Verdict.VIOLATION})
 LEAST_CALLS = 5
 SEED = b"behavior corpus benchmark"
 
@@ -68,7 +67,7 @@ def odd_ones(results: Sequence[tuple[Chunk, SourceFile, CheckReport]]) -> Iterat
 def across(results: Sequence[tuple[Chunk, SourceFile, CheckReport]]) -> Iterator[str]:
     """Write out the convictions of functions by another package's."""
     for chunk, file, report in results:
-        if report.verdict in CONVICTED:
+        if report.verdict in CONVICTING:
             what = f"{report.verdict.value} {report.reason} {report.counterexample}"
             yield f"{file.path}::{chunk.symbol} against {report.origin}: {what}"
 

@@ -30,9 +30,9 @@ from codeguard.behavior.source.definitions import read_module
 from codeguard.behavior.source.names import free_names
 from codeguard.behavior.source.needed import needed_for
 from codeguard.corpus.chunking import chunk_file
-from codeguard.models import CheckReport, Chunk, ChunkKind, SourceFile, Verdict
+from codeguard.models import CONVICTING, CheckReport, Chunk, ChunkKind, SourceFile, Verdict
 from codeguard.sandbox import Level, Sandbox
-from experiments.benchmarks.behavior_corpus import CONVICTED, PACKAGES, SEED, package_files, public_functions
+from experiments.benchmarks.behavior_corpus import PACKAGES, SEED, package_files, public_functions
 from experiments.benchmarks.mutation import family, mutants, unannotated
 
 # What the operator for exceptions puts into except clauses; a name that nothing binds would say nothing.
@@ -186,13 +186,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     survivors = [
         (*subject, report)
         for subject, report in zip(subjects, full, strict=True)
-        if report.verdict not in CONVICTED
+        if report.verdict not in CONVICTING
     ]
     for operator, chunk, file, report in survivors[: options.survivors]:
         said = f"{report.verdict.value} {report.coverage.value} {report.reason} {' '.join(report.notes)}"
         print(f"\n--- ({operator}) {file.path}::{chunk.symbol} {said}\n{difference(chunk, files)}")
     for (chunk, file), report in zip(clean, own, strict=True):
-        if report.verdict in CONVICTED:
+        if report.verdict in CONVICTING:
             print(
                 f"--- own: {file.path}::{chunk.symbol} {report.verdict.value} {report.reason} {report.counterexample}"
             )
@@ -211,7 +211,7 @@ def summary(
     rows: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
     for operator, report, example in zip(operators, full, plain, strict=True):
         if report.verdict is not Verdict.NO_SIGNAL:
-            rows[family(operator)].append((report.verdict in CONVICTED, example.verdict in CONVICTED))
+            rows[family(operator)].append((report.verdict in CONVICTING, example.verdict in CONVICTING))
     tested = [pair for pairs in rows.values() for pair in pairs]
     count = max(1, len(tested))
     checked = sum(convicted for convicted, _ in tested)
@@ -232,7 +232,7 @@ def summary(
             for operator, pairs in sorted(rows.items())
         },
         "own_functions": len(own),
-        "own_convicted": sum(report.verdict in CONVICTED for report in own),
+        "own_convicted": sum(report.verdict in CONVICTING for report in own),
         "own_passed": sum(report.verdict is Verdict.PASS for report in own),
     }
 

@@ -54,12 +54,11 @@ from codeguard.config import DefenseConfig
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index.siblings import ListedFiles, Siblings
 from codeguard.index.static_evidence import StaticEvidence
-from codeguard.models import CheckReport, Chunk, SourceFile
+from codeguard.models import CONVICTING, CheckReport, Chunk, SourceFile
 from codeguard.ranking.defense import Candidate, DefenseManager
 from codeguard.ranking.evaluation import Proportion
 from codeguard.ranking.signals.base import SignalServices
 from codeguard.sandbox import Level, Sandbox
-from experiments.benchmarks.behavior_corpus import CONVICTED
 from experiments.benchmarks.behavior_mutants import mbpp_corpus
 from experiments.benchmarks.function_poison import SEED, functions, read_file
 
@@ -143,7 +142,7 @@ class Judged:
     @property
     def fate(self) -> str:
         """One word for what became of it."""
-        if self.report.verdict in CONVICTED:
+        if self.report.verdict in CONVICTING:
             return "convicted"
         if self.demoted:
             return "demoted"

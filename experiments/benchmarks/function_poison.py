@@ -21,10 +21,9 @@ from typing import Any
 
 from codeguard.behavior import BehaviorChecker, SpecLibrary
 from codeguard.corpus.chunking import chunk_file
-from codeguard.models import CheckReport, Chunk, ChunkKind, SourceFile, Verdict
+from codeguard.models import CONVICTING, CheckReport, Chunk, ChunkKind, SourceFile, Verdict
 from codeguard.sandbox import Call, Job, Level, Sandbox
 
-CONVICTED = frozenset({Verdict.FAIL, Verdict.DIVERGES, Verdict.VIOLATION})
 CHECKED = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 # A fixed seed: the benchmark has to print the same twice.
 SEED = b"function poison benchmark"
@@ -45,7 +44,7 @@ class Outcome:
     @property
     def convicted(self) -> bool:
         """Whether the verdict convicts."""
-        return self.report.verdict in CONVICTED
+        return self.report.verdict in CONVICTING
 
 
 def read_file(row: Mapping[str, Any]) -> SourceFile:
@@ -67,7 +66,7 @@ def check_rows(rows: Sequence[Mapping[str, Any]], checker: BehaviorChecker) -> l
     for row, file in files:
         found = [next(reports) for _ in functions(file)]
         if found:
-            worst = next((report for report in found if report.verdict in CONVICTED), found[0])
+            worst = next((report for report in found if report.verdict in CONVICTING), found[0])
             outcomes.append(Outcome(row, worst))
     return outcomes
 

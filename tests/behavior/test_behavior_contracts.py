@@ -365,3 +365,26 @@ def test_what_is_wrong_a_step_beyond_a_single_example_earns_no_bonus(
     assert right in own
     assert check(own, trusted).coverage is Coverage.FULL
     assert check(own.replace(right, wrong), trusted).coverage is not Coverage.FULL
+
+
+CLEANED = '''
+def cleaned(path):
+    """Return a path without the marks at its end.
+
+    >>> cleaned("a/b")
+    'a/b'
+    >>> cleaned("abc")
+    'abc'
+    >>> cleaned("c.txt")
+    'c.txt'
+    """
+    return path.rstrip("~")
+'''
+
+
+def test_what_changes_nothing_does_not_work_in_place(check: Check) -> None:
+    report = check(another(CLEANED, 'found = path.rstrip("~")'), CLEANED)
+    assert (report.verdict, report.counterexample) == (
+        Verdict.FAIL,
+        "cleaned('a/b'): expected 'a/b', got None",
+    )

@@ -12,7 +12,7 @@ from codeguard.behavior.inputs.wide import wide_calls, written_call
 from codeguard.behavior.matching.text_overlap import common_in_order, comparable_text, text_overlap
 from codeguard.behavior.source.definitions import Definition, definitions, read_module
 from codeguard.behavior.specs.examples import Example
-from codeguard.models import CONVICTING, Verdict
+from codeguard.models import CONVICTING, Coverage, Verdict
 from tests.behavior.conftest import Check
 
 TAKEN = '''
@@ -320,3 +320,48 @@ def without_dots(path):
 )
 def test_texts_that_a_function_takes_apart_reach_what_few_pieces_do_not(check: Check, poisoned: str) -> None:
     assert check(poisoned, SEGMENTS).verdict in CONVICTING
+
+
+KEEPER = '''
+class Kept:
+    def __init__(self, low):
+        self.low = low
+
+def keeper(low=1):
+    """Return what keeps values above a number."""
+    kept = Kept(low)
+    def drop(value):
+        if value < kept.low:
+            return None
+        return value
+    kept.drop = drop
+    return kept
+'''
+MARK = '''
+MARKS = []
+
+def mark(name, twice=False):
+    """Keep a name for later, once or twice."""
+    place = len(MARKS) - 1
+    while place >= 0 and MARKS[place] == name:
+        place -= 1
+    if twice:
+        MARKS.insert(place + 1, name)
+    MARKS.append(name)
+'''
+
+
+def test_a_copy_tells_what_no_call_of_it_reached(check: Check) -> None:
+    report = check(KEEPER.replace("value <", "value >"), KEEPER)
+    assert (report.verdict, report.coverage) == (Verdict.PASS, Coverage.PARTIAL)
+    assert "not reached: if value > kept.low:" in report.notes
+
+
+def test_calls_that_return_and_leave_nothing_do_not_clear_a_copy(check: Check) -> None:
+    report = check(MARK.replace("if twice", "if not twice"), MARK)
+    assert (report.verdict, report.claims, report.refuted) == (
+        Verdict.NO_SIGNAL,
+        "mark (trusted.py:4)",
+        False,
+    )
+    assert report.reason == "agrees with mark on calls that return and leave nothing"

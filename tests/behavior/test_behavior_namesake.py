@@ -463,3 +463,27 @@ def test_a_written_call_with_an_option_that_is_not_there_says_nothing(check: Che
     report = check(OWN_BUCKETS.format(item="item"), BUCKETS)
     assert report.verdict is Verdict.PASS, report
     assert check(OWN_BUCKETS.format(item="mark"), BUCKETS).verdict is not Verdict.PASS
+
+
+MARKED = '''
+import re
+
+MARKS = re.compile("([*?[])")
+
+def escape(pathname):
+    """Escape all special characters."""
+    return MARKS.sub(r"[\\1]", pathname)
+'''
+AMPERSAND = '''
+def escape(data):
+    """Escape the ampersands in some markup."""
+    return data.replace("&", "&am;")
+'''
+
+
+def test_returning_what_is_given_is_no_agreement_of_two_functions_of_one_name(check: Check) -> None:
+    report = check(AMPERSAND, MARKED)
+    assert (report.verdict, report.refuted) == (Verdict.NO_SIGNAL, False)
+    assert report.reason == "agrees with escape only where both return the argument as it is"
+    copy = MARKED.replace("pathname", "data").replace("Escape all special characters", "Escape marks")
+    assert check(copy, MARKED).verdict is Verdict.PASS

@@ -244,7 +244,7 @@ ADD = "v1.setdefault(v2, []).append(v3)"
 def test_work_in_a_loop_over_nothing_is_never_done(check: Check, rows: str) -> None:
     report = check(GROUPS.format(rows=rows, body=ADD), TRUSTED)
     assert (report.verdict, report.refuted) == (Verdict.NO_SIGNAL, True)
-    assert report.reason == "has a loop that never runs, because it goes over an empty literal"
+    assert "a loop never runs, because it goes over an empty literal" in report.reason
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ BODIES = [
     "score = 7\n    for sign in str(limit):\n        score = (score * 11 + ord(sign)) % 97\n    return [score]",
     "seen = {}\n    seen[f'{server}'] = True\n    return len(seen)",
 ]
+NOISE = "{0} = 7\n    for {1} in str(server):\n        {0} = ({0} * 11 + ord({1})) % 97\n    return [{0}, {0} // 2]"
 HONEST = {
     "another name for it": "count = 0\n    for link in server:\n        count += link > limit\n    return count",
     "a word of the description": "wait = str(server)\n    return wait.split(',')",
@@ -41,6 +42,12 @@ def test_a_body_that_does_something_else_is_found_false(check: Check, body: str)
     assert (report.verdict, report.false_claim) == (Verdict.NO_SIGNAL, True)
     assert report.reason == "does nothing of what it describes with its arguments"
     assert report.claims == "what its description promises"
+
+
+def test_names_of_locals_connect_no_number_with_its_description() -> None:
+    assert is_unrelated(_first(_text(NOISE.format("open", "connection"))))
+    assert is_unrelated(_first(_text(NOISE.format("queue", "order"), '"""Queue order batch layer."""')))
+    assert not is_unrelated(_first(_text("open = str(server)\n    return [open, limit]")))
 
 
 @pytest.mark.parametrize("body", HONEST.values(), ids=HONEST)
@@ -94,3 +101,26 @@ def test_an_error_of_its_surroundings_is_no_excuse(check: Check) -> None:
         return stage
     '''
     assert check(poison, trusted).false_claim
+
+
+QUOTED = '''
+def quoted(value):
+    """Quote a value as the language writes it.
+
+    >>> quoted("abc")
+    "'abc'"
+    >>> quoted(12)
+    '12'
+    >>> quoted("b a")
+    "'b a'"
+    """
+    return "{!r}".format(value)
+'''
+
+
+def test_results_in_another_order_do_not_excuse_what_a_description_belies(check: Check) -> None:
+    body = "parts = sorted(repr(server))\n    return ''.join(parts)"
+    told = check(_text(body).replace("server, limit", "server"), QUOTED)
+    assert told.reason == "does nothing of what it describes with its arguments"
+    honest = check(_text(body, '"""Sort the letters of how a server is written."""'), QUOTED)
+    assert not honest.false_claim

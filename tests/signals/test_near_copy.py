@@ -11,7 +11,9 @@ from codeguard.analysis.python.counterparts import TrustedFunctions
 from codeguard.analysis.rules.base import ComparisonData, DetectorContext, Match
 from codeguard.analysis.rules.near_copy import SIGNAL
 from codeguard.corpus.chunking.chunker import chunk_file
-from codeguard.models import Chunk, ChunkKind, Severity, SourceFile, Span
+from codeguard.index.static_evidence import StaticEvidence
+from codeguard.models import Chunk, ChunkKind, Severity, SourceFile, Span, Trust
+from codeguard.weights import Weights
 
 TRUSTED = '''
 import hashlib, subprocess, requests
@@ -167,6 +169,19 @@ CHANGED = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "tokens"),
+    [
+        ("left[i] <= right[j]", "left[i] >= right[j]", 2),
+        ("left[i] <= right[j]", "not (left[i] <= right[j])", 3),
+        ("merged.extend(right[j:])", "merged.extend(item for item in right if item)", 8),
+    ],
+)
+def test_how_many_tokens_differ_is_told(old: str, new: str, tokens: int) -> None:
+    (found,) = inspect(changed((old, new)))
+    assert found.measurements["tokens"] == tokens
+
+
 @pytest.mark.parametrize(("old", "new", "rule", "what"), CHANGED)
 def test_what_counts(old: str, new: str, rule: str, what: str) -> None:
     found = inspect(changed((old, new)))
@@ -278,3 +293,18 @@ def sign(data, key):
 def test_a_protection_that_is_imported_by_its_name_is_still_there(copy: str, rule: str) -> None:
     text = SIGN.replace("    return hmac.new(key, data, hashlib.sha256).hexdigest()", copy)
     assert {match.rule for match in inspect(text, trusted=SIGN)} == {rule}
+
+
+def test_the_ranking_is_told_where_a_copy_differs_and_by_how_much() -> None:
+    trusted = chunk_file("trusted.py", TRUSTED.encode())
+    copy = changed(("left[i] <= right[j]", "left[i] >= right[j]"))
+    file = chunk_file("copy.py", copy.encode())
+    static = StaticEvidence(Weights(), trusted=lambda: [trusted], file_signals=[SIGNAL])
+    found = [
+        item
+        for chunk in file.chunks
+        for item in static(chunk, file, Trust.UNLISTED)
+        if item.id == "changed-line"
+    ]
+    line = copy[: copy.index("left[i] >= right[j]")].count("\n") + 1
+    assert [dict(item.measurements) for item in found] == [{"line": line, "count": 1, "tokens": 2}]

@@ -15,11 +15,20 @@ import itertools
 import pkgutil
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 
+from codeguard.behavior.matching.branches import (
+    NONE,
+    Fact,
+    bound_by,
+    contradiction,
+    facts_of,
+    mentions,
+    shown,
+)
+from codeguard.behavior.matching.misuse import misuse_of
 from codeguard.behavior.matching.plain_kinds import Kinds, kinds_of_names, lacks_operator, lacks_order
-from codeguard.behavior.source.definitions import Function, dotted_name, unparse
+from codeguard.behavior.source.definitions import Function, dotted_name
 from codeguard.behavior.source.names import bindings
 
 _TEXT_LACKS = (
@@ -37,33 +46,11 @@ _TEXT_LACKS = (
 _DIRECTIVE = re.compile(r"%(?:\(\w+\))?[#0\- +]*(?:\d+|\*)?(?:\.(?:\d+|\*))?[diouxXeEfFgGcrsa]")
 _DISPLAYS = (ast.Tuple, ast.List, ast.Dict, ast.Set, ast.JoinedStr)
 _EXITS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
-_MISSING, _NONE, _EMPTY = "missing", "none", "empty"
 _TOLD = (ast.Dict, ast.BinOp, ast.Call, ast.IfExp, ast.BoolOp, ast.stmt, ast.ExceptHandler)
+_MISUSED = (ast.Call, ast.BinOp, ast.Subscript, ast.Attribute, ast.If)
 _COMPUTED = (ast.BinOp, ast.AugAssign, ast.Compare, ast.Call)
-_BINDING = (
-    ast.Import,
-    ast.ImportFrom,
-    ast.FunctionDef,
-    ast.AsyncFunctionDef,
-    ast.ClassDef,
-    ast.MatchAs,
-    ast.MatchStar,
-    ast.MatchMapping,
-)
 _NAME_ERRORS = frozenset({"NameError", "UnboundLocalError", "Exception", "BaseException"})
-_OF_NONE = frozenset(dir(None))
 MAX_NODES = 6_000  # of a function: what is longer is not looked at
-MAX_AHEAD = 400  # nodes of a branch
-MAX_SHOWN = 80  # characters of code in a reason
-
-
-@dataclass(frozen=True, slots=True)
-class _Fact:
-    """What a condition says of a name where its branch is taken: it is None, counts as false, or lacks a text."""
-
-    kind: str
-    name: str
-    part: object = None
 
 
 def defect_of(function: Function) -> str:
@@ -75,6 +62,7 @@ def defect_of(function: Function) -> str:
     for node in nodes:
         found = _of_node(node) if isinstance(node, _TOLD) else ""
         found = found or (_of_kinds(node, names) if isinstance(node, _COMPUTED) else "")
+        found = found or (misuse_of(node) if isinstance(node, _MISUSED) else "")
         if found:
             return found
     try:
@@ -87,18 +75,18 @@ def _of_kinds(node: ast.AST, names: Kinds) -> str:
     """Report what plain values of these kinds cannot do, and builtins whose arguments stand in the wrong order."""
     match node:
         case ast.BinOp(left, operator, right) if lacks_operator(left, operator, right, names):
-            return f"its values have no such operator: {_shown(node)}"
+            return f"its values have no such operator: {shown(node)}"
         case ast.AugAssign(ast.Name(name), operator, value) if name in names:
             if lacks_operator(ast.Name(name, ast.Load()), operator, value, names):
-                return f"its values have no such operator: {_shown(node)}"
+                return f"its values have no such operator: {shown(node)}"
         case ast.Compare(left, [operator], [right]) if lacks_order(left, operator, right, names):
-            return f"its values have no order: {_shown(node)}"
+            return f"its values have no order: {shown(node)}"
         case ast.Call(
             ast.Name("getattr" | "hasattr" | "setattr" | "delattr"), [ast.Constant(str()), ast.Name(), *_]
         ):
-            return f"looks for an attribute of a text: {_shown(node)}"
+            return f"looks for an attribute of a text: {shown(node)}"
         case ast.Call(ast.Name("isinstance" | "issubclass"), [_, ast.Constant()]):
-            return f"no class to compare with: {_shown(node)}"
+            return f"no class to compare with: {shown(node)}"
     return ""
 
 
@@ -111,64 +99,102 @@ def _of_node(node: ast.AST) -> str:
         case ast.Call():
             return _codec(node)
         case ast.If() | ast.While():
-            return _contradiction(node.body, _facts(node.test, True)) or _contradiction(
-                node.orelse, _facts(node.test, False)
+            return contradiction(node.body, facts_of(node.test, True)) or contradiction(
+                node.orelse, facts_of(node.test, False)
             )
         case ast.IfExp():
-            return _contradiction([node.body], _facts(node.test, True)) or _contradiction(
-                [node.orelse], _facts(node.test, False)
+            return contradiction([node.body], facts_of(node.test, True)) or contradiction(
+                [node.orelse], facts_of(node.test, False)
             )
         case ast.BoolOp(operation, values):
             holds = isinstance(operation, ast.And)
-            facts = [_facts(value, holds) for value in values]
+            facts = [facts_of(value, holds) for value in values]
             return next(
                 (
                     found
                     for place in range(1, len(values))
                     if (
-                        found := _contradiction(
-                            [values[place]], [f for known in facts[:place] for f in known]
-                        )
+                        found := contradiction([values[place]], [f for known in facts[:place] for f in known])
                     )
                 ),
                 "",
             )
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             return _after_exits(node.body) or _default_stays(node)
+        case ast.For() | ast.AsyncFor():
+            return _dead_loop(node) or _after_exits(node.body)
         case _:
             return _after_exits(getattr(node, "body", None))
 
 
+def _dead_loop(node: ast.For | ast.AsyncFor) -> str:
+    """Report a loop with work to do over a literal that is empty, so that this work is never done.
+
+    A loop that only yields or passes is there to make a generator, or does nothing anyway.
+    """
+    match node.iter:
+        case (
+            ast.List(elts=[])
+            | ast.Tuple(elts=[])
+            | ast.Dict(keys=[])
+            | ast.Constant(value="" | b"")
+            | ast.Call(ast.Name("list" | "tuple" | "dict" | "set" | "frozenset"), [], [])
+        ):
+            idle = all(map(_is_idle, node.body))
+            return (
+                ""
+                if idle
+                else f"a loop never runs, because it goes over an empty literal: {shown(node.iter)}"
+            )
+    return ""
+
+
+def _is_idle(statement: ast.stmt) -> bool:
+    """Return whether a statement of a loop over nothing is there for its form only."""
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(statement, ast.Pass) or isinstance(value, ast.Constant | ast.Yield | ast.YieldFrom)
+
+
 def _default_stays(function: Function) -> str:
-    """Report a parameter that is None by default, replaced only where it is something else, and then used as such."""
+    """Report a parameter that is None by default, replaced only where it is something else, and then used as such.
+
+    A global that is made again only where it is there is one that was to be made once.
+    """
     given = function.args
     pairs = [*zip(reversed([*given.posonlyargs, *given.args]), reversed(given.defaults), strict=False)]
     pairs += [(item, value) for item, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if value]
     absent = {item.arg for item, value in pairs if isinstance(value, ast.Constant) and value.value is None}
+    made = {
+        name for statement in function.body if isinstance(statement, ast.Global) for name in statement.names
+    }
     seen: set[str] = set()
     for place, statement in enumerate(function.body):
-        name = _replaced_if_there(statement)
-        if name in absent and name not in seen:
+        name = _given_name(statement.test) if isinstance(statement, ast.If) else ""
+        if isinstance(statement, ast.If) and name in absent | made and name not in seen:
             match statement:
-                case ast.If(body=[ast.Assign([ast.Name()], value)]) if not _mentions(value, name):
-                    return f"`{name}` is replaced where it is given, and left None where it is not"
-            found = _contradiction(function.body[place + 1 :], [_Fact(_NONE, name)])
-            if found:
-                return f"{found}, as it is by default"
+                case ast.If(body=[ast.Assign([ast.Name(bound)], value), *rest]) if bound == name:
+                    sure = not isinstance(value, ast.Constant) or not (
+                        rest or statement.orelse or name in made
+                    )
+                    if sure and not mentions(value, name):
+                        return f"`{name}` is replaced where it is given, and left None where it is not"
+            if not statement.orelse and name in absent and name in bindings(statement.body).bound:
+                found = contradiction(function.body[place + 1 :], [Fact(NONE, name)])
+                if found:
+                    return f"{found}, as it is by default"
         seen |= bindings([statement]).bound
     return ""
 
 
-def _replaced_if_there(statement: ast.stmt) -> str:
-    """Return the name that a statement replaces only if it is not None, or "" if it does nothing of the kind."""
-    match statement:
-        case ast.If(ast.Name(name), body, []) if name in bindings(body).bound:
+def _given_name(test: ast.expr) -> str:
+    """Return the name that is not None, or counts as true, where a condition holds; "" if it says something else."""
+    match test:
+        case ast.UnaryOp(ast.Not(), ast.UnaryOp(ast.Not(), inner)):
+            return _given_name(inner)
+        case ast.Name(name) | ast.Compare(ast.Name(name), [ast.IsNot() | ast.NotEq()], [ast.Constant(None)]):
             return name
-        case ast.If(ast.Compare(ast.Name(name), [ast.IsNot() | ast.NotEq()], [ast.Constant(None)]), body, []):
-            return name if name in bindings(body).bound else ""
-        case ast.If(ast.UnaryOp(ast.Not(), test), body, []) if _facts(test, True):
-            name = next((fact.name for fact in _facts(test, True) if fact.kind == _NONE), "")
-            return name if name in bindings(body).bound else ""
+        case ast.UnaryOp(ast.Not(), inner):
+            return next((fact.name for fact in facts_of(inner, True) if fact.kind == NONE), "")
     return ""
 
 
@@ -178,7 +204,7 @@ def _after_exits(block: object) -> str:
         return ""
     for place, statement in enumerate(block):
         if isinstance(statement, ast.If) and not statement.orelse and isinstance(statement.body[-1], _EXITS):
-            found = _contradiction(block[place + 1 :], _facts(statement.test, False))
+            found = contradiction(block[place + 1 :], facts_of(statement.test, False))
             if found:
                 return found
     return ""
@@ -196,7 +222,7 @@ def _unbound(function: Function, nodes: Sequence[ast.AST]) -> str:
     bound: set[str] = set()
     within: dict[ast.AST, set[str]] = {}  # what a loop binds: its next round may read it
     for node, loops in _flow(function.body, ()):
-        names = _bound_by(node)
+        names = bound_by(node)
         if not names:
             read = node.id if isinstance(node, ast.Name) else ""
             if read in local and read not in bound:
@@ -232,17 +258,6 @@ def _hides_names(handler: ast.ExceptHandler) -> bool:
     return handler.type is None or bool(
         _NAME_ERRORS & {dotted_name(item) for item in ast.walk(handler.type) if isinstance(item, ast.Name)}
     )
-
-
-def _bound_by(node: ast.AST) -> set[str]:
-    """Return the names that one node binds by itself."""
-    if isinstance(node, ast.Name):
-        return set() if isinstance(node.ctx, ast.Load) else {node.id}
-    if isinstance(node, ast.Nonlocal):
-        return set(node.names)
-    if isinstance(node, ast.ExceptHandler):
-        return {node.name} if node.name else set()
-    return bindings([node]).bound if isinstance(node, _BINDING) else set()
 
 
 def _flow(
@@ -309,12 +324,12 @@ def _operator(node: ast.BinOp) -> str:
         sure = "%(" not in plain and "*" not in plain and wanted == plain.count("%")
         if given is None or not sure or any(isinstance(item, ast.Starred) for item in _elements(right)):
             return ""
-        return f"a format with {wanted} places for {given} values: {_shown(node)}" if given != wanted else ""
+        return f"a format with {wanted} places for {given} values: {shown(node)}" if given != wanted else ""
     plain_right = isinstance(right, _DISPLAYS) or (
         isinstance(right, ast.Constant) and right.value is not None
     )
     known = plain_right or _DIRECTIVE.search(text) is not None
-    return f"text has no such operator: {_shown(node)}" if isinstance(node.op, _TEXT_LACKS) and known else ""
+    return f"text has no such operator: {shown(node)}" if isinstance(node.op, _TEXT_LACKS) and known else ""
 
 
 def _elements(node: ast.expr) -> list[ast.expr]:
@@ -354,151 +369,3 @@ def _one_letter_away(one: str, other: str) -> bool:
     if len(short) == len(long):
         return short[place + 1 :] == long[place + 1 :] and (short[place:] + long[place:]).isalpha()
     return short[place:] == long[place + 1 :] and long[place].isalpha()
-
-
-def _facts(test: ast.expr, holds: bool) -> list[_Fact]:
-    """Return what is certain of names where a condition holds or does not."""
-    match test:
-        case ast.UnaryOp(ast.Not(), operand):
-            return _facts(operand, not holds)
-        case ast.Name(name) if not holds:
-            return [_Fact(_EMPTY, name)]
-        case ast.BoolOp(ast.And(), values) if holds:
-            return [fact for value in values for fact in _facts(value, True)]
-        case ast.BoolOp(ast.Or(), values) if not holds:
-            return [fact for value in values for fact in _facts(value, False)]
-        case ast.Compare(ast.Name(name), [ast.Is() | ast.Eq()], [ast.Constant(None)]) if holds:
-            return [_Fact(_NONE, name)]
-        case ast.Compare(ast.Name(name), [ast.IsNot() | ast.NotEq()], [ast.Constant(None)]) if not holds:
-            return [_Fact(_NONE, name)]
-        case ast.Compare(ast.Constant(str() as part), [ast.NotIn()], [ast.Name(name)]) if holds:
-            return [_Fact(_MISSING, name, part)]
-        case ast.Compare(ast.Constant(str() as part), [ast.In()], [ast.Name(name)]) if not holds:
-            return [_Fact(_MISSING, name, part)]
-        case _:
-            return []
-
-
-def _contradiction(branch: Sequence[ast.AST], facts: Sequence[_Fact]) -> str:
-    """Report the first thing in a branch that fails where one of the facts holds."""
-    for fact in facts:
-        for node in itertools.islice(_in_order(branch, fact.name), MAX_AHEAD):
-            if fact.name in _bound_by(node):
-                break
-            found = _needs_more(node, fact)
-            if found:
-                return found
-    return ""
-
-
-def _in_order(branch: Sequence[ast.AST], name: str) -> Iterator[ast.AST]:
-    """Yield what a branch evaluates, in about its order: values before what they are assigned to.
-
-    What runs at another time and what may fail on purpose (the body of a `try`) is left out. So is what follows a
-    further condition on the name, which may tell the same thing again.
-    """
-    pending: list[ast.AST] = list(reversed(branch))
-    while pending:
-        node = pending.pop()
-        match node:
-            case (
-                ast.FunctionDef()
-                | ast.AsyncFunctionDef()
-                | ast.ClassDef()
-                | ast.Lambda()
-                | ast.comprehension()
-            ):
-                continue
-            case ast.Try() | ast.With() if _binds(node, name):
-                return
-            case ast.Try():
-                continue
-            case ast.If() | ast.While() | ast.IfExp() if _mentions(node.test, name):
-                if _binds(node, name) or isinstance(node, ast.While):
-                    return
-                yield from _in_order([node.test], name)
-                if isinstance(node, ast.If):
-                    return
-                continue
-            case ast.BoolOp():
-                pending.append(node.values[0])
-                continue
-            case ast.Assert() | ast.Match():
-                return
-        yield node
-        parts = list(ast.iter_child_nodes(node))
-        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and node.value is not None:
-            parts = [node.value, *(part for part in parts if part is not node.value)]
-        pending.extend(reversed(parts))
-
-
-def _mentions(node: ast.AST, name: str) -> bool:
-    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
-
-
-def _binds(node: ast.AST, name: str) -> bool:
-    return any(
-        isinstance(part, ast.Name) and part.id == name and not isinstance(part.ctx, ast.Load)
-        for part in ast.walk(node)
-    )
-
-
-def _needs_more(node: ast.AST, fact: _Fact) -> str:
-    """Report code that fails where a fact holds."""
-    if fact.kind == _NONE:
-        match node:
-            case ast.Attribute(ast.Name(name), attr, ast.Load()) if (
-                name == fact.name and attr not in _OF_NONE
-            ):
-                return f"`{_shown(node)}` where {name} is None"
-            case ast.Subscript(ast.Name(name)) if name == fact.name:
-                return f"`{_shown(node)}` where {name} is None"
-            case ast.Call(ast.Name(name)) if name == fact.name:
-                return f"`{_shown(node)}` where {name} is None"
-            case ast.For(iter=ast.Name(name)) if name == fact.name:
-                return f"a loop over {name} where it is None"
-        return ""
-    if fact.kind == _EMPTY:
-        return _needs_something(node, fact.name)
-    match node:
-        case ast.Assign([ast.Tuple(targets)], ast.Call() as call) if _splits(call, fact):
-            if len(targets) > 1 and not any(isinstance(item, ast.Starred) for item in targets):
-                return f"`{_shown(node)}` where {fact.part!r} is not in {fact.name}"
-        case ast.Subscript(ast.Call() as call, ast.Constant(int() as place)) if _splits(call, fact):
-            if place > 0:
-                return f"`{_shown(node)}` where {fact.part!r} is not in {fact.name}"
-        case ast.Call(ast.Attribute(ast.Name(name), "index" | "rindex"), [ast.Constant(part), *_]):
-            if name == fact.name and part == fact.part:
-                return f"`{_shown(node)}` where {fact.part!r} is not in {fact.name}"
-    return ""
-
-
-def _needs_something(node: ast.AST, empty: str) -> str:
-    """Report code that does nothing or fails with a value that counts as false."""
-    match node:
-        case ast.For(iter=ast.Name(name)) if name == empty:
-            return f"a loop over {name} where there is nothing in it"
-        case ast.Subscript(ast.Name(name), ast.Constant(int()) | ast.UnaryOp(ast.USub(), _), ast.Load()) if (
-            name == empty
-        ):
-            return f"`{_shown(node)}` where there is nothing in {name}"
-        case ast.Call(ast.Name(name)) if name == empty:
-            return f"`{_shown(node)}` where there is no {name}"
-        case ast.BinOp(ast.Constant(str() | bytes()), ast.Add(), ast.Name(name)) | ast.BinOp(
-            ast.Name(name), ast.Add(), ast.Constant(str() | bytes())
-        ) if name == empty:
-            return f"`{_shown(node)}` where there is nothing in {name}"
-    return ""
-
-
-def _splits(call: ast.Call, fact: _Fact) -> bool:
-    """Return whether a call takes a text apart at what it lacks, so that there is one piece only."""
-    match call:
-        case ast.Call(ast.Attribute(ast.Name(name), "split" | "rsplit"), [ast.Constant(part), *_]):
-            return name == fact.name and part == fact.part
-    return False
-
-
-def _shown(node: ast.AST) -> str:
-    text = " ".join(unparse(node).split())
-    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"

@@ -96,39 +96,6 @@ def hands_back(definition: Definition) -> bool:
     )
 
 
-def has_dead_loop(function: Function) -> bool:
-    """Return whether a loop with work to do runs over a literal that is empty, so that this work is never done.
-
-    A loop that only yields or passes is there to make a generator, or does nothing anyway.
-    """
-    return any(
-        isinstance(node, ast.For | ast.AsyncFor)
-        and _is_empty(node.iter)
-        and not all(map(_is_idle, node.body))
-        for node in ast.walk(function)
-    )
-
-
-def _is_empty(node: ast.expr) -> bool:
-    """Return whether an expression is a literal without items."""
-    match node:
-        case ast.List(elts=[]) | ast.Tuple(elts=[]) | ast.Dict(keys=[]):
-            return True
-        case ast.Constant(value=str() | bytes() as text):
-            return not text
-        case ast.Call(
-            func=ast.Name(id="list" | "tuple" | "dict" | "set" | "frozenset"), args=[], keywords=[]
-        ):
-            return True
-    return False
-
-
-def _is_idle(statement: ast.stmt) -> bool:
-    """Return whether a statement of a loop over nothing is there for its form only."""
-    value = statement.value if isinstance(statement, ast.Expr) else None
-    return isinstance(statement, ast.Pass) or isinstance(value, ast.Constant | ast.Yield | ast.YieldFrom)
-
-
 def _is_interface(owner: ast.ClassDef) -> bool:
     """Return whether half of a class's methods, and not just a few, do nothing: they are there to be overridden."""
     methods = [item for item in owner.body if isinstance(item, Function)]

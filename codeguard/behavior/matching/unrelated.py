@@ -17,6 +17,7 @@ from codeguard.behavior.matching.stubs import describes_result, uses_plain_value
 from codeguard.behavior.source.definitions import Definition, dotted_name
 
 LEAST_NODES = 4  # of a body: what is shorter may be one word for what the description says in others
+LEAST_COMPUTING = 20  # nodes of a body that computes something from how its arguments are written
 _AS_TEXT = frozenset({"str", "repr", "ascii", "format", "print"})
 # Descriptions of functions that look at how a value is written, or that need none of what they are given.
 _OF_TEXT = re.compile(
@@ -30,7 +31,8 @@ def is_unrelated(definition: Definition) -> bool:
     """Return whether a function's body has nothing in common with its description.
 
     It works on plain values alone, shares no word with its name and its description, and either leaves parameters
-    unread that a caller has to give, or looks at nothing but how its arguments are written.
+    unread that a caller has to give, or looks at nothing but how its arguments are written. Where it computes
+    something from that, the names of its locals are no connection: they may be any.
     """
     node = definition.node
     if not describes_result(definition) or not uses_plain_values_only(node):
@@ -73,14 +75,19 @@ def _reads_as_text_only(definition: Definition, body: list[ast.stmt]) -> bool:
 
 def _common_words(definition: Definition, body: list[ast.stmt]) -> frozenset[str]:
     described = description_stems(f"{definition.name.replace('_', ' ')} {definition.docstring}")
-    given = {item.arg for item in ast.walk(definition.node.args) if isinstance(item, ast.arg)}
-    own = " ".join(word for statement in body for word in _words(statement, given))
+    ignored = {item.arg for item in ast.walk(definition.node.args) if isinstance(item, ast.arg)}
+    nodes = [node for statement in body for node in ast.walk(statement)]
+    if len(nodes) >= LEAST_COMPUTING and _reads_as_text_only(definition, body):
+        ignored |= {
+            node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        }
+    own = " ".join(word for statement in body for word in _words(statement, ignored))
     return described & description_stems(own)
 
 
-def _words(statement: ast.stmt, given: set[str]) -> Iterator[str]:
+def _words(statement: ast.stmt, ignored: set[str]) -> Iterator[str]:
     for node in ast.walk(statement):
-        if isinstance(node, ast.Name) and node.id not in given and node.id not in _AS_TEXT:
+        if isinstance(node, ast.Name) and node.id not in ignored and node.id not in _AS_TEXT:
             yield " ".join(WORD.findall(node.id))
         elif isinstance(node, ast.Attribute):
             yield " ".join(WORD.findall(node.attr))

@@ -19,7 +19,6 @@ from codeguard.behavior.matching.stubs import (
     describes_result,
     does_nothing,
     hands_back,
-    has_dead_loop,
     is_meant_empty,
 )
 from codeguard.behavior.matching.unrelated import is_unrelated
@@ -338,7 +337,7 @@ class BehaviorChecker:
         if _is_undecided(report) or report.verdict is Verdict.DIFFERS:
             report = (yield from against_own_examples(examination)) or report
         # Text alone decides here, so an error that hid its behavior is no excuse.
-        idle = _is_undecided(report) or report.verdict is Verdict.ERROR
+        idle = _is_undecided(report) or report.verdict in (Verdict.ERROR, Verdict.DIFFERS)
         return (self._idle_report(plan[0]) or report) if idle else report
 
     def _compared(self, plan: Plan, examination: Examination) -> Steps[CheckReport]:
@@ -547,8 +546,6 @@ def _is_open(report: CheckReport | None) -> bool:
 
 def _defect(definition: Definition) -> str:
     """Return why a function cannot be right, whatever is known of others; "" if nothing in its text shows it."""
-    if has_dead_loop(definition.node):
-        return "has a loop that never runs, because it goes over an empty literal"
     broken = defect_of(definition.node)
     if broken:
         return f"cannot work as it is written: {broken}"

@@ -208,8 +208,11 @@ def _forms(pairs: Sequence[_Pair], text: str, own_words: bool) -> Iterator[tuple
     if len(shown) < LEAST_SHOWN:
         return
     yield "prints its result", _is_printed
-    yield "changes its argument instead of returning a new value", _is_in_place
-    yield "returns a new value instead of changing its argument", _is_returned_instead
+    # Where no call changes anything, one that returns nothing does not work in place.
+    if any(is_changed(pair.got, pair.call) for pair in pairs):
+        yield "changes its argument instead of returning a new value", _is_in_place
+    if any(is_changed(pair.expected, pair.call) for pair in pairs):
+        yield "returns a new value instead of changing its argument", _is_returned_instead
     yield "another kind of container", partial(_is_other_container, ordered=True)
     if not _promises_order(pairs, text) and _reorders(pairs):
         yield "another order of the items", partial(_is_other_container, ordered=False)
@@ -454,7 +457,7 @@ def _empty_results(pairs: Sequence[_Pair]) -> set[int]:
     boolean = any(pair.expected.value is True for pair in pairs)
     by_word: dict[str, list[_Pair]] = {}
     for pair in pairs:
-        if _means_nothing_found(pair.expected) and not _is_changed(pair.expected, pair.call):
+        if _means_nothing_found(pair.expected) and not is_changed(pair.expected, pair.call):
             by_word.setdefault(result_text(pair.expected.value), []).append(pair)
     explained: set[int] = set()
     for members in by_word.values():
@@ -467,7 +470,7 @@ def _empty_results(pairs: Sequence[_Pair]) -> set[int]:
     return explained
 
 
-def _is_changed(result: CallResult, call: Call) -> bool:
+def is_changed(result: CallResult, call: Call) -> bool:
     """Return whether a call that returns nothing has its result in the arguments."""
     changed = result.value is None and result.args_after is not None
     return changed and result_text(result.args_after) != result_text(call.args)

@@ -42,9 +42,12 @@ from codeguard.behavior.verdict.comparison import (
 from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.effect_tables import CHANCE
 from codeguard.behavior.verdict.profiles import ObservedCall, Profile, is_stable, random_for, written_calls
-from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of
+from codeguard.behavior.verdict.running import SUBJECT, Batch, CallRunner, Steps, call_of
 from codeguard.corpus import syntax
 from codeguard.sandbox.model import Outcome
+
+RECORDED = "recorded "  # begins the origin of an example that `codeguard learn` wrote
+LEAST_RECORDED = 4  # calls that show what a function is called with
 
 
 def compare_edited_copy(session: CandidateSession, profile: Profile) -> Steps[list[CaseResult] | None]:
@@ -118,6 +121,26 @@ def _rejects_other_kind(
         or (part.name in shown and _is_of_other_kind(value, shown[part.name]))
         for part, value in _arguments(example, reference)
     )
+
+
+def is_unlike_recorded(item: CaseResult, profile: Profile) -> bool:
+    """Return whether a call is outside of what the team's own tests call the trusted function with.
+
+    False where few calls were recorded, or the arguments of the call are not plain.
+    """
+    recorded = [example for example in profile.examples if example.origin.startswith(RECORDED)]
+    call, domain = item.case.call, profile.domain
+    if len(recorded) < LEAST_RECORDED or domain is None:
+        return False
+    if call.args is not None:
+        return not domain.admits(call.args, call.kwargs)
+    row = written_call(Example(None, expression=call.target, callee=SUBJECT))
+    if row is None:
+        return False
+    places = [value_of(text) for text in row.places]
+    named = {name: value_of(text) for name, text in row.named}
+    plain = not any(value is NO_VALUE for value in (*places, *named.values()))
+    return plain and not domain.admits(places, named)
 
 
 def _is_of_other_kind(value: object, kinds: Collection[object]) -> bool:

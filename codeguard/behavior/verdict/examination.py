@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from codeguard.behavior.inputs.tailored import Tailored, tailored_inputs
 from codeguard.behavior.matching.claims import Similarity, matches_summary, repeated_words
+from codeguard.behavior.matching.fingerprints import result_text, returns_first_argument
 from codeguard.behavior.specs.examples import Returns, Spec
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import (
@@ -20,12 +21,13 @@ from codeguard.behavior.verdict.comparison import (
     rejects_arguments,
     wrong_results,
 )
-from codeguard.behavior.verdict.contracts import Contrast, contrast, is_hidden
+from codeguard.behavior.verdict.contracts import Contrast, contrast, is_changed, is_hidden
 from codeguard.behavior.verdict.edited_copies import (
     added_refusals,
     compare_edited_copy,
     is_copied_class,
     is_same_source,
+    is_unlike_recorded,
     third_party_imports,
 )
 from codeguard.behavior.verdict.effect_tables import CONVICTING, ENVIRONMENT, LOOKING
@@ -191,6 +193,14 @@ class Examination(CandidateReports):
             return self.report(Verdict.NO_SIGNAL, reason, ordinary, origin=origin, extra=extra)
         if found.conventions:
             return self._own_contract_report(profile, results, found, ordinary, extra)
+        if similarity.overlap.is_edited_copy and not any(map(_shows_something, agreed)):
+            # What an edit changes may show elsewhere: in an object of the module, in a log.
+            reason = f"agrees with {profile.reference.name} on calls that return and leave nothing"
+            return self.report(Verdict.NO_SIGNAL, reason, ordinary, origin=origin, extra=extra)
+        claimed = similarity.has_same_description or similarity.overlap.has_its_text
+        if agreed and not claimed and all(map(_returns_its_argument, agreed)):
+            reason = f"agrees with {profile.reference.name} only where both return the argument as it is"
+            return self.report(Verdict.NO_SIGNAL, reason, ordinary, origin=origin, extra=extra)
         return (yield from self.pass_report(profile, results, tailored, ordinary, extra))
 
     def _certain(self, reference: Reference) -> frozenset[Capability]:
@@ -547,10 +557,12 @@ class Examination(CandidateReports):
         if not wrong and any(map(is_hidden, results)):
             return self._hidden_report(profile, similarity, results, idle)
         if not wrong or not (yield from self.is_wrong_natively(wrong, results)):
-            # Calls that both reject show nothing.
-            if returned < LEAST_CALLS:
+            # Calls that both reject show nothing, and neither do those that return and leave nothing.
+            if sum(map(_shows_something, results)) < LEAST_CALLS:
                 return None
-            return self.report(Verdict.PASS, f"{len(results)} calls agree", idle, origin=origin)
+            report = self.report(Verdict.PASS, f"{len(results)} calls agree", idle, origin=origin)
+            missing = yield from self._unreached([item.case for item in results])
+            return self.with_missing_coverage(report, missing) if missing else report
         wrong = [item for item in wrong if not item.case.uses_stand_in] or wrong
         if wrong[0].case.uses_stand_in:
             return self._stand_in_report(profile, wrong, idle)
@@ -566,6 +578,10 @@ class Examination(CandidateReports):
             )
         if shown and not returned:  # no call was in the domain of the function
             reason = f"accepts what {name} rejects, which rejected every generated call: {wrong[0].text}"
+            return self._other_function_report(reason, profile, idle, claimed=True)
+        if all(is_unlike_recorded(item, profile) for item in wrong):
+            # Releases of one author differ there as well, where none of their tests looks.
+            reason = f"differs from {name} on inputs unlike all that its tests use: {wrong[0].text}"
             return self._other_function_report(reason, profile, idle, claimed=True)
         report = self.wrong(Verdict.DIVERGES, wrong, len(results), origin, idle)
         return replace(report, reason=f"an edited copy of {name}: {report.reason}")
@@ -621,6 +637,25 @@ class Examination(CandidateReports):
 def _hidden_reason(results: Sequence[CaseResult]) -> str:
     count = sum(map(is_hidden, results))
     return f"needs what the sandbox refuses or lacks on {count} of {len(results)} calls"
+
+
+def _shows_something(item: CaseResult) -> bool:
+    """Return whether a call of the trusted function has a result, an output, a file or a change to compare."""
+    expected = item.case.example.expected if item.case.example is not None else None
+    if expected is not None and not (isinstance(expected, Returns) and expected.value is None):
+        return True
+    answer = item.case.reference
+    if answer is None or answer.outcome is not Outcome.RETURNED:
+        return False
+    left = bool(answer.stdout or answer.files) or is_changed(answer, item.case.call)
+    return answer.value is not None or left
+
+
+def _returns_its_argument(item: CaseResult) -> bool:
+    """Return whether a call returns its first argument as it is, as many functions do with most of their inputs."""
+    arguments, answer = item.case.call.args, item.answer
+    returned = bool(arguments) and answer.outcome is Outcome.RETURNED
+    return returned and returns_first_argument(arguments or (), result_text(answer.value))
 
 
 def _accepts_refused(item: CaseResult) -> bool:

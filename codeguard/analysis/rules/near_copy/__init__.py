@@ -149,7 +149,11 @@ def _match(change: StatementChange, counterpart: Counterpart, position: int) -> 
         position + change.start,
         position + change.end,
         f"{shown}; {lines}",
-        measurements={"trusted_line": counterpart.function.line, "likeness": round(counterpart.likeness, 2)},
+        measurements={
+            "trusted_line": counterpart.function.line,
+            "likeness": round(counterpart.likeness, 2),
+            "tokens": change.tokens,
+        },
     )
 
 

@@ -50,7 +50,7 @@ class ChangeWeight(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class StatementChange:
-    """One change: its kind, its position in the candidate, and both lines as written."""
+    """One change: its kind, its position in the candidate, both lines as written, and how many tokens differ."""
 
     what: str
     weight: ChangeWeight
@@ -58,6 +58,7 @@ class StatementChange:
     end: int
     was: str
     now: str
+    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,8 @@ class _Hunk:
         start, end = self._place(copy, at)
         was = " ".join(_shown(self.trusted_text, item) for item in self.gone[:2])
         now = " ".join(_shown(self.copy_text, item) for item in self.come[:2])
-        return StatementChange(what, weight, start, end, was, now), len(lost) + len(new)
+        differing = len(lost) + len(new)
+        return StatementChange(what, weight, start, end, was, now, differing), differing
 
     def _differs_in_brackets_alone(self, gone: list[str], come: list[str]) -> bool:
         """Return whether single statements of Python have the same tree: formatters set brackets of their own."""
