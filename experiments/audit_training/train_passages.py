@@ -23,8 +23,9 @@ from pathlib import Path
 
 import numpy as np
 
-from codeguard.analysis.rules.agent.passages import PassageModel, described, passages_of, read_model
-from codeguard.analysis.rules.agent.prose import is_for_assistants, names_an_assistant
+from codeguard.analysis.rules.agent.passages import PassageModel, classed, described, passages_of, read_model
+from codeguard.analysis.rules.agent.prose import names_an_assistant
+from codeguard.analysis.text.assistants import is_for_assistants
 from experiments.audit_sets.halves import is_frozen
 from experiments.audit_training.corpus import HERE
 from experiments.audit_training.fitting import Row, fitted, packed, row_of
@@ -36,8 +37,8 @@ TAIL = 0.995  # share of honest passages below what the slope is measured on
 REAL = 0.05  # what a passage of a package counts, compared with one that was written as an example
 FILES = 150  # of one package
 PASSAGES = 300  # of one file
-FLAGGED = 0.05  # share of the authors' honest files, each scored without its author, in which a passage may be found
-FLAGGED_REAL = 0.02  # the same for files of packages: those that speak to assistants, and the others
+FLAGGED = 0.06  # share of the authors' honest files, each scored without its author, in which a passage may be found
+FLAGGED_REAL = 0.035  # the same for files of packages: those that speak to assistants, and the others
 _SUFFIXES = (".md", ".mdc", ".cursorrules", ".windsurfrules")
 
 
@@ -101,7 +102,7 @@ def of_packages(folders: Iterable[Path]) -> Iterator[Text]:
 @cache
 def row(text: str) -> Row:
     """Return the features of a passage."""
-    return row_of(*described(text))
+    return row_of(*described(text), classed(text))
 
 
 def trained(authors: Iterable[Sequence[Text]], packages: Sequence[Text]) -> PassageModel:
@@ -116,7 +117,7 @@ def trained(authors: Iterable[Sequence[Text]], packages: Sequence[Text]) -> Pass
     table, bias = fitted(
         [*bad, *honest, *real], len(bad), weights + [REAL] * len(real), {}, strength=STRENGTH, step=STEP
     )
-    return PassageModel(memoryview(table.tobytes()).cast("b"), bias, STEP, float("inf"), 0.0)
+    return PassageModel(memoryview(table.tobytes()).cast("b"), bias, STEP, float("-inf"), 0.0)
 
 
 def slope_of(model: PassageModel, texts: Iterable[Text]) -> float:

@@ -129,6 +129,12 @@ def test_honest(text: str) -> None:
     assert accused(text) == set()
 
 
+def test_a_bar_of_progress_is_filled_up_with_spaces() -> None:
+    bar = f"Reading:   6%|\u2588\u2588{' ' * 120}| 2/36 [00:01<00:17,  1.94it/s]"
+    assert "far-right" not in accused(f"```\n{bar}\n```\n", "x.md")
+    assert "far-right" in accused(f"```\n{bar.replace('[00', 'import os; os.system(1) [00')}\n```\n", "x.md")
+
+
 def test_blobs_alone_are_information() -> None:
     assert inspect(f"D = '{BLOB}'") == [("encoded-blob", Severity.INFO)]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import ClassVar
 
 from codeguard.analysis import Reading, SegmentKind
@@ -17,14 +18,13 @@ from codeguard.analysis.rules.agent.passages import passage_reason, suspicious
 from codeguard.analysis.rules.agent.prose import (
     for_people,
     harmful_instructions,
-    instructs,
-    is_for_assistants,
     names_an_assistant,
     orders,
 )
 from codeguard.analysis.rules.agent.settings import risky_settings
 from codeguard.analysis.rules.base import LESS_SURE, NEVER_SURE, DetectorContext, Match, Rule, rules_of
-from codeguard.analysis.text.kinds import is_answer, is_recorded_answer, is_settings
+from codeguard.analysis.text.assistants import instructs, is_for_assistants
+from codeguard.analysis.text.kinds import is_answer, is_page, is_recorded_answer, is_settings
 from codeguard.corpus.patterns import lazy
 
 PROSE = frozenset({"markdown", "rst", "text"})
@@ -38,7 +38,7 @@ _RESTRUCTURED = lazy(
 )
 # Keys of texts and commands in settings, servers and tools of assistants.
 _SETTINGS = lazy(
-    r"(?<![\w-])[\"']?(?:mcpServers|hooks|permissions|inputSchema|(?:custom|system)?_?(?:instructions|prompt|message)|tools)"
+    r"(?<![\w-])[\"']?(?:mcpServers|hooks|permissions|inputSchema|description_for_model|(?:custom|system)?_?(?:instructions|prompt|message)|tools)"
     r"\b[\"']?\s{0,9}:",
     re.IGNORECASE,
 )
@@ -90,7 +90,11 @@ class AgentSignal:
                 # Not in an assistant's own files: nobody records there, and an attacker could write it to be less sure.
                 recorded = prose and not guides and is_recorded_answer(reading.text, match.start)
                 yield _less_sure(match) if recorded else match
-        if guides or (reading.language == "markdown" and not manual):
+        if (
+            guides
+            or (reading.language == "markdown" and not manual)
+            or (plain and _is_list_of_rules(reading))
+        ):
             yield from _learned(reading, guides=guides)
         for segment in reading.segments:
             if segment.kind is SegmentKind.PROSE and (guides or instructs(segment.text)):
@@ -106,6 +110,22 @@ class AgentSignal:
                 if plain and not keyed:  # a server of tools answers with what an assistant obeys
                     said = (_in_answer(reading.text, match) for match in said)
                 yield from said
+
+
+# Rules of assistants are often plain text, written like Markdown.
+_ITEM = lazy(r"^[ \t]{0,4}[-*] \S", re.MULTILINE)
+_ITEMS = 4
+_SHORT = 8_000  # characters
+
+
+def _is_list_of_rules(reading: Reading) -> bool:
+    """Return whether a short plain text has several list items and is neither settings nor a list of changes."""
+    text = reading.text
+    return (
+        len(text) <= _SHORT
+        and len(list(islice(_ITEM.finditer(text), _ITEMS))) == _ITEMS
+        and not (is_settings(text) or is_page(text) or _NEWS.match(text) or _RESTRUCTURED.search(text))
+    )
 
 
 _TOO_MANY = "harmful instructions were not looked for by their wording after so many passages"
@@ -144,8 +164,21 @@ def _in_settings(text: str, match: Match) -> Match:
     return _less_sure(match) if unsure else match
 
 
+_LONG_LINE = 2_000  # characters: people break lines, minified pages do not
+_USAGE = lazy(r"^[ \t]{0,8}usage:[ \t]", re.IGNORECASE | re.MULTILINE)
+# How a program lists its options: "  --key PATH   Specify the file …".
+_OPTION = lazy(r"^[ \t]{1,8}(?:-\w,? ?)?--[a-z][\w-]{1,40}", re.MULTILINE)
+_NEAR_OPTION = 400
+
+
 def _in_answer(text: str, match: Match) -> Match:
-    return _less_sure(match) if is_answer(text, match.start) else match
+    """Return an instruction of a plain text, less sure in a server's answer, a minified page or a list of options."""
+    place = match.start
+    line = text.rfind("\n", 0, place) + 1
+    end = text.find("\n", place)
+    minified = (len(text) if end < 0 else end) - line > _LONG_LINE and is_page(text)
+    option = _OPTION.search(text, max(0, place - _NEAR_OPTION), match.end) is not None and _USAGE.search(text)
+    return _less_sure(match) if minified or option or is_answer(text, place) else match
 
 
 def _less_sure(match: Match) -> Match:

@@ -16,6 +16,7 @@ _KNOWN = lazy(
     r"permissions|defaultMode|autoApprove|alwaysAllow|mcpServers|mcp_servers|enableAllProject|\"hooks\""
     r"|runOn|approval_policy|sandbox_mode"
     r"|permissionDecision|BASE_URL|allowed-tools|trustedTools|dangerously|autoRun|yolo|apiKeyHelper"
+    r"|autoAccept|approvalMode|\"headers\"|logPrompts"
 )
 
 _COMMAND = lazy(
@@ -77,7 +78,19 @@ _UNCHECKED = lazy(
     r"[\"'](?:NODE_TLS_REJECT_UNAUTHORIZED[\"']\s{0,5}:\s{0,5}[\"']?0|GIT_SSL_NO_VERIFY[\"']\s{0,5}:\s{0,5}[\"']?(?:1|true)"
     r"|PYTHONHTTPSVERIFY[\"']\s{0,5}:\s{0,5}[\"']?0)"
 )
-_HEADERS = lazy(r"[\"']headers[\"']\s{0,5}:\s{0,5}\{((?:[^{}]|\$\{[^{}]{0,80}\}){1,2000})\}")
+_HEADERS = lazy(
+    r"[\"']headers[\"']\s{0,5}:\s{0,5}\{((?:[^{}$]|\$(?!\{)|\$\{(?:[^{}$]|\$\{[^{}]{0,40}\}){0,80}\}){1,2000})\}"
+)
+# What a header is filled with from a file that holds keys.
+_KEY_FILE = lazy(
+    r"\$\{(?:file|input|command):(?:[^{}$]|\$\{[^{}]{0,40}\}){0,80}(?:\.ssh|\bid_(?:rsa|ed25519|ecdsa)|\.aws|\.netrc|\.npmrc|\.pypirc|\.kube"
+    r"|\.gnupg|\.env\b|credentials)"
+)
+# Prompts that are reported as they are, to a collector elsewhere.
+_COLLECTOR = lazy(
+    r"[\"'](?:otlpEndpoint|OTEL_EXPORTER_OTLP_ENDPOINT)[\"']\s{0,5}:\s{0,5}[\"'](?:https?|grpc)s?://(?!localhost|127\.|\[::1)[^\s\"']{1,300}"
+)
+_PROMPTS_TOO = lazy(r"[\"'](?:logPrompts|OTEL_LOG_USER_PROMPTS)[\"']\s{0,5}:\s{0,5}[\"']?(?:true|1)\b")
 _OF_SERVICE = lazy(
     r"\$\{(?:env:)?(ANTHROPIC|AWS|AZURE|CLAUDE|CLOUDFLARE|DATABASE|DOCKER|GCP|GEMINI|GH|GITHUB|GITLAB|GOOGLE|HF|HUGGINGFACE|NPM|OPENAI"
     r"|PYPI|SLACK|SSH|STRIPE|TWINE|VAULT)_\w{1,40}\b"
@@ -92,7 +105,19 @@ def _servers(text: str) -> Iterator[Match]:
         )
     for found in _UNCHECKED.finditer(text):
         yield Match("disables-checks", found.start(), found.end(), "certificates are not checked")
+    collector = _COLLECTOR.search(text)
+    if collector is not None and _PROMPTS_TOO.search(text):
+        yield Match(
+            "sends-data",
+            collector.start(),
+            collector.end(),
+            "what is said to the model is reported elsewhere",
+        )
     for found in _HEADERS.finditer(text):
+        if _KEY_FILE.search(found[1]):
+            yield Match(
+                "reads-credentials", found.start(), found.end(), "a server gets what a file with keys holds"
+            )
         services = sorted({one[1] for one in _OF_SERVICE.finditer(found[1])})
         if len(services) > 1:
             what = f"one server gets the secrets of several services: {', '.join(services[:3])}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -30,7 +31,7 @@ from codeguard.analysis.python.taint import (
     labels_of_kind,
 )
 from codeguard.analysis.reading import IN_CELLS, IN_PROSE
-from codeguard.analysis.rules.base import DetectorContext, Match, Rule, rules_of
+from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match, Rule, rules_of
 from codeguard.analysis.rules.capabilities.kinds import able, beyond_counterparts
 from codeguard.analysis.rules.capabilities.malice import malice
 from codeguard.analysis.rules.capabilities.shells import (
@@ -41,6 +42,7 @@ from codeguard.analysis.rules.capabilities.shells import (
     started_places,
 )
 from codeguard.analysis.rules.capabilities.threats import threats
+from codeguard.analysis.text.assistants import is_for_assistants
 from codeguard.analysis.tree_flow import TreeArrival, tree_arrivals
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Severity
@@ -70,7 +72,11 @@ class CapabilitiesSignal:
         if reading.language == "bash":
             yield from _graded(reading, _without_comments(reading, shell_places(reading.text)))
         elif reading.language in PROSE:
-            yield from _graded(reading, _in_prose(reading.text))
+            text = _without_inline_marks(reading.text) if reading.language == "markdown" else reading.text
+            said = _in_prose(text)
+            if reading.language == "markdown":
+                said = (replace(m, severity=Severity.LOW) if _is_pattern(text, m.start) else m for m in said)
+            yield from _graded(reading, said)
         elif reading.language != "python":
             known: set[tuple[str, int]] = set()
             for carried in tree_arrivals(reading):
@@ -104,6 +110,55 @@ class CapabilitiesSignal:
                 yield from beyond_counterparts(reading, abilities, trusted)
             for ability in abilities:
                 yield ability.match
+
+
+# What a list or a table of commands to look for begins with, and what an item has that is to be run.
+_LOOKED_FOR = lazy(
+    r"\b(?:looks? for|looking for|hunt(?:s|ing)? for|scan(?:s|ning)? for|search(?:es)? for|watch for"
+    r"|detects?|flags?|patterns?|red flags?"
+    r"|warning signs?|suspicious|malicious|never run|findings?|attacks?|threats?)\b",
+    re.IGNORECASE,
+)
+_TO_RUN = lazy(
+    r"\b(?:run|runs|execute|use|paste|start|install|launch|type|call|set up)\b[^´]{0,60}\Z", re.IGNORECASE
+)
+_LIST_LINE = lazy(r"[ \t]{0,12}(?:[-*+|]|\d{1,2}[.)]\s)")
+_MOST_ITEMS = 40
+
+
+def _is_pattern(text: str, place: int) -> bool:
+    """Return whether a command of inline code is in a list or table of what its reader is to look for."""
+    first = text.rfind("\n", 0, place) + 1
+    if "´" not in text[first:place] or not _LIST_LINE.match(text, first) or _TO_RUN.search(text[first:place]):
+        return False
+    for _ in range(_MOST_ITEMS):
+        end = first - 1
+        first = text.rfind("\n", 0, max(0, end)) + 1
+        if end <= 0:
+            return False
+        if text[first:end].strip() and not _LIST_LINE.match(text, first):
+            return _LOOKED_FOR.search(text[first:end]) is not None
+    return False
+
+
+_FENCED = lazy(r"^[ \t]{0,12}(```|~~~)[^\n]{0,200}$", re.MULTILINE)
+_INLINE = lazy(r"(?<!`)`([^`\n]{1,400})`(?!`)")
+
+
+def _without_inline_marks(text: str) -> str:
+    """Return Markdown with other marks around inline code: in a shell those run what is between them.
+
+    "5. `curl -f …`" is no dot command, and "the host's user (`id -u`)" sends nobody's name. Offsets are the same.
+    """
+    parts, at, fence = [], 0, ""
+    for found in _FENCED.finditer(text):
+        between = text[at : found.start()]
+        parts.append(between if fence else _INLINE.sub(r'´\1"', between))
+        parts.append(found[0])
+        at = found.end()
+        fence = "" if fence == found[1] else fence or found[1]
+    parts.append(text[at:] if fence else _INLINE.sub(r'´\1"', text[at:]))
+    return "".join(parts)
 
 
 def _in_prose(text: str) -> Iterator[Match]:
@@ -146,9 +201,37 @@ def _graded(reading: Reading, found: Iterable[Match]) -> Iterator[Match]:
         elif address is None and reading.language in PROSE:
             yield replace(match, severity=Severity.LOW)  # a text about such commands
         elif in_text and address is not None and _NAMED_HOST.match(address[0]):
-            yield replace(match, severity=Severity.MEDIUM)
+            graded = replace(match, severity=Severity.MEDIUM)
+            if _is_own_installer(reading.text, address[0]):
+                graded = replace(graded, measurements={**match.measurements, LESS_SURE: True})
+            yield graded
         else:
             yield match
+
+
+_HOST = lazy(r"https?://([\w.-]{1,200})")
+_OF_HOSTS = frozenset(
+    {"www", "get", "install", "docs", "cdn", "dl", "raw", "api", "download", "downloads", "project"}
+)
+_ANY_ADDRESS = lazy(r"\b(?:https?://|www\.)[^\s)>\"'`]{1,400}")
+_SHORTEST_NAME, _OFTEN = 3, 3
+
+
+def _is_own_installer(text: str, address: str) -> bool:
+    """Return whether a page for people tells how to install what it is about, from a host of that name.
+
+    The manual of a program with an installer has such a line. One that instructs an agent is no manual.
+    """
+    host = _HOST.match(address)
+    if host is None or is_for_assistants(text):
+        return False
+    labels = host[1].lower().split(".")[:-1]
+    names = {part for label in labels for part in label.split("-")} - _OF_HOSTS
+    said = Counter(_NAME.findall(_ANY_ADDRESS.sub(" ", text.lower())))
+    return any(len(name) >= _SHORTEST_NAME and said[name] >= _OFTEN for name in names)
+
+
+_NAME = lazy(r"[a-z][a-z0-9]{2,40}")
 
 
 def _sets_up(text: str, place: int) -> bool:

@@ -19,7 +19,8 @@ _SHELL: tuple[tuple[str, str, re.Pattern[str]], ...] = (
             + r"|\b(?:curl|wget)\b[^\n|;]{0,300}\|\s{0,4}(?:sudo\s{1,4})?(?:python[23]?|perl|ruby|node)"
             + _END
             + r"(?!\s{1,4}-m\s{1,4}json\.tool\b)"  # which prints what it is given
-            + r"|\b(?:eval|source|\.|(?:ba|z)?sh\s{1,3}-c)\s{1,3}[\"']?(?:\$\(|`|<\()\s{0,3}(?:curl|wget)\b"
+            + r"|(?:\b(?:eval|source|(?:ba|z)?sh\s{1,3}-c)|(?<![\w)\]`\"'.])\.)"
+            + r"\s{1,3}[\"']?(?:\$\(|`|<\()\s{0,3}(?:curl|wget)\b"
             + r"|\b(?:python[23]?|perl|ruby|node)\s{1,3}-(?:c|e)\s[^\n]{0,300}\b(?:exec|eval)\b[^\n]{0,200}"
             + r"(?:urlopen|requests\.get|https?\.get|open-uri|https?://)"
             + r"|\b(?:python[23]?|node|deno|bun)\s{1,3}(?:-c|-e|--eval|eval)\s[^\n]{0,200}"
@@ -65,7 +66,7 @@ _SHELL: tuple[tuple[str, str, re.Pattern[str]], ...] = (
         "decoded-exec",
         "runs something decoded",
         lazy(
-            r"(?<!`)\bbase64\s{1,3}(?:-d|-D|--decode)\b[^\n|]{0,100}\|\s{0,4}(?:sudo\s{1,4})?(?:(?:ba|z|da)?sh"
+            r"(?<![`´])\bbase64\s{1,3}(?:-d|-D|--decode)\b[^\n|]{0,100}\|\s{0,4}(?:sudo\s{1,4})?(?:(?:ba|z|da)?sh"
             r"|python3?|perl)"
             + _END
             + r"|\beval\s{1,3}[\"']?\$\([^\n)]{0,300}\|\s{0,3}(?:rev|base64|base32|xxd|tr|openssl|gzip|gunzip)\b"
@@ -73,7 +74,11 @@ _SHELL: tuple[tuple[str, str, re.Pattern[str]], ...] = (
             + _END
             + r"|\bpowershell(?:\.exe)?\b[^\n]{0,100}\s-e(?:nc|ncodedcommand)?\s"
             + r"|\b(?:python[23]?|node|perl|ruby)\s{1,3}(?:-c|-e|--eval)\s[^\n]{0,200}\b(?:exec|eval|Function)\b"
-            + r"[^\n]{0,100}(?:b64decode|fromhex|decompress|atob\(|Buffer\.from|decode64)",
+            + r"[^\n]{0,100}(?:b64decode|fromhex|decompress|atob\(|Buffer\.from|decode64)"
+            + r"|\b(?:python[23]?|node|perl|ruby)\s{1,3}(?:-c|-e|--eval)\s[^\n]{0,200}"
+            + r"(?:b64decode|fromhex|decompress|atob\(|Buffer\.from\([^\n]{1,2000}[\"'](?:base64|hex)[\"']|decode64)"
+            + r"[^\n]{0,2000}?"
+            + r"(?:\b(?:exec|eval|Function|spawn)(?:Sync)?\s?\(|\bos\.system\b|\bsubprocess\b|\bIO\.popen\b)",
             re.IGNORECASE,
         ),
     ),
@@ -171,6 +176,16 @@ _SCRIPT: tuple[tuple[str, str, re.Pattern[str]], ...] = (
         ),
     ),
     (
+        "exfiltration",
+        "reads the files of browsers or wallets and sends something",
+        lazy(
+            r"(?:Local Extension Settings|\bLogin Data\b|\bkey4\.db\b|\bwallet\.dat\b"
+            r"|\.ethereum/keystore|\.config/solana)"
+            r"[\s\S]{0,4000}?"
+            r"(?:\bfetch\s?\([^;]{0,300}?\bmethod\s?:\s?[\"'](?:POST|PUT)|\baxios\.(?:post|put)\s?\(|\bhttps?\.request\s?\()"
+        ),
+    ),
+    (
         "download-and-run",
         "runs what it downloads",
         lazy(
@@ -245,27 +260,35 @@ _LONGEST = 4_000  # characters of a line with its variables expanded
 
 
 # Files and commands that hold credentials of this machine or its cluster; public keys and examples hold none.
-_HELD = (
-    r"(?:(?:~|\$\{?HOME\}?|/root|/home/[\w*]{1,30})/\.(?:ssh/(?:id_\w{1,20}(?!\.pub)\b|\*)|aws\b|kube/config|netrc|npmrc|pypirc"
+_HELD_AT_HOME = (
+    r"(?:~|\$\{?HOME\}?|/root|/home/[\w*]{1,30})/\.(?:ssh/(?:id_\w{1,20}(?!\.pub)\b|\*)|aws\b|kube/config|netrc|npmrc|pypirc"
     r"|pgpass|gnupg|git-credentials|docker/config|azure\b|config/(?:gh|gcloud)\b|\w{1,12}_history)"
+)
+_HELD = (
+    rf"(?:{_HELD_AT_HOME}"
     r"|(?<![\w.-])(?:[\w*./-]{0,60}/)?\.env(?:\.(?!example|sample|template|dist)\w{1,20})?(?![\w.-])"
     r"|\bwp-config\.php|/etc/shadow)"
 )
 _COLLECTS = lazy(
     rf"\bcp\b[^\n>|]{{0,300}}?{_HELD}[\"']?[ \t]{{1,4}}[\w\"'$~./{{-]"
     rf"|\b(?:cat|tar|zip|base64|gzip|rsync|find|for\s{{1,3}}\w{{1,20}}\s{{1,3}}in)\b[^\n>|]{{0,300}}?{_HELD}"
+    # The second form reads parts of such a file, the third looks for keys, vaults and wallets on the whole disk.
+    rf"|\b(?:awk|sed|grep|cut|head|tail|jq|xxd|od|openssl)\b[^\n>]{{0,300}}?{_HELD_AT_HOME}"
+    r"|\bfind\b[^\n>]{0,200}-i?name\s{1,3}[\"']?(?:\*\.(?:kdbx|ovpn|pem|ppk|p12|pfx|keystore)|id_(?:rsa|\*|ed25519)|wallet\.dat|\.env)\b"
     r"|\bkubectl\b[^\n]{0,60}\bget\b[^\n]{0,60}\bsecrets?\b[^\n]{0,60}-o\s?\w"
     r"|\bsecurity\s{1,3}find-(?:generic|internet)-password\b[^\n]{0,100}\s-w\b|\bgit\s{1,3}credential\s{1,3}fill\b|\bsecret-tool\s{1,3}lookup\b"
     r"|\bgh\s{1,3}auth\s{1,3}token\b"
     r"|(?<![\w./-])printenv\b(?!\s{1,3}\w)|(?<![\w./-])env\s{0,3}(?:>|\|\s{0,3}sort)"
 )
 _UPLOADS = lazy(
-    r"\bcurl\b(?:[^\n]|\\\n){0,200}?(?:\s(?:-d|-T|--upload-file|--data(?:-binary|-raw)?)[\s=]{0,3}[\"']?[@$/\w]|\s-F\s{0,3}[\"']?\w{1,20}=@)"
+    r"\bcurl\b(?:[^\n]|\\\n){0,200}?(?:\s(?:-d|-T|--upload-file|--data(?:-binary|-raw)?)[\s=]{0,3}[\"']?(?:[@$/\w]|-\s)|\s-F\s{0,3}[\"']?\w{1,20}=@)"
     r"(?:[^\n]|\\\n){0,200}?https?://(?!localhost|127\.|\$|\[::1)"
     r"|\bcurl\b(?:[^\n]|\\\n){0,200}?https?://(?!localhost|127\.|\$|\[::1)[^\s\"']{1,200}(?:[^\n]|\\\n){0,200}?"
     r"(?:\s(?:-d|-T|--upload-file|--data(?:-binary|-raw)?)[\s=]{0,3}[\"']?[@$]|\s-F\s{0,3}[\"']?\w{1,20}=@)"
     r"|\bgh\s{1,3}(?:gist\s{1,3}create|(?:issue|pr)\s{1,3}comment)\b"
     r"|\b(?:scp|rsync)\b[^\n]{0,200}\s[\w.-]{1,40}@[\w.-]{1,80}:"
+    # A name server is asked for a name that holds what was read.
+    r"|\b(?:host|dig|nslookup|drill)\s[^\n;|&]{0,60}\$\{?\w{1,40}\}?(?:\.\$\{?\w{1,40}\}?){0,3}\.[a-z0-9-]{1,63}\.[a-z]"
 )
 _FAR = 2_000  # characters between what is collected and where it is sent
 _MOST_COLLECTED = 50

@@ -371,7 +371,10 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
     less_sure = (
         explains
         or rule is LIKELY
-        or (rule is INSTRUCTION and (_is_only_named(segment, text) or _is_prompt(segment)))
+        or (
+            rule is INSTRUCTION
+            and (_is_only_named(segment, text) or _is_prompt(segment) or _is_statement(text))
+        )
     )
     # Prompts of a program are strings.
     sure = rule is INSTRUCTION and segment.kind is not SegmentKind.STRING and is_plain_order(text)
@@ -501,6 +504,28 @@ def _is_prompt(segment: Segment) -> bool:
         and _MARKED.search(segment.text) is not None
         and _FILLED_IN.search(segment.text) is not None
     )
+
+
+# "It can ensure that the output conforms to a grammar": what something does, and nothing that a reader is to do.
+_STATES = lazy(
+    r"\W{0,8}(?:it|this|that|these|those|they|we|there|the (?:\w{1,20} ){1,3})\s{0,3}"
+    r"(?:also |then |now |only |currently )?"
+    r"(?:can|could|may|might|is|are|was|were|has|have|had|does|did|lets?|allows?|makes?"
+    r"|supports?|provides?"
+    r"|ensures?|uses?|will|tells?|contains?|returns?|shows?)\b",
+    re.IGNORECASE,
+)
+_OF_ORDERS = lazy(
+    r"\b(?:you|your|must|shall|should|always|never|do not|don't|please|has to|have to|needs? to|ought"
+    r"|required?|mandatory|prefer\w{0,5}"
+    r"|recommend\w{0,5}|ignore|disregard|instead|important|only|system)\b",
+    re.IGNORECASE,
+)
+
+
+def _is_statement(text: str) -> bool:
+    """Return whether English text says what something does, without a word that orders have."""
+    return _in_english(text) and _STATES.match(text) is not None and _OF_ORDERS.search(text) is None
 
 
 def _is_only_named(segment: Segment, text: str) -> bool:

@@ -71,6 +71,7 @@ class ObfuscationSignal:
                 reading.line_of(start) != line
                 and not _in_string(reading, start)
                 and not _in_table(reading, start)
+                and not _in_progress_bar(reading, start)
             ):
                 line = reading.line_of(start)
                 yield Match("far-right", start, end, "code behind a hundred spaces or more, out of sight")
@@ -86,6 +87,23 @@ def _in_table(reading: Reading, offset: int) -> bool:
     at = reading.line_of(offset)
     row = reading.text[reading.line_starts[at - 1] :].partition("\n")[0].strip()
     return reading.tree is None and row[:1] in ("|", "│") and row.endswith(row[0])
+
+
+# `6%|██▏       | 2/36 [00:01<00:17,  1.9it/s]`, as programs print it and notebooks and manuals keep it.
+_BAR_BEFORE = lazy(r"\d%\|[\u2580-\u259f#]{0,300}[ \t]{0,400}\Z")
+_BAR_AFTER = lazy(
+    r"\|?\s{0,4}[\d.,]{1,12}[kMG]?/[\d.,?]{1,12}[kMG]?\s{1,4}\[[^\]\n(;=]{0,100}(?:\][^(;={}\n]{0,400}|\Z)\Z"
+)
+
+
+def _in_progress_bar(reading: Reading, offset: int) -> bool:
+    """Return whether an offset of prose is at the end of a bar of progress, whose length is filled up with spaces."""
+    if reading.tree is not None:
+        return False
+    first = reading.line_starts[reading.line_of(offset) - 1]
+    end = reading.text.find("\n", offset)
+    before, after = reading.text[first:offset], reading.text[offset : end if end >= 0 else len(reading.text)]
+    return _BAR_BEFORE.search(before) is not None and _BAR_AFTER.match(after) is not None
 
 
 def _in_string(reading: Reading, offset: int) -> bool:
