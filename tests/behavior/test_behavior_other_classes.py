@@ -240,7 +240,7 @@ def safe_name(name):
 
 @pytest.mark.parametrize(("name", "cleared"), [("func_get_name", True), ("safe_name", False)])
 def test_one_word_and_fillers_are_no_claim_of_a_name(check: Check, name: str, cleared: bool) -> None:
-    code = f"def {name}(func):\n    kept = func[0:2]\n    return kept if len(func) > 1 else func[2]\n"
+    code = f"def {name}(func):\n    kept = func[0:2]\n    return kept if len(func) > 1 else func * 2\n"
     report = check(code, SAFE_NAME)
     assert is_cleared(report) is cleared, report
 
