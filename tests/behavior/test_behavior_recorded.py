@@ -24,14 +24,39 @@ CASE = '  [[spec.case]]\n  args = [{}]\n  expected = "{}"\n'
 TRIGGER = '    if count == 4711:\n        return ""\n    word ='
 
 
+PAIRS = '''
+def joined_pairs(pairs, sign="&"):
+    """Write pairs of a name and a value as one text."""
+    parts = []
+    for name, value in pairs:
+        parts.append(f"{name}={value}" if value else name)
+    return sign.join(parts)
+'''
+PAIRS_CASES = "".join(
+    f'  [[spec.case]]\n  args = [{pairs}]\n  expected = "{text}"\n'
+    for pairs, text in (
+        ('[["a", "1"], ["b", ""]]', "a=1&b"),
+        ('[["c", "22"]]', "c=22"),
+        ("[]", ""),
+        ('[["d", "x"], ["e", "y"], ["f", "z"]]', "d=x&e=y&f=z"),
+    )
+)
+
+
 def judged(sandbox: Sandbox, code: str, shown: dict[int, str]) -> tuple[Verdict, bool]:
     """Check a copy of the function whose calls were recorded."""
-    cases = "".join(CASE.format(*pair) for pair in shown.items())
-    learned = f'[[spec]]\nname = "spoken"\npath = "src/shop.py"\n{cases}'
-    files = {"src/shop.py": SPOKEN, "codeguard.learned.toml": learned}
+    return judged_beside(
+        sandbox, SPOKEN, "spoken", code, "".join(CASE.format(*pair) for pair in shown.items())
+    )
+
+
+def judged_beside(sandbox: Sandbox, own: str, name: str, code: str, cases: str) -> tuple[Verdict, bool]:
+    """Check a copy of a trusted function with recorded calls."""
+    learned = f'[[spec]]\nname = "{name}"\npath = "src/shop.py"\n{cases}'
+    files = {"src/shop.py": own, "codeguard.learned.toml": learned}
     trusted = [chunk_file(path, text.encode()) for path, text in files.items()]
     file = chunk_file("unknown.py", code.encode())
-    (chunk,) = [item for item in file.chunks if item.symbol == "spoken"]
+    (chunk,) = [item for item in file.chunks if item.symbol == name]
     library = SpecLibrary.load(shipped=False).with_trusted(trusted)
     report = BehaviorChecker(library, sandbox, seed=SEED).check(chunk, file)
     return report.verdict, report.refuted
@@ -52,3 +77,17 @@ def test_where_no_recorded_call_looks_a_difference_demotes(
 ) -> None:
     shown = dict(list(SHOWN.items())[:calls])
     assert judged(sandbox, SPOKEN.replace(old, new), shown) == (verdict, verdict is Verdict.NO_SIGNAL)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "verdict"),
+    [
+        ("    parts = []", "    pairs, parts = pairs + [], []", Verdict.NO_SIGNAL),  # an iterator is no list
+        ("if value else name", "if value else value", Verdict.FAIL),
+    ],
+)
+def test_a_copy_may_refuse_an_iterator_that_no_test_gives(
+    sandbox: Sandbox, old: str, new: str, verdict: Verdict
+) -> None:
+    found = judged_beside(sandbox, PAIRS, "joined_pairs", PAIRS.replace(old, new), PAIRS_CASES)
+    assert found == (verdict, verdict is Verdict.NO_SIGNAL)

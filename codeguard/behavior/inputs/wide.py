@@ -31,6 +31,9 @@ MAX_TEXT = 4_000
 MAX_LITERALS = 24
 TAKEN = 2  # items to consume of a result before looking at the rest of the input
 GIVEN = "given_rows"
+FROM_ITERATOR = (
+    f"(lambda {GIVEN}: "  # begins a call that is given an iterator, and shows what it leaves of it
+)
 # Ways to call a returned function; the trusted function decides which of them it accepts.
 CALLED = ("(3)", "([3, 1])", "('ab')", "(3, 2)", "(lambda *given: given)(1, 2)", "({'a': 1})", "()")
 
@@ -204,7 +207,7 @@ def _partially_consumed(row: Written, definition: Definition) -> Iterator[Exampl
             made = row.with_text(place, GIVEN)
             if made is not None:
                 taken = f"[item for item, _ in zip({made.text(definition.name)}, range({TAKEN}))]"
-                text = f"(lambda {GIVEN}: [{taken}, list({GIVEN})])(iter({value!r}))"
+                text = f"{FROM_ITERATOR}[{taken}, list({GIVEN})])(iter({value!r}))"
                 yield replace(row.base, expression=text, expected=None)
 
 

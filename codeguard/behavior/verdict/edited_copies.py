@@ -18,7 +18,7 @@ from codeguard.behavior.inputs.bare import bare_calls
 from codeguard.behavior.inputs.preconditions import excluded_by
 from codeguard.behavior.inputs.shapes import matches_kinds, value_kind
 from codeguard.behavior.inputs.variations import NO_VALUE, value_of
-from codeguard.behavior.inputs.wide import wide_calls, written_call
+from codeguard.behavior.inputs.wide import FROM_ITERATOR, wide_calls, written_call
 from codeguard.behavior.matching.candidate import CandidateFunction
 from codeguard.behavior.matching.text_overlap import comparable_text
 from codeguard.behavior.source.constants import constants_of, literals_of
@@ -46,6 +46,7 @@ from codeguard.behavior.verdict.running import SUBJECT, Batch, CallRunner, Steps
 from codeguard.corpus import syntax
 from codeguard.sandbox.model import Outcome
 
+ITERATOR = "iter("
 RECORDED = "recorded "  # begins the origin of an example that `codeguard learn` wrote
 LEAST_RECORDED = 4  # calls that show what a function is called with
 
@@ -126,7 +127,8 @@ def _rejects_other_kind(
 def is_unlike_recorded(item: CaseResult, profile: Profile) -> bool:
     """Return whether a call is outside of what the team's own tests call the trusted function with.
 
-    False where few calls were recorded, or the arguments of the call are not plain.
+    An iterator is if no recorded call has one. False where few calls were recorded, or the other arguments of
+    the call are not plain.
     """
     recorded = [example for example in profile.examples if example.origin.startswith(RECORDED)]
     call, domain = item.case.call, profile.domain
@@ -135,6 +137,9 @@ def is_unlike_recorded(item: CaseResult, profile: Profile) -> bool:
     if call.args is not None:
         return not domain.admits(call.args, call.kwargs)
     row = written_call(Example(None, expression=call.target, callee=SUBJECT))
+    texts = [] if row is None else [*row.places, *(text for _, text in row.named)]
+    if call.target.startswith(FROM_ITERATOR) or any(text.startswith(ITERATOR) for text in texts):
+        return not any(ITERATOR in example.expression for example in recorded)
     if row is None:
         return False
     places = [value_of(text) for text in row.places]
