@@ -1,6 +1,7 @@
 """What processes and a cluster bring: one index made by one process, by two, and by dask clusters of one and two.
 
     python -m experiments.benchmarks.parallel [--files N] [--workers N] [--rounds N] [--embedding NAME]
+        [--units]
 
 Files of the standard library, two thirds of them trusted and the others
 looked at by every signal and run by the behavior checker.
@@ -8,7 +9,8 @@ Each figure is a whole `codeguard index` into an empty folder: elapsed, and
 processor time of all processes, the cluster's workers included (their start
 is not in the elapsed time: a cluster is there before). The smallest of the
 rounds, which take turns. Every index is compared with the first one, record
-by record of `codeguard store export`.
+by record of `codeguard store export`. `--units` instead measures what a
+chunk costs one process, without and with static signals and behavior checks.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from codeguard.analysis.rules import load_file_signals
 from experiments.benchmarks.processor import adopt_orphans, processor_seconds
 from experiments.benchmarks.standard_library import read, shuffled_by, standard_files
 
@@ -36,10 +39,13 @@ LARGEST = 60_000  # bytes of a file
 INDEXING = """
 import json, sys
 from codeguard.api import CodeGuard
-from codeguard.config import Settings
-settings = Settings(fixed_seed=b"s" * 32, **json.loads(sys.argv[1]))
+from codeguard.config import DefenseConfig, Settings
+given = json.loads(sys.argv[1])
+defense = DefenseConfig(**given.pop("defense", {}))
+settings = Settings(fixed_seed=b"s" * 32, defense=defense, **given)
 with CodeGuard.open(settings=settings, trust=["ours"]) as guard:
-    guard.index(["ours", "theirs"])
+    report = guard.index(["ours", "theirs"])
+print(json.dumps([report.chunks, report.checked]))
 """
 
 
@@ -50,6 +56,8 @@ class Run:
     wall_s: float
     cpu_s: float
     digest: str
+    chunks: int
+    checked: int
 
 
 def corpus(folder: Path, count: int) -> None:
@@ -73,7 +81,7 @@ def cluster(workers: int) -> Iterator[str]:
         yield found.scheduler_address
 
 
-def index(folder: Path, state: Path, embedding: str, **options: int | str) -> Run:
+def index(folder: Path, state: Path, embedding: str, **options: object) -> Run:
     """Index the corpus by a process of its own, and read what it made."""
     environment = {**os.environ, "XDG_CONFIG_HOME": str(folder / "config")}
     settings = {"store": str(state), "root": str(folder), "embedding": embedding, **options}
@@ -84,10 +92,10 @@ def index(folder: Path, state: Path, embedding: str, **options: int | str) -> Ru
         return subprocess.run(words, cwd=folder, env=environment, stdout=subprocess.PIPE, check=True).stdout
 
     before, start = processor_seconds(), time.perf_counter()
-    run("-c", INDEXING, json.dumps(settings))
+    chunks, checked = json.loads(run("-c", INDEXING, json.dumps(settings)))
     wall, cpu = time.perf_counter() - start, processor_seconds() - before
     records = sorted(run("-m", "codeguard", "store", "export", "--store", str(state)).splitlines())
-    return Run(wall, cpu, hashlib.sha256(b"\n".join(records)).hexdigest())
+    return Run(wall, cpu, hashlib.sha256(b"\n".join(records)).hexdigest(), chunks, checked)
 
 
 def measured(folder: Path, workers: int, embedding: str) -> Iterator[tuple[str, Run]]:
@@ -99,6 +107,28 @@ def measured(folder: Path, workers: int, embedding: str) -> Iterator[tuple[str, 
             yield f"cluster of {count}", index(folder, folder / "state", embedding, cluster=address)
 
 
+def units(folder: Path, embedding: str) -> None:
+    """Print what files, static signals and checks cost one process, each by what the one before does not have."""
+    off = tuple(signal.name for signal in load_file_signals())
+    before = 0.0
+    for name, defense in (
+        ("cut, embedded and written", {"enable_behavior": False, "disabled_signals": off}),
+        ("looked at by the static signals", {"enable_behavior": False}),
+        ("checked by running", {}),
+    ):
+        run = index(folder, folder / "state", embedding, jobs=1, defense=defense)
+        more = run.cpu_s - before
+        each = (
+            f"{more / run.checked * 1e3:.0f} ms a function"
+            if run.checked
+            else f"{more / run.chunks * 1e3:.2f} ms a chunk"
+        )
+        print(
+            f"{name:32} {more:6.1f} s of processor, {run.wall_s:6.1f} s in all, {run.chunks} chunks: {each}"
+        )
+        before = run.cpu_s
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(
@@ -108,12 +138,16 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--embedding", default="static")
+    parser.add_argument("--units", action="store_true")
     arguments = parser.parse_args()
     adopt_orphans()
     found: dict[str, list[Run]] = {}
     with tempfile.TemporaryDirectory(prefix="parallel-") as name:
         folder = Path(name)
         corpus(folder, arguments.files)
+        if arguments.units:
+            units(folder, arguments.embedding)
+            return
         for _ in range(arguments.rounds):
             for way, run in measured(folder, arguments.workers, arguments.embedding):
                 found.setdefault(way, []).append(run)
