@@ -34,7 +34,7 @@ from codeguard.models import (
 )
 from codeguard.sandbox import Level
 from codeguard.trust.acceptances import load_acceptances
-from codeguard.workers.tasks import NO_BOUNDS, Shared
+from codeguard.workers.tasks import Shared
 
 # Up to so many functions, those of one name go to one worker, which then runs their trusted namesake once. Of more,
 # each worker runs most trusted functions anyway, and each file would be sent many times.
@@ -185,11 +185,11 @@ class Judge:
         )
         kept = self._catalog.analysis(key)
         if kept is None:
-            from codeguard.index.evidence_tasks import coverage_task  # imports the checker
+            from codeguard.index.evidence_tasks import TRUSTED_TOGETHER, coverage_task  # imports the checker
 
             # A worker has what it counts if it has checked a function.
             batch = [json.dumps(given).encode("ascii")]
-            (answer,) = spread(self._executor, coverage_task, [batch], self._shared(), NO_BOUNDS)
+            (answer,) = spread(self._executor, coverage_task, [batch], self._shared(), TRUSTED_TOGETHER)
             kept = json.loads(answer.last)
             self._catalog.put_analyses({key: kept})
         return SpecCoverage(**kept)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from codeguard.behavior import BehaviorChecker, SpecLibrary
+from codeguard.behavior.verdict.examination import Examination
 from codeguard.corpus.chunking import chunk_file
 from codeguard.models import Verdict
 from codeguard.sandbox import Sandbox
@@ -91,3 +95,11 @@ def test_a_copy_may_refuse_an_iterator_that_no_test_gives(
 ) -> None:
     found = judged_beside(sandbox, PAIRS, "joined_pairs", PAIRS.replace(old, new), PAIRS_CASES)
     assert found == (verdict, verdict is Verdict.NO_SIGNAL)
+
+
+def test_results_that_cannot_be_compared_refuse_nothing() -> None:
+    """An object in place of an asynchronous generator gave no result that was wrong, and an error of our own."""
+    asked: Any = SimpleNamespace(_reads_like=lambda *given: True, expects_other_kinds=lambda results: False)
+    profile: Any = SimpleNamespace(reference=None)
+    similarity: Any = None
+    assert Examination._refusing_report(asked, profile, similarity, []) is None

@@ -409,14 +409,17 @@ class Examination(CandidateReports):
     ) -> CheckReport | None:
         """Report a function that reads like the trusted one and takes none of its calls.
 
-        None if it does not claim so much, or takes arguments of other kinds.
+        None if it does not claim so much, takes arguments of other kinds, or gives what cannot be compared.
         """
-        if not self._reads_like(profile.reference, similarity) or self.expects_other_kinds(results):
+        wrong = wrong_results(results)
+        if (
+            not wrong
+            or not self._reads_like(profile.reference, similarity)
+            or self.expects_other_kinds(results)
+        ):
             return None
         idle = JobResult(Status.COMPLETED, self.level, self.runner.tier)
-        reason = (
-            f"claims to be {profile.reference.name} but refuses every call: {wrong_results(results)[0].text}"
-        )
+        reason = f"claims to be {profile.reference.name} but refuses every call: {wrong[0].text}"
         return self._other_function_report(reason, profile, idle, claimed=True)
 
     def _hidden_report(
