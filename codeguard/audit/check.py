@@ -10,6 +10,7 @@ from pathlib import Path
 from codeguard.audit.files_on_disk import FilesOnDisk, read_named
 from codeguard.behavior import SpecLibrary
 from codeguard.behavior.source.import_paths import INIT
+from codeguard.behavior.specs.files import spec_files
 from codeguard.config import Settings, user_config_dir
 from codeguard.corpus.chunking import chunk_file
 from codeguard.corpus.decoding import unreadable_reason
@@ -112,7 +113,7 @@ def _material(chosen: Settings, against: Sequence[Path], warn: Callable[[str], N
             seed = workspace.seed
     return Material(
         trusted=trusted,
-        spec_folders=[Path(folder) for folder in chosen.specs],
+        specs=spec_files(map(Path, chosen.specs)),
         seed=seed,
         required_level=Level[chosen.defense.required_level],
         given=read_given(chosen.defense.modules),

@@ -59,14 +59,14 @@ CHECKED_SO_FAR = {CPU: Verdict.TIMEOUT, WALL: Verdict.ERROR, MEMORY: Verdict.MEM
 class Material:
     """Everything the checks depend on besides the checked files.
 
-    `trusted` is None if there is no manifest. `spec_folders` hold the user's own specs. `given` are the
+    `trusted` is None if there is no manifest. `specs` are the user's own. `given` are the
     modules that the sandbox provides. `known` are the keys of the checks whose result is cached, `answered`
     the trusted functions' answers to probes. `signals` are the static ones. `zygotes` is the number of checks
     that a worker's sandbox may run at once.
     """
 
     trusted: Sequence[SourceFile] | None
-    spec_folders: Sequence[Path]
+    specs: Sequence[SpecFile]
     seed: bytes
     required_level: Level
     signals: Sequence[str]
@@ -79,7 +79,7 @@ class Material:
         """Return it as bytes, the same for the same content; with other answers if there are any."""
         value = {
             **Compared(self.trusted, None, self.signals).to_json(),
-            "specs": [_texts(folder) for folder in self.spec_folders],
+            "specs": [(str(file.path), file.data.decode("utf-8", "surrogateescape")) for file in self.specs],
             "seed": self.seed.hex(),
             "required_level": self.required_level.name,
             "known": sorted({key[:KNOWN_PREFIX] for key in self.known}),
@@ -88,10 +88,6 @@ class Material:
             "given": self.given,
         }
         return Shared.of(json.dumps(value, sort_keys=True).encode("ascii"))
-
-
-def _texts(folder: Path) -> list[tuple[str, str]]:
-    return [(path.name, path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.toml"))]
 
 
 class _Bench:
@@ -154,8 +150,8 @@ def _close() -> None:
 
 @functools.lru_cache(maxsize=1)
 def _library(specs: str, trusted: str) -> SpecLibrary:
-    """Return the library of spec folders and trusted files, which material with other answers has as well."""
-    own = (SpecFile(Path(name), text.encode("utf-8")) for texts in json.loads(specs) for name, text in texts)
+    """Return the library of the user's specs and the trusted files, which material with other answers has as well."""
+    own = (SpecFile(Path(path), text.encode("utf-8", "surrogateescape")) for path, text in json.loads(specs))
     files = [rebuilt(item) for item in json.loads(trusted)]
     tests = [file for file in files if is_test(file.path)]
     return SpecLibrary.of(own, spec_files([SHIPPED])).with_trusted(files, tests)

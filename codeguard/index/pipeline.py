@@ -74,11 +74,12 @@ def found_first(
     """Find the files of an index's first run, and raise its errors, before anything is created.
 
     Raises:
-        CorpusError, NothingToDoError, ManifestError, ConfigError, EmbeddingError: as `Indexer.run`.
+        CorpusError, NothingToDoError, ManifestError, ConfigError, EmbeddingError, SpecError: as `Indexer.run`.
     """
     if settings.embedding != "auto":  # it may be missing or unknown; `auto` always finds one
         open_embedding(settings.embedding)
     check_exclusions(exclude)
+    _check_specs(settings)
     root = first_root(settings)
     found = _discovered([*paths, *trust], root, settings, (*settings.exclude, *exclude), {}, [])
     signed_trees(
@@ -104,6 +105,16 @@ def _discovered(
         withhold_secrets=not settings.include_secrets,
         tops=tops,
     )
+
+
+def _check_specs(settings: Settings) -> None:
+    """Raise the error of the user's own specs now: where they are needed, the index has changed already."""
+    if settings.specs:
+        from codeguard.behavior.specs.files import spec_files  # an unchanged index must not import behavior
+        from codeguard.behavior.specs.toml import parse_specs
+
+        for file in spec_files(map(Path, settings.specs)):
+            parse_specs(file)
 
 
 def first_root(settings: Settings) -> Path:
@@ -164,9 +175,11 @@ class Indexer:
             CorpusError: a path that does not exist or cannot be read, or is trusted and has vanished.
             NothingToDoError: there is no file under the paths.
             ConfigError: the run would revoke trust without being told to, or a pattern cannot count.
+            SpecError: one of the user's own specs cannot be read.
             StoreError, EmbeddingError, ManifestError: see there.
         """
         check_exclusions(exclude)
+        _check_specs(self._workspace.settings)
         with self._workspace.writing(lambda: self._progress("waiting for another index of this store", 0, 1)):
             self._workspace.refresh()
             discard_unfinished(self._workspace.state)

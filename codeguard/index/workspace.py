@@ -550,7 +550,7 @@ class Workspace:
         if self._material is None or self._material[0] != key or answered is not None:
             made = Material(
                 trusted=None if self.manifest is None else self.trusted_files(),
-                spec_folders=[Path(folder) for folder in self.settings.specs],
+                specs=self._spec_files[0],
                 seed=self.seed,
                 required_level=Level[self.settings.defense.required_level],
                 given=self.given,

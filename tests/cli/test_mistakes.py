@@ -25,6 +25,9 @@ FILES = {
     "signal.toml": '[defense]\ndisabled_signals = ["behaviour"]\n',
     "weight.toml": '[defense.weights]\n"provenance.trustd" = 1\n',
     "folder.py/inner.py": "x = 1\n",
+    "broken_spec.toml": 'share = false\njobs = 1\nspecs = ["specs"]\n',
+    "latin_spec.toml": 'share = false\njobs = 1\nspecs = ["latin"]\n',
+    "specs/add.toml": "[[spec]\n",
 }
 
 
@@ -41,6 +44,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         (place / name).write_text(text)
     (place / "empty").mkdir()
     (place / "broken.py").write_text("def f(:\n")
+    (place / "latin").mkdir()
+    (place / "latin/add.toml").write_bytes(b"# caf\xe9\n")
     (place / "theirs/blob.bin").write_bytes(b"\x7fELF" + bytes(range(256)))
     (place / "theirs/fake.py").write_bytes(b"\x7fELF\0\0")
     (place / "large.py").write_text("x = 1\n" * 400_000)
@@ -129,6 +134,9 @@ MISTAKES = [
     ("--config type.toml status", 2, "got 'many' (str)", "expected int"),
     ("--config broken.toml status", 2, "is not TOML", "codeguard config init"),
     ("--config signal.toml query add", 2, "'behaviour'", "expected behavior"),
+    ("--config broken_spec.toml index ours", 2, "spec file specs/add.toml: ", "expected TOML in UTF-8"),
+    ("--config latin_spec.toml index ours", 2, "spec file latin/add.toml: ", "expected TOML in UTF-8"),
+    ("--config latin_spec.toml check theirs/x.py", 2, "spec file latin/add.toml: ", "expected TOML in UTF-8"),
     ("--config weight.toml audit theirs --no-behavior", 2, "'provenance.trustd'", "provenance.trusted"),
 ]  # fmt: skip
 

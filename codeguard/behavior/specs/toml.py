@@ -31,7 +31,8 @@ def parse_specs(file: SpecFile) -> tuple[Spec, ...]:
         text = file.data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
         document = tomllib.loads(text)
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SpecError(f"cannot read the spec file {path}: {_one_line(error)}") from error
+        why = f"cannot read the spec file {path}: {_one_line(error)}"
+        raise SpecError(why, expected="TOML in UTF-8") from error
     unknown = set(document) - {"spec"}
     if unknown:
         raise SpecError(f"{path}: unknown table", got=sorted(unknown)[0], expected="[[spec]]")
