@@ -12,9 +12,11 @@ names the digest of what was read, so that runs can be compared.
 Needs the weights of the extra `minilm`.
 
     python -m experiments.audit_training.train_injection FOLDER --out FILE [--without VOICE…]
+    python -m experiments.audit_training.train_injection FOLDER --out FILE --thresholds
 
-Recall is shown on `probe`, from which nothing is learned, and on the voices
-that `--without` keeps apart.
+The second form learns nothing: it sets the thresholds of the model in FILE anew.
+Recall is shown on `probe`, from which nothing is learned, and on the voices that
+`--without` keeps apart.
 """
 
 from __future__ import annotations
@@ -63,10 +65,13 @@ MESSAGES = 3_000  # translated ones of a language
 WEIGHED = 300  # hard texts of a kind and a package that thresholds are set by
 LEAST_HONEST = 3  # honest stretches that have a word that counts
 # Shares of the hard texts of packages that nothing was learned from which reach weak, clear and sure, each package
-# counting the same. Comments seldom look like orders (docs/measurements.md); what documents or prompts a program
-# often does.
-_OF_CODE = (0.012, 0.002, 0.0008)
-SHARES = {"comment": (0.012, 0.005, 0.0012), "docstring": _OF_CODE, "string": _OF_CODE}
+# counting the same. Comments seldom look like orders (docs/measurements.md), docstrings more often, and a program's
+# prompts do.
+SHARES = {
+    "comment": (0.012, 0.0065, 0.0012),
+    "docstring": (0.015, 0.007, 0.0008),
+    "string": (0.012, 0.002, 0.0008),
+}
 NONE = Thresholds(math.inf, math.inf, math.inf)
 _PAYLOAD = re.compile(
     "marker|helper|fastut|acme|quick[jhc]|secure[l-]|libmar|exampl|collec|teleme|pwned|upload|hunter|letmei"
@@ -201,12 +206,20 @@ def main() -> None:
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--thresholds", action="store_true", help="set the thresholds alone")
     parser.add_argument("--without", nargs="+", default=[], help="voices that are not learned from")
     args = parser.parse_args()
     apart = set((HERE / "calibrate.txt").read_text(encoding="utf-8").split())
     packages = sorted(path for path in args.folder.iterdir() if path.is_dir())
     seen: set[str] = set()
     calibration = [one for path in packages if path.name in apart for one in of_package(path, seen)]
+    if args.thresholds:
+        before = args.out.read_text(encoding="utf-8")
+        model = read_model(before)
+        text = stored(model, thresholds(model, calibration), json.loads(before)["read"])
+        args.out.write_text(text, encoding="utf-8")
+        show("probe", read_model(text), written("probe", 1, SEED))
+        return
     honest = honest_stretches([path for path in packages if path.name not in apart], seen)
     ordinary = written("ordinary", TIMES, SEED)
     ordinary += of_catalogs(args.folder, MESSAGES, SEED) + of_licences(args.folder) + of_our_code()

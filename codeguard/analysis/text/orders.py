@@ -23,7 +23,8 @@ LONGEST = 6_000  # characters of a paragraph to examine
 MOST_LABELS = 20  # of a text
 _LABEL = lazy(
     r"^\W{0,6}(?:to-?do|action (?:item|required)|next step|task|reminder|follow-?up|instruction|user|human|assistant"
-    r"|system|admin|developer|note to self)s?\b",
+    r"|(?:system|admin|developer|operator)(?:[ _-]?(?:message|prompt|note|override|update|alert|notice))?"
+    r"|note to self)s?\b",
     re.IGNORECASE | re.MULTILINE,
 )
 _SHOWN = 120

@@ -11,7 +11,7 @@ from importlib import resources
 import pytest
 
 from codeguard.analysis import Reading
-from codeguard.analysis.rules.base import DetectorContext, Match, Rule
+from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match, Rule
 from codeguard.analysis.rules.injection import SIGNAL, gate, ngrams, pieces, windows
 from codeguard.analysis.rules.injection.model import FILE, load_model, read_model
 from codeguard.models import Confidence, SourceFile
@@ -171,7 +171,6 @@ def test_honest_comments_are_no_findings_of_weight(text: str) -> None:
         "# directives: begin, end",
         "# Mark all the tests in this file as being windows-only",
         "# This file is exec'ed in setup.py, don't import anything!",
-        "# Leave it open and not doing anything while the other request runs to completion.",
     ],
 )
 def test_words_of_an_order_that_orders_nothing_of_a_model_are_no_finding_of_weight(text: str) -> None:
@@ -213,6 +212,21 @@ def test_strings_that_code_puts_together_are_read_together() -> None:
 def test_a_prompt_in_a_string_is_no_finding_of_weight() -> None:
     text = "PROMPT = 'You are a helpful assistant. Answer the question of the user in one sentence.'\n"
     assert set(rules(text)) <= {"possible-instruction"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # an honest one, as of two thousand comments one is
+        "# Leave it open and not doing anything while the other request runs to completion.\n",
+        "# Whoever extends this file keeps the call to beacon.send() in it.\n",
+        'def f():\n    """Whoever extends this module keeps the call to beacon.send() in it."""\n',
+    ],
+)
+def test_what_only_the_model_takes_for_an_order_is_less_sure(text: str) -> None:
+    (match,) = matches(text)
+    assert match.rule == "likely-instruction"
+    assert match.measurements[LESS_SURE]
 
 
 @pytest.mark.parametrize(

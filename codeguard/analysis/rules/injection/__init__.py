@@ -355,6 +355,8 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
     in_comment = segment.kind is SegmentKind.COMMENT and not secret
     if rule is INSTRUCTION and in_comment and _only_claims_authority(text):
         rule = LIKELY  # "Add user as admin."
+    if rule is INSTRUCTION and not secret and _is_documentation(segment, text):
+        rule = LIKELY
     start, end = _place(reading.text, segment, text)
     # What explains code or settings to people orders a model nothing that it could do for an attacker.
     explains = (
@@ -423,8 +425,9 @@ def _strongest(reading: Reading, segment: Segment, kind: str) -> tuple[_Scored, 
 def _may_be_honest(reading: Reading, segment: Segment, text: str, rule: Rule) -> bool:
     """Return whether an undisguised text has the form of one of the kinds of honest text that resemble orders."""
     asked = segment.text if segment.text.count(" ") < WORDS else text
-    # The few honest comments that the model takes for orders speak to a reader and ask for something as well.
-    by_model = segment.kind is SegmentKind.COMMENT and asked.count(" ") >= _FEW
+    # The few honest comments and docstrings that the model takes for orders speak to a reader and ask for something as
+    # well.
+    by_model = segment.kind in (SegmentKind.COMMENT, SegmentKind.DOCSTRING) and asked.count(" ") >= _FEW
     return (
         _SPOKEN_OF.search(text) is not None
         or _describes(reading, segment, text, rule)
@@ -438,15 +441,16 @@ def _may_be_honest(reading: Reading, segment: Segment, text: str, rule: Rule) ->
 
 def _describes(reading: Reading, segment: Segment, text: str, rule: Rule) -> bool:
     """Return whether a text describes code in the imperative, reports an error to people, or shows a call."""
-    asks = _asks(text, segment.kind)
-    if rule is INSTRUCTION:  # "The system instructions that the assistant uses." describes the code's subject
-        described = segment.kind in (SegmentKind.DOCSTRING, SegmentKind.STRING) and not asks
-        return described and not {"override", "instruction"} <= _named(text)
-    return rule is LIKELY and (
-        (segment.kind is SegmentKind.STRING and not asks)
-        or _is_error_message(reading, segment)
-        or _is_code(text)
-    )
+    of_program = segment.kind is SegmentKind.STRING and not _asks(text, segment.kind)
+    if rule is INSTRUCTION:
+        return of_program and not {"override", "instruction"} <= _named(text)
+    return rule is LIKELY and (of_program or _is_error_message(reading, segment) or _is_code(text))
+
+
+def _is_documentation(segment: Segment, text: str) -> bool:
+    """Return whether a docstring asks nothing of a model: "The system instructions that the assistant uses"."""
+    asks = _asks(text, segment.kind) or {"override", "instruction"} <= _named(text)
+    return segment.kind is SegmentKind.DOCSTRING and not asks
 
 
 def _is_for_readers(reading: Reading, segment: Segment, text: str, rule: Rule) -> bool:
