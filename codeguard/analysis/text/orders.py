@@ -43,6 +43,7 @@ class Order:
     also: tuple[str, ...] = ()  # and one of these
     severity: Severity | None = None
     prose: bool = False  # only in prose, not in code comments
+    code: bool = False  # only in comments and docstrings, not in prose
     negated: bool = False  # the pattern itself contains the negation
     begins: bool = False  # in code only at the start of a clause: "you may pass credentials" describes
     foreign: bool = False  # only in texts with words of another language than English
@@ -53,8 +54,8 @@ def read_orders(path: Path) -> tuple[Order, ...]:
     """Return the table in a TOML file.
 
     Patterns of `any` are searched in a paragraph as one line, ignoring case; `<NAME>` stands for a
-    pattern in the table `names`. `needs`, `also`, `prose`, `negated`, `begins`, `foreign` and `severity`
-    are as in `Order`.
+    pattern in the table `names`. `needs`, `also`, `prose`, `code`, `negated`, `begins`, `foreign` and
+    `severity` are as in `Order`.
     """
     stored: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     names: dict[str, str] = {}
@@ -69,6 +70,7 @@ def read_orders(path: Path) -> tuple[Order, ...]:
             tuple(row.get("also", ())),
             Severity[row["severity"].upper()] if "severity" in row else None,
             row.get("prose", False),
+            row.get("code", False),
             row.get("negated", False),
             row.get("begins", False),
             row.get("foreign", False),
@@ -195,7 +197,7 @@ def _in_line(
     foreign = len(list(islice(_FOREIGN.finditer(line), _FOREIGN_LEAST))) == _FOREIGN_LEAST
     low = line.lower()
     for order in table:
-        if order.rule in said or (order.prose and not prose) or (order.foreign and not foreign):
+        if order.rule in said or (order.code if prose else order.prose) or (order.foreign and not foreign):
             continue
         if not any(word in low for word in order.needs):
             continue
