@@ -8,8 +8,9 @@ and not; optionally its `part` and `swap`, the words by which an attacker
 rewrites a true document). Without `part` the first half of the questions and
 three more are "tuned", the ones that settings were chosen on; the others were
 measured when they were fixed ("frozen"). `--data experiments/text --set
-consensus_questions` and `consensus_questions_2` are the sets written for this
-project, frozen by a digest of the questions' ids. The reader is extractive.
+consensus_questions`, `consensus_questions_2` and `consensus_questions_3` are
+the sets written for this project, half of each frozen by a digest of the
+questions' ids. The reader is extractive.
 Intervals are bootstrapped over questions, since the draws of one question are
 no independent trials.
 """

@@ -191,7 +191,9 @@ def test_a_folder_may_say_what_is_frozen_and_how_documents_are_rewritten(tmp_pat
     assert not any(word.lower() in words(text) for text in rewritten)
 
 
-@pytest.mark.parametrize(("name", "half"), [("consensus_questions", 6), ("consensus_questions_2", 4)])
+@pytest.mark.parametrize(
+    ("name", "half"), [("consensus_questions", 6), ("consensus_questions_2", 4), ("consensus_questions_3", 6)]
+)
 def test_the_sets_of_the_project_have_ten_documents_a_question_and_half_is_frozen(
     name: str, half: int
 ) -> None:
