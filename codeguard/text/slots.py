@@ -11,21 +11,16 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import permutations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codeguard.text.tokens import content_words, sentences, words
-from codeguard.text.votes import CLAUSE, LEAST_VOTES, NEGATIONS, Floats, Rivalry, is_number, stem
+from codeguard.text.tokens import sentences, words
+from codeguard.text.votes import LEAST_VOTES, Floats, Rivalry, is_number, stem
 
 NEAREST = 5  # sentences of a vote, the nearest to the question, in which its filler is looked for
 AROUND = 6  # words on either side of a filler that are compared with the question
 AFTER = 3  # words after a number, compared with what the question counts
-CLOSE = (
-    0.75  # minimum score of a filler, relative to the best of its vote, for the vote to stand for it as well
-)
-COVERED = 0.5  # minimum share of the question's words in a sentence that affirms or denies it
 ABOUT = 0.6  # minimum cosine to the question of a camp's nearest sentence, relative to the nearest of all
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
@@ -49,8 +44,7 @@ class Slot:
     """What a question asks for: its kind, the stems of the question, and the word that it counts.
 
     Of a comparison, `choices` are the two things, each with the stems that only it has, `ahead` the
-    words that say what is asked for, and `behind` their opposites. Of a yes-or-no question `ahead`
-    are the stems of its content words.
+    words that say what is asked for, and `behind` their opposites.
     """
 
     kind: str
@@ -72,8 +66,6 @@ class Slot:
                 choices = ((things[0], one - other), (things[1], other - one))
                 return cls("choice", question_stems, choices=choices, ahead=ahead, behind=behind)
         lowered = query.lower()
-        if _WHETHER.match(lowered):
-            return cls("polarity", question_stems, ahead=frozenset(map(stem, content_words(query))))
         asked = _ASKED.search(lowered)
         kind = next((kind for kind, found in asked.groupdict().items() if found), "") if asked else ""
         counted = _COUNTED.search(lowered)
@@ -91,10 +83,7 @@ class Slot:
         def around(start: int, end: int) -> str:
             return " ".join(tokens[max(0, start - AROUND) : start] + tokens[end : end + AROUND])
 
-        if self.kind == "polarity":
-            if said := self._polarity(sentence):
-                yield Filler(said, sentence)
-        elif self.kind == "choice":
+        if self.kind == "choice":
             if winner := self._winner([word.lower() for word in tokens]):
                 yield Filler(winner, sentence)
         elif self.kind == "name":
@@ -108,26 +97,6 @@ class Slot:
                 if value and is_year(word) == (self.kind == "year") and value not in self.question_stems:
                     after = " ".join(tokens[place + 1 : place + 1 + AFTER])
                     yield Filler(value, around(place, place + 1), after)
-
-    def _polarity(self, sentence: str) -> str:
-        """Return whether a sentence affirms the question or denies it, or an empty string if it does neither."""
-        if answer := _YES_OR_NO.search(sentence):
-            return answer[1].lower()
-        if answer := _SHORT_ANSWER.search(sentence):
-            return "no" if answer[1] else "yes"
-        covered: set[str] = set()
-        clauses = []
-        for clause in CLAUSE.split(sentence):
-            tokens = words(clause)
-            stems = set(map(stem, tokens))
-            against = {key for key in self.ahead if stems & _OPPOSITES.get(key, frozenset())}
-            about = against | (self.ahead & stems)
-            covered |= about
-            denials = sum(word in NEGATIONS or word.endswith("n't") for word in tokens) + len(against)
-            clauses.append((len(about), denials))
-        if len(covered) < COVERED * len(self.ahead):
-            return ""
-        return "no" if max(clauses, key=lambda clause: clause[0])[1] % 2 else "yes"
 
     def _winner(self, tokens: Sequence[str]) -> str:
         """Return which of the two things has more (or less) of what the question asks for by a sentence.
@@ -159,9 +128,8 @@ def find_slot_rivalry(
     """Return the two largest camps that fill the slot of the question differently, or None.
 
     Each vote names one filler: the one whose sentence and surroundings are nearest to the question,
-    times the sum of that nearness over all votes that have it. A vote against the filler that leads
-    stands for each that is about as near as its nearest. At least `LEAST_VOTES` votes have to name a
-    camp's filler, and unless it leads, one of them has to be about the question.
+    times the sum of that nearness over all votes that have it. At least `LEAST_VOTES` votes have
+    to name a camp's filler, and unless it leads, one of them has to be about the question.
     """
     slot = Slot.of(query)
     if slot is None:
@@ -177,10 +145,7 @@ def find_slot_rivalry(
     near: dict[int, float] = {}
     for group, own in members.items():
         parts = [
-            part
-            for index in own
-            for text in (summaries[index], texts[index])
-            for part in (_answered(sentences(text)) if slot.kind == "polarity" else sentences(text))
+            part for index in own for text in (summaries[index], texts[index]) for part in sentences(text)
         ]
         offers[group], also[group], near[group] = _offers(
             slot, list(dict.fromkeys(parts)), query, lower, upper, embed
@@ -204,12 +169,6 @@ def find_slot_rivalry(
         return sum(float(vote[members[group]].sum()) for group in camps[value])
 
     leader = max(sorted(value for value in camps if len(camps[value]) >= LEAST_VOTES), key=weight, default="")
-    for group in named.keys() - camps[leader]:
-        least = CLOSE * max(offers[group].values())
-        if offers[group].get(leader, 0.0) < least:
-            for value, score in offers[group].items():
-                if score >= least:
-                    camps[value].add(group)
     # The leader needs no nearness: a camp that repeats the question would make it look far from it.
     nearest = max(near.values(), default=0.0)
     rivals = [
@@ -257,17 +216,6 @@ def _offers(
         offered[item.value] = max(offered[item.value], (own + beside) / 2)
         also[item.value] |= item.also
     return offered, also, nearest
-
-
-def _answered(parts: Sequence[str]) -> list[str]:
-    """Join a question with the yes or no that follows it, and a yes or no alone with what follows that."""
-    joined: list[str] = []
-    for part in parts:
-        if joined and ((_YES_OR_NO.match(part) and joined[-1].endswith("?")) or _ALONE.fullmatch(joined[-1])):
-            joined[-1] = f"{joined[-1]} {part}"
-        else:
-            joined.append(part)
-    return joined
 
 
 def _bare(word: str) -> str:
@@ -331,25 +279,6 @@ _ASKED = re.compile(
     r"|(?P<year>when|(?:what|which) year)|(?P<name>who|whom|whose|where)|what|which|why|how)\b"
 )
 _COUNTED = re.compile(r"\bhow (?:many|much) (\w+)")
-_AUXILIARY = "(?:is|are|was|were|do|does|did|can|could|may|must|will|would|should|has|have|had)"
-_WHETHER = re.compile(rf"{_AUXILIARY}\b")
-_YES_OR_NO = re.compile(r"(?:^|\? )(yes|no)\b(?=[.,;:!]| *[–—-])", re.IGNORECASE)
-_SHORT_ANSWER = re.compile(rf"(?:^|\? )(?:it|he|she|they) {_AUXILIARY}( ?not|n?['’]t)?[;:,.]", re.IGNORECASE)
-_ALONE = re.compile(r"(?:yes|no)[.!]", re.IGNORECASE)
-_OPPOSITE_WORDS = """
-    open / closed shut | possible / impossible | able / unable | legal / illegal | true / false untrue | alive / dead
-    | safe / unsafe dangerous | present / absent | visible / invisible
-    | allow allows allowed permit permits permitted / forbid forbids forbidden prohibits prohibited banned barred
-    | accept accepts accepted admit admits admitted / reject rejects rejected refuse refuses refused
-    | include includes included / exclude excludes excluded
-    | increase increases increased rise rises / decrease decreases decreased fall falls
-"""
-_OPPOSITES: dict[str, frozenset[str]] = {
-    stem(word): frozenset(map(stem, others.split()))
-    for row in _OPPOSITE_WORDS.split("|")
-    for ones, others in permutations(row.split("/"))
-    for word in ones.split()
-}
 _EITHER = re.compile(
     r"[,:]\s*([^,:]+?)\s+or\s+([^,:]+?)\s*\??\s*$|\s((?:[A-Z]\S*\s+)+)or\s+((?:[A-Z][^\s?]*\s*)+)\?*\s*$"
 )

@@ -254,7 +254,7 @@ def signed_words(text: str, question_stems: Collection[str]) -> set[str]:
     """Return the stems of a text beyond the question's, with a minus sign if their clause is negated."""
     found: set[str] = set()
     for sentence in sentences(text):
-        for clause in CLAUSE.split(sentence):
+        for clause in _CLAUSE.split(sentence):
             tokens = words(clause)
             sign = "-" if _negated(tokens) else ""
             found |= {
@@ -262,11 +262,11 @@ def signed_words(text: str, question_stems: Collection[str]) -> set[str]:
                 for word in tokens
                 if content_words(word) and stem(word) not in question_stems
             }
-    return found - {sign + word for sign in ("", "-") for word in NEGATIONS}
+    return found - {sign + word for sign in ("", "-") for word in _NEGATIONS}
 
 
 def _negated(tokens: Sequence[str]) -> bool:
-    return sum(word in NEGATIONS or word.endswith("n't") for word in tokens) % 2 == 1
+    return sum(word in _NEGATIONS or word.endswith("n't") for word in tokens) % 2 == 1
 
 
 @cache
@@ -290,13 +290,13 @@ def is_number(word: str) -> bool:
     return any(char.isdigit() for char in word)
 
 
-CLAUSE = re.compile(r"[,;:—–()]|\.\s|\b(?:and|or|but|while|although|because|which|however|though|whereas)\b")
+_CLAUSE = re.compile(r"[,;:—–()]|\.\s|\b(?:and|or|but|while|although|because|which|however|though|whereas)\b")
 _NEGATION_WORDS = """
     no not never neither nor without none nothing cannot hardly non prohibit prohibits prohibited prohibiting ban
     bans banned banning forbid forbids forbidden avoid avoids avoided avoiding prevent prevents prevented exclude
     excludes excluded lack lacks lacking absent absence free eliminate eliminates eliminated refuse refuses refused
 """
-NEGATIONS = frozenset(_NEGATION_WORDS.split())
+_NEGATIONS = frozenset(_NEGATION_WORDS.split())
 _SMALL_NUMERALS = """
     zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
     seventeen eighteen nineteen twenty

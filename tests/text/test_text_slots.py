@@ -13,7 +13,6 @@ from codeguard.text.votes import Rivalry
 
 EMBEDDING = StaticEmbedding()
 HEIGHT = "Which lighthouse is taller, Pell Rock or Gannet Head?"
-WINTER = "Is the pass open to vans in winter?"
 BRIDGE = "How many arches does the bridge of Orle have?"
 BRIDGES = (
     "Walk down to the river. The bridge of Orle has seventeen arches, and swallows nest in 3 of them.",
@@ -40,14 +39,6 @@ def rivalry(texts: Sequence[str], query: str) -> Rivalry | None:
         # A word that begins a sentence is a name if it is capitalised elsewhere.
         ("Who designed the Varga clock?", "Petri designed it.", ["petri"]),
         ("Who designed the Varga clock?", "Somebody designed it.", []),
-        (WINTER, "The pass is open to vans in winter.", ["yes"]),
-        (WINTER, "In winter the pass is never open to vans.", ["no"]),
-        (WINTER, "The pass is closed to vans in winter.", ["no"]),
-        (WINTER, "It isn't true that the pass is closed to vans in winter.", ["yes"]),
-        (WINTER, "No, vans wait until spring.", ["no"]),
-        (WINTER, "Can vans cross? Yes, with chains.", ["yes"]),
-        (WINTER, "They can't; the barrier is down.", ["no"]),
-        (WINTER, "The pass is high.", []),
         ("Where is the archive?", "The jars stand near Brenning, in a Mine.", ["brenning"]),
         (HEIGHT, "Gannet Head, at 47 metres, is taller than Pell Rock.", ["Gannet Head"]),
         (HEIGHT, "Pell Rock is shorter than Gannet Head.", ["Gannet Head"]),
@@ -71,6 +62,7 @@ def test_a_sentence_offers_what_the_question_asks_for(query: str, sentence: str,
     [
         "Why did it close?",
         "What caused the fire?",
+        "Is it open on Mondays?",
         "How do bees tell each other where flowers are?",
         "Why did it close when the rent was doubled?",
         "Which crop grows best, on loam?",
@@ -166,24 +158,3 @@ def test_a_full_name_is_the_name_that_others_give() -> None:
     # One first name in common is not one person.
     brown = [text.replace("Moretti", "Conti") for text in one]
     assert rivalry([*one, *brown], query) is not None
-
-
-def test_a_vote_stands_for_what_it_names_about_as_near_as_its_nearest() -> None:
-    texts = [
-        *["The council has thirteen members."] * 3,
-        "The council has nine members.",
-        "The council has nine members. The council of Ash has eleven members.",
-    ]
-    query = "How many members does the council have?"
-    found = rivalry(texts, query)
-    assert found is not None
-    assert (found.word, found.rival, found.second) == ("13", "9", {3, 4})
-
-
-def test_answers_to_a_yes_or_no_question_contradict_each_other() -> None:
-    right = ["The pass is closed to vans in winter.", "Vans? Not in winter: the pass is not open to them."]
-    wrong = ["The pass is open to vans in winter.", "Yes. The pass is open to vans, in winter as well."]
-    assert rivalry([*right, "No, the pass is shut to vans in winter."], WINTER) is None
-    found = rivalry([*right, "No, the pass is shut to vans in winter.", *wrong], WINTER)
-    assert found is not None
-    assert (found.word, found.rival, found.second) == ("no", "yes", {3, 4})
