@@ -30,6 +30,7 @@ from codeguard.text.votes import (
     Rivalry,
     dependent_groups,
     find_camps,
+    find_rivalry,
     weights,
 )
 
@@ -39,6 +40,7 @@ FEWEST = 4  # summaries; with fewer the original rule drops none
 ECHO = 0.6  # a sentence with a run of this share of the question's words repeats the question
 FEWEST_ADDED = 3  # words; fewer are too little to be judged alone
 ECHO_FLOOR = 0.25  # minimum cosine of what such a sentence adds, relative to the best sentence's
+SYNONYM = 0.6  # minimum cosine of two words that count as one claim
 AGREED = 0.9  # minimum agreement with most votes, relative to the best sentence's, to answer from it
 NEAR = 0.2  # minimum ratio of the cosines to the query of two camps' nearest sentences if both answer it
 FARTHER = 0.3  # added to `NEAR` per unit of log(`Rivalry.apart`): rivals have their subject in common
@@ -209,12 +211,15 @@ class Consensus:
         vote = weights(groups, [document.trusted for document in documents], self.config.trusted_weight)
         voting = [index for index in range(len(documents)) if index not in failed and cleaned[index]]
         voted = [cleaned[index] if index in voting else "" for index in range(len(documents))]
-        rivalry = find_slot_rivalry(voted, texts, query, vote, groups, self.embedding.embed)
-        if rivalry is None:
-            rivalry = find_camps(voted, texts, query, vote, groups, self.embedding.embed)
-            # Documents on another topic agree with each other as well, but contradict nothing.
-            if rivalry and not _both_near(rivalry, self._nearest(query, voted)):
-                rivalry = None
+        near = self._nearest(query, voted)
+        found = (
+            find_rivalry(voted, query, vote, groups, self._same_word),
+            find_camps(voted, texts, query, vote, groups, self.embedding.embed),
+        )
+        # Documents on another topic agree with each other as well, but contradict nothing.
+        rivalry = find_slot_rivalry(voted, texts, query, vote, groups, self.embedding.embed) or next(
+            (item for item in found if item and _both_near(item, near)), None
+        )
         notes = [f"{len(documents)} documents, {len({groups[index] for index in voting})} independent votes"]
         ordering = sum(text != document.text for text, document in zip(texts, documents, strict=True))
         if ordering:
@@ -238,6 +243,10 @@ class Consensus:
         rows = self.embedding.embed([query, *(sentence for group in parts for sentence in group)])
         near = iter((rows[1:] @ rows[0]).tolist())
         return np.array([max((next(near) for _ in group), default=0.0) for group in parts])
+
+    def _same_word(self, one: str, other: str) -> bool:
+        rows = self.embedding.embed([one, other])
+        return bool(rows[0] @ rows[1] >= SYNONYM)
 
     def _verdict(self, index: int, document: Document, on_task: bool, rivalry: Rivalry | None) -> Judgment:
         if not on_task:

@@ -1,13 +1,20 @@
-"""Count independent votes among documents, find two camps of them, and what most of them say."""
+"""Count independent votes among documents and find claims on which the votes split.
+
+Paraphrases alone produce many words that only few summaries share. So two words count as rivals
+only if each vote has one of them and none has both, and if a split as clean is improbable by
+chance, given the number of pairs compared.
+"""
 
 from __future__ import annotations
 
 import math
+import operator
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -18,6 +25,7 @@ from codeguard.text.tokens import content_words, sentences, words
 
 LEAST_VOTES = 2  # groups that support the smaller of two rival claims
 PASSAGE = 9  # consecutive words; lists in answers often have six to eight
+CHANCE = 0.05  # maximum probability of a split as clean by chance, over all compared pairs
 CONTRAST = 0.29  # minimum contrast times the square root of the number of votes
 GRAM = 4  # characters
 LEAST_SIMILAR = 0.01  # replaces a mean similarity of 0 or less before dividing by it
@@ -82,7 +90,8 @@ def weights(groups: Sequence[int], trusted: Sequence[bool], trusted_weight: floa
 class Rivalry:
     """Two claims that exclude each other, with the documents of each and the share of the smaller one.
 
-    `apart` is the contrast of two camps relative to how similar they are to each other.
+    `apart` is the contrast of two camps relative to how similar they are to each other. For two
+    words, which do not show it, it is that of camps with little in common.
     """
 
     word: str
@@ -90,7 +99,60 @@ class Rivalry:
     first: frozenset[int]
     second: frozenset[int]
     share: float
-    apart: float = 1.0
+    apart: float = 4.5
+
+
+def find_rivalry(
+    summaries: Sequence[str],
+    query: str,
+    vote: Floats,
+    groups: Sequence[int],
+    same: Callable[[str, str], bool] = operator.eq,
+) -> Rivalry | None:
+    """Return the two words that split the votes in two, or None; the camp with more weight is first.
+
+    Every vote has one of the words beyond the question's and none has both; at least `LEAST_VOTES`
+    groups have each. By chance so clean a split must have a probability of at most `CHANCE`, divided
+    among all pairs that are as frequent. `same` decides whether two words are synonyms.
+    """
+    question_stems = {stem(word) for word in words(query)} | _NEGATIONS
+    holders: dict[str, set[int]] = defaultdict(set)
+    display: dict[str, str] = {}
+    for index, summary in enumerate(summaries):
+        for word in content_words(" ".join(_CLAUSE.split(summary))):
+            if (key := stem(word)) not in question_stems:
+                holders[key].add(index)
+                display.setdefault(key, word.removesuffix("'s"))
+    count = len({group for group, summary in zip(groups, summaries, strict=True) if summary})
+    camps = {key: {groups[index] for index in who} for key, who in sorted(holders.items())}
+    usable = [key for key, camp in camps.items() if LEAST_VOTES <= len(camp) <= count - LEAST_VOTES]
+    pairs = [
+        (one, other)
+        for one, other in combinations(usable, 2)
+        if len(camps[one]) + len(camps[other]) == count
+        and is_number(one) == is_number(other)
+        and one[:4] != other[:4]
+    ]
+    # Drawing without replacement: one way of all to choose the second word's voters avoids the first's.
+    split = [
+        (math.comb(count, len(camps[one])), one, other)
+        for one, other in pairs
+        if not camps[one] & camps[other]
+        and len(pairs) <= CHANCE * math.comb(count, len(camps[one]))
+        and (is_number(one) or not same(display[one], display[other]))
+    ]
+    if not split:
+        return None
+    _, one, other = max(split, key=lambda found: found[0])
+    weight = {key: float(vote[sorted(holders[key])].sum()) for key in (one, other)}
+    first, second = (one, other) if weight[one] >= weight[other] else (other, one)
+    return Rivalry(
+        display[first],
+        display[second],
+        frozenset(holders[first]),
+        frozenset(holders[second]),
+        weight[second] / (weight[first] + weight[second]),
+    )
 
 
 @dataclass(frozen=True, slots=True)

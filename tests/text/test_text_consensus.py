@@ -12,7 +12,7 @@ from codeguard.text.extractive import ExtractiveReader
 from codeguard.text.llm import LLMClient, LLMConfig
 from codeguard.text.llm_reader import LLMReader
 from codeguard.text.reading import ReaderAnswer
-from codeguard.text.votes import Core, dependent_groups, find_camps, weights
+from codeguard.text.votes import Core, dependent_groups, find_camps, find_rivalry, weights
 from experiments.text.consensus_corpus import load_topics
 from experiments.text.consensus_poison import ATTACKS, PHRASE, poison, replace_answer, succeeded
 from experiments.text.gullible import gullible
@@ -78,6 +78,61 @@ def test_independent_documents_are_independent_votes() -> None:
 def test_a_group_s_vote_is_shared_and_a_trusted_member_raises_it() -> None:
     assert weights([0, 0, 1], [False, False, False], 3).tolist() == [0.5, 0.5, 1]
     assert weights([0, 0, 1], [True, False, False], 3).tolist() == [1.5, 1.5, 1]
+
+
+@pytest.mark.parametrize(
+    ("summaries", "words"),
+    [
+        (["it is 206", "206 bones", "206 in all", "206 it is", "212 bones", "212 of them"], None),
+        (["it is 206", "206 bones", "206 in all", "206 it is", "206 again", "212 bones", "212 of them"],
+         {"206", "212"}),
+        (["it is 206", "206 bones", "206 in all", "206 it is", "206 again", "212 bones", "no idea"], None),
+        (["206 bones"] * 7, None),
+        (["two hundred and six bones", "206 bones", "206 in all", "206 it is", "206 again", "212 bones",
+          "212 of them"], None),
+        (["Leonardo's work", "by Leonardo", "a Leonardo", "by Raphael", "it was Raphael", "Raphael did"],
+         {"leonardo", "raphael"}),
+        (["swimming is safe", "it is safe", "quite safe", "it is dangerous", "a dangerous thing", "most dangerous"],
+         {"safe", "dangerous"}),
+        # Two of two votes against two come about by chance too often to be camps.
+        (["by Leonardo", "Leonardo did", "by Raphael", "Raphael did"], None),
+        ([], None),
+        (["", "", ""], None),
+    ],
+)  # fmt: skip
+def test_words_are_rivals_if_they_split_the_votes_too_cleanly_for_chance(
+    summaries: list[str], words: set[str] | None
+) -> None:
+    count = len(summaries)
+    found = find_rivalry(summaries, "how many bones", np.ones(count), list(range(count)))
+    assert ({found.word, found.rival} if found else None) == words
+
+
+@pytest.mark.parametrize(
+    "summaries",
+    [
+        ["costs were reduced", "they reduce costs", "reducing costs", "costs reduced", "a reduction", "reduce it"],
+        ["every user has a card", "each patron needs a card", "users bring a card", "patrons show a card",
+         "a card for users", "a card for patrons", "users need cards", "a card, patrons"],
+        ["it closed after repairs grew", "because repairs grew", "after repairs grew dear", "repairs, because dear",
+         "after dear repairs", "because of repairs", "after repairs", "because repairs cost"],
+        ["several zones had nitrate", "multiple zones with nitrate", "nitrate in several zones",
+         "nitrate in multiple zones", "several zones, nitrate", "multiple zones: nitrate"],
+    ],
+)  # fmt: skip
+def test_paraphrase_is_no_rivalry(summaries: list[str]) -> None:
+    judge = Consensus(Scripted(), EMBEDDING, CONFIG)
+    count = len(summaries)
+    similar = {
+        frozenset(("several", "multiple")),
+        frozenset(("user", "patron")),
+        frozenset(("users", "patrons")),
+    }
+
+    def same(one: str, other: str) -> bool:
+        return frozenset((one, other)) in similar or judge._same_word(one, other)
+
+    assert find_rivalry(summaries, "why did it close", np.ones(count), list(range(count)), same) is None
 
 
 @pytest.mark.ci
