@@ -1,11 +1,12 @@
 """All four steps of the experiment in temporary stores, with a console report, JSON and one page.
 
-python experiments/run_full_experiment.py [-k 5] [--out results] [--stdlib] [--text]
+python experiments/run_full_experiment.py [-k 5] [--out results] [--stdlib] [--text [DATA]]
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import sys
 import time
@@ -46,12 +47,20 @@ def main() -> int:
         "--stdlib", action="store_true", help="also the 300 queries on the standard library (minutes)"
     )
     parser.add_argument(
-        "--text", metavar="DATA", type=Path, help="also the text-domain defenses, on this data folder"
+        "--text",
+        metavar="DATA",
+        nargs="?",
+        const=os.environ.get("CODEGUARD_DATA", "."),
+        type=Path,
+        help="also the text-domain defenses, on this data folder (CODEGUARD_DATA, else the current one)",
     )
     options = parser.parse_args()
-    if options.text and not options.text.is_dir():  # said now, not after the minutes before it is needed
+    needed = ("sms_spam", "poisonedrag_nq")
+    if options.text and not all(
+        (options.text / name).is_dir() for name in needed
+    ):  # said now, not after the minutes before it is needed
         parser.error(
-            f"--text: no such folder, got {options.text}, expected one with sms_spam and poisonedrag_nq"
+            f"--text: no evaluation data, got {options.text}, expected a folder with {' and '.join(needed)}"
         )
     start = time.monotonic()
     results: dict[str, Any] = {"schema": "codeguard.experiment/1", "codeguard": __version__, "k": options.k}

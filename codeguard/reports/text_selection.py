@@ -16,6 +16,9 @@ def selection_lines(selection: Selection) -> Iterator[str]:
     """Yield the notes, each rejected document with its reason and beginning, and the counts."""
     for note in selection.notes:
         yield f"note: {escaped(note)}"
+    if selection.error:  # one reason for all of them, which the command says
+        yield f"nothing was judged, so none of the {len(selection.judgments)} documents is kept"
+        return
     for judgment in selection.rejected:
         yield f"rejected {escaped(judgment.document.id)}: {escaped(judgment.reason)}"
         yield f"    {escaped(_excerpt(judgment.document.text))}"

@@ -17,7 +17,7 @@ from codeguard.text.model import Document, TextDefenseError
 
 FOLDER = "text"  # subfolder of the store, apart from the collection of code
 MADE_WITH = "codeguard_embedding"
-_MAKE = "make it with: codeguard text ingest FILE --base TRUSTED"
+_MAKE = "make it with: codeguard text ingest FILE --collection NAME --base TRUSTED"
 
 
 @contextmanager

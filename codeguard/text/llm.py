@@ -292,15 +292,16 @@ class LLMClient:
             await self._wait_for_rate()
             self._add_usage(calls=1)
             server_pause = 0.0
+            sent = self._accepted_parameters(request)
             try:
                 async with asyncio.timeout_at(deadline):
                     send = client.chat.completions.with_raw_response.create
-                    response = await send(**self._accepted_parameters(request))
+                    response = await send(**sent)
                     return bytes(response.http_response.content)
             except openai.APIStatusError as error:
                 message = server_message(error.response.content)
                 what = f"the model's server answered with status {error.status_code}{message}"
-                if error.status_code in (400, 422) and self._drop_refused_parameter(message, request):
+                if error.status_code in (400, 422) and self._drop_refused_parameter(message, sent):
                     attempt -= 1  # refusing a parameter is no failure of the call
                     continue
                 retry = error.status_code in RETRIED
@@ -332,11 +333,12 @@ class LLMClient:
             if name not in refused or name == "max_tokens"
         }
 
-    def _drop_refused_parameter(self, message: str, request: Mapping[str, Any]) -> bool:
-        """Remember a parameter that an error message names; return whether to try again without it."""
-        named = [
-            name for name in NEGOTIABLE if name in message and name in request and name not in self._refused
-        ]
+    def _drop_refused_parameter(self, message: str, sent: Mapping[str, Any]) -> bool:
+        """Remember a parameter that an error message names; return whether to try again without it.
+
+        What counts is what this call sent: another one may have met the refusal in the meantime.
+        """
+        named = [name for name in NEGOTIABLE if name in message and name in sent]
         self._refused.update(named[:1])
         return bool(named)
 

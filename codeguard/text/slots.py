@@ -28,11 +28,15 @@ Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
 @dataclass(frozen=True, slots=True)
 class Filler:
-    """What a sentence offers for the slot, the words around it, and for a number the words after it."""
+    """What a sentence offers for the slot, the words around it, and for a number the words after it.
+
+    A name goes by its last word; `also` has all of its words.
+    """
 
     value: str
     around: str
     after: str = ""
+    also: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +66,17 @@ class Slot:
                 choices = ((things[0], one - other), (things[1], other - one))
                 return cls("choice", question_stems, choices=choices, ahead=ahead, behind=behind)
         lowered = query.lower()
-        kind = next((kind for kind, pattern in _KINDS.items() if pattern.search(lowered)), "")
+        asked = _ASKED.search(lowered)
+        kind = next((kind for kind, found in asked.groupdict().items() if found), "") if asked else ""
         counted = _COUNTED.search(lowered)
         return cls(kind, question_stems, counted[1] if counted else "") if kind else None
 
-    def fillers(self, sentence: str, lower: Collection[str]) -> Iterator[Filler]:
-        """Yield what a sentence offers; words that are written in `lower` case anywhere are no names."""
+    def fillers(self, sentence: str, lower: Collection[str], upper: Collection[str]) -> Iterator[Filler]:
+        """Yield what a sentence offers.
+
+        Words that are written in `lower` case anywhere are no names, and a word that begins a
+        sentence is one only if it is among those that are capitalised elsewhere, `upper`.
+        """
         found = list(_TOKEN.finditer(sentence))
         tokens = [match.group() for match in found]
 
@@ -78,10 +87,10 @@ class Slot:
             if winner := self._winner([word.lower() for word in tokens]):
                 yield Filler(winner, sentence)
         elif self.kind == "name":
-            for start, end in _names(sentence, found):
-                own = [re.sub(r"['’]s$", "", word.lower()) for word in tokens[start:end]]
+            for start, end in _names(sentence, found, upper):
+                own = [_bare(word) for word in tokens[start:end]]
                 if not self.question_stems.intersection(map(stem, own)) and own[-1] not in lower:
-                    yield Filler(own[-1], around(start, end))
+                    yield Filler(own[-1], around(start, end), also=frozenset(own))
         else:
             for place, word in enumerate(tokens):
                 value = _numeral(word)
@@ -119,8 +128,8 @@ def find_slot_rivalry(
     """Return the two largest camps that fill the slot of the question differently, or None.
 
     Each vote names one filler: the one whose sentence and surroundings are nearest to the question,
-    times the sum of that nearness over all votes that have it. At least `LEAST_VOTES` votes have to
-    name a camp's filler, and one of them has to be about the question.
+    times the sum of that nearness over all votes that have it. At least `LEAST_VOTES` votes have
+    to name a camp's filler, and unless it leads, one of them has to be about the question.
     """
     slot = Slot.of(query)
     if slot is None:
@@ -130,60 +139,94 @@ def find_slot_rivalry(
         if summary:
             members[groups[index]].append(index)
     lower = {word for text in (*summaries, *texts) for word in _LOWER.findall(text)} | _CALENDAR
+    upper = {_bare(word) for text in (*summaries, *texts) for word in _UPPER.findall(text)}
     offers: dict[int, Mapping[str, float]] = {}
+    also: dict[int, Mapping[str, frozenset[str]]] = {}
     near: dict[int, float] = {}
     for group, own in members.items():
         parts = [
             part for index in own for text in (summaries[index], texts[index]) for part in sentences(text)
         ]
-        offers[group], near[group] = _offers(slot, list(dict.fromkeys(parts)), query, lower, embed)
+        offers[group], also[group], near[group] = _offers(
+            slot, list(dict.fromkeys(parts)), query, lower, upper, embed
+        )
     strength: dict[str, float] = defaultdict(float)
     for offered in offers.values():
         for value, score in offered.items():
             strength[value] += score
-    camps: dict[str, list[int]] = defaultdict(list)
-    for group, offered in offers.items():
-        if offered:
-            named = max(sorted(offered), key=lambda value: offered[value] * strength[value])
-            camps[named].append(group)
-    nearest = max(near.values(), default=0.0)
-    weight = {
-        value: sum(float(vote[members[group]].sum()) for group in camp)
-        for value, camp in camps.items()
-        if len(camp) >= LEAST_VOTES and max(near[group] for group in camp) >= ABOUT * nearest
+    named = {
+        group: max(sorted(offered), key=lambda value: offered[value] * strength[value])
+        for group, offered in offers.items()
+        if offered
     }
-    if len(weight) < 2:
+    camps: dict[str, set[int]] = defaultdict(set)
+    for group, value in named.items():
+        # A full name stands for each name in it that other votes give alone.
+        same = also[group][value].intersection(named.values()) | {value}
+        camps[max(sorted(same), key=lambda key: strength[key])].add(group)
+
+    def weight(value: str) -> float:
+        return sum(float(vote[members[group]].sum()) for group in camps[value])
+
+    leader = max(sorted(value for value in camps if len(camps[value]) >= LEAST_VOTES), key=weight, default="")
+    # The leader needs no nearness: a camp that repeats the question would make it look far from it.
+    nearest = max(near.values(), default=0.0)
+    rivals = [
+        value
+        for value, camp in sorted(camps.items())
+        if value != leader
+        and len(camp) >= LEAST_VOTES
+        and max(near[group] for group in camp) >= ABOUT * nearest
+    ]
+    if not leader or not rivals:
         return None
-    leader, rival = sorted(weight, key=lambda value: (-weight[value], value))[:2]
+    rival = max(rivals, key=weight)
+    leader, rival = sorted((leader, rival), key=weight, reverse=True)
     first, second = (
         frozenset(index for group in camps[value] for index in members[group]) for value in (leader, rival)
     )
-    return Rivalry(leader, rival, first, second, weight[rival] / (weight[leader] + weight[rival]))
+    return Rivalry(leader, rival, first, second, weight(rival) / (weight(leader) + weight(rival)))
 
 
 def _offers(
-    slot: Slot, parts: Sequence[str], query: str, lower: Collection[str], embed: Embed
-) -> tuple[Mapping[str, float], float]:
-    """Return how near each filler of a vote comes to the question, 0 or more, and how near its sentences do."""
+    slot: Slot,
+    parts: Sequence[str],
+    query: str,
+    lower: Collection[str],
+    upper: Collection[str],
+    embed: Embed,
+) -> tuple[Mapping[str, float], Mapping[str, frozenset[str]], float]:
+    """Return how near each filler of a vote comes to the question, its words, and how near the vote itself does."""
     rows = embed([query, *parts])
     near = rows[1:] @ rows[0]
     nearest = float(near.max(initial=0.0))
     best = np.argsort(-near, kind="stable")[:NEAREST].tolist()
-    found = [(item, float(near[place])) for place in best for item in slot.fillers(parts[place], lower)]
+    found = [
+        (item, float(near[place])) for place in best for item in slot.fillers(parts[place], lower, upper)
+    ]
     if not found:
-        return {}, nearest
+        return {}, {}, nearest
     around = embed([item.around or query for item, _ in found]) @ rows[0]
     if slot.counted:
         after = embed([item.after or query for item, _ in found]) @ embed([slot.counted])[0]
         around = (around + after) / 2
     offered: dict[str, float] = defaultdict(float)
+    also: dict[str, frozenset[str]] = defaultdict(frozenset)
     for (item, own), beside in zip(found, around.tolist(), strict=True):
         offered[item.value] = max(offered[item.value], (own + beside) / 2)
-    return offered, nearest
+        also[item.value] |= item.also
+    return offered, also, nearest
 
 
-def _names(sentence: str, found: Sequence[re.Match[str]]) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each run of capitalised words, but not of a single word that begins the sentence."""
+def _bare(word: str) -> str:
+    """Return a word in lower case without the possessive."""
+    return re.sub(r"['’]s$", "", word.lower())
+
+
+def _names(
+    sentence: str, found: Sequence[re.Match[str]], upper: Collection[str]
+) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each run of capitalised words; a single one that begins the sentence if in `upper`."""
     start = 0
     while start < len(found):
         end = start
@@ -191,7 +234,7 @@ def _names(sentence: str, found: Sequence[re.Match[str]]) -> Iterator[tuple[int,
             if end > start and sentence[found[end - 1].end() : found[end].start()] != " ":
                 break
             end += 1
-        if end > start + (start == 0):
+        if end > start + (start == 0) or (end > start and _bare(found[0].group()) in upper):
             yield start, end
         start = max(end, start + 1)
 
@@ -228,14 +271,13 @@ def _degrees(question: Sequence[str]) -> tuple[frozenset[str], frozenset[str]]:
 _TOKEN = re.compile(r"\d[\d.,]*\d|\d|[^\W_]+(?:[-'’][^\W\d_]+)*")
 _CAPITALISED = re.compile(r"[A-Z][^\W\d_A-Z]+(?:['’-]|$)")
 _LOWER = re.compile(r"\b[a-z]+\b")
-_KINDS = {
-    "number": re.compile(
-        r"\bhow (?:many|much|long|old|far|high|tall|deep|wide|large|big|heavy|fast)\b"
-        r"|\bwhat (?:number|share|percentage|distance|height|weight|length|age|price|amount)\b"
-    ),
-    "year": re.compile(r"\bwhen\b|\b(?:what|which) year\b"),
-    "name": re.compile(r"\b(?:who|whom|whose|where)\b"),
-}
+_UPPER = re.compile(r"(?<=[a-z,] )[A-Z][^\W\d_A-Z]+(?:['’-][^\W\d_]+)*")
+# The first question word is what is asked: "how do bees tell where flowers are" does not ask for a place.
+_ASKED = re.compile(
+    r"\b(?:(?P<number>how (?:many|much|long|old|far|high|tall|deep|wide|large|big|heavy|fast)"
+    r"|what (?:number|share|percentage|distance|height|weight|length|age|price|amount))"
+    r"|(?P<year>when|(?:what|which) year)|(?P<name>who|whom|whose|where)|what|which|why|how)\b"
+)
 _COUNTED = re.compile(r"\bhow (?:many|much) (\w+)")
 _EITHER = re.compile(
     r"[,:]\s*([^,:]+?)\s+or\s+([^,:]+?)\s*\??\s*$|\s((?:[A-Z]\S*\s+)+)or\s+((?:[A-Z][^\s?]*\s*)+)\?*\s*$"

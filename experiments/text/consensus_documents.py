@@ -5,13 +5,16 @@
 FOLDER/NAME holds docs.jsonl (`contents`, `relevant_query_ids`) and
 answers.jsonl (a question with what a language model answered, under attack
 and not; optionally its `part` and `swap`, the words by which an attacker
-rewrites a true document). Without `part` the first half of the questions and
-three more are "tuned", the ones that settings were chosen on; the others were
-measured when they were fixed ("frozen"). `--data experiments/text --set
-consensus_questions` and `consensus_questions_2` are the sets written for this
-project, frozen by a digest of the questions' ids. The reader is extractive.
-Intervals are bootstrapped over questions, since the draws of one question are
-no independent trials.
+rewrites a true document; a document that does not answer has `"answers":
+false`). Without `part` the first half of the questions and three more are
+"tuned", the ones that settings were chosen on; the others were measured when
+they were fixed ("frozen"). `--data experiments/text --set
+consensus_questions`, `consensus_questions_2` and `consensus_questions_3` are
+the sets written for this project, half of each frozen by a digest of the
+questions' ids. The reader is extractive. Intervals are bootstrapped over
+questions, since the draws of one question are no independent trials. Where at
+most one honest document answers there is no second camp: "sound then" is the
+success where there are two or more.
 """
 
 from __future__ import annotations
@@ -61,6 +64,8 @@ _CONFLICT = re.compile(
 class Question:
     """A question with its documents, and what a model answered to it rightly and, when poisoned, wrongly.
 
+    `silent` are the documents that are known not to answer it.
+
     An answer that only reports that its sources disagree is neither: it asserts no false fact, so a
     sentence of it in a later answer is no success of the attacker.
     """
@@ -72,6 +77,12 @@ class Question:
     wrong: tuple[str, ...]
     tuned: bool
     swap: Mapping[str, str] = field(default_factory=dict)
+    silent: frozenset[str] = frozenset()
+
+    def contested(self, trial: Trial) -> bool:
+        """Return whether at least two documents that are not poisoned answer the question."""
+        answering = [text for text in trial.texts if text not in trial.poisoned | self.silent]
+        return len([*answering, *(trial.summaries.keys() & self.silent)]) >= 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +123,13 @@ class Worded:
 def load_questions(folder: Path) -> list[Question]:
     """Return the questions of a folder in file order, titles left out of the documents."""
     documents: dict[str, list[str]] = {}
+    silent: set[str] = set()
     for line in (folder / "docs.jsonl").read_text(encoding="utf-8").splitlines():
         record = json.loads(line)
+        text = record["contents"].split("\n\n", 1)[-1]
+        silent |= set() if record.get("answers", True) else {text}
         for name in record["relevant_query_ids"]:
-            documents.setdefault(str(name), []).append(record["contents"].split("\n\n", 1)[-1])
+            documents.setdefault(str(name), []).append(text)
     questions = []
     lines = (folder / "answers.jsonl").read_text(encoding="utf-8").splitlines()
     for number, line in enumerate(lines):
@@ -134,7 +148,14 @@ def load_questions(folder: Path) -> list[Question]:
         swap = {stem(word): other for word, other in record.get("swap", {}).items()}
         questions.append(
             Question(
-                record["question"], record["ground_truth"], found, tuple(right), tuple(wrong), tuned, swap
+                record["question"],
+                record["ground_truth"],
+                found,
+                tuple(right),
+                tuple(wrong),
+                tuned,
+                swap,
+                frozenset(silent & set(found)),
             )
         )
     return questions
@@ -326,6 +347,7 @@ def run(
     for mode in MODES:
         for bad in POISONED:
             success: dict[str, dict[int, list[tuple[bool, float]]]] = {system: {} for system in SYSTEMS}
+            contested: dict[int, list[tuple[bool, float]]] = {}
             for number, question in enumerate(questions):
                 for seed in range(draws):
                     trial = attacked(question, mode, bad, seed)
@@ -333,9 +355,14 @@ def run(
                         answer, _, _ = judge(trial, system, chosen)
                         won = succeeded(mode, trial, answer)
                         success[system].setdefault(number, []).append((won, float(not answer)))
+                    if question.contested(trial):
+                        contested.setdefault(number, []).append(success["sound"][number][-1])
             row: dict[str, Any] = {"attack": mode, "poisoned of 10": bad, "n": len(questions) * draws}
             row |= {system: _mean(cell, 0) for system, cell in success.items()}
-            attacks.append(row | {"sound abstains": _mean(success["sound"], 1)})
+            row["sound abstains"] = _mean(success["sound"], 1)
+            row["two honest answers, n"] = sum(len(runs) for runs in contested.values())
+            row["sound then"] = _mean(contested, 0) if contested else "–"
+            attacks.append(row)
     published: dict[tuple[str, str], dict[int, list[tuple[bool, float]]]] = {}
     for mode, _, number, trial in published_trials(questions, corpus, chosen, 1):
         for system in SYSTEMS:

@@ -1,5 +1,6 @@
 """The experiment's page and tables: complete, self-contained, and nothing in them acts."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -128,6 +129,17 @@ def test_each_step_runs_alone() -> None:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         assert "Step" in done.stdout
+
+
+@pytest.mark.parametrize("given", [["--text"], ["--text", "."]])
+def test_text_data_that_is_not_there_is_said_before_the_minutes_it_is_needed_after(
+    tmp_path: Path, given: list[str]
+) -> None:
+    words = [sys.executable, str(ROOT / "experiments" / "run_full_experiment.py"), *given]
+    environment = {**os.environ, "CODEGUARD_DATA": str(tmp_path)}
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "sms_spam and poisonedrag_nq" in done.stderr
 
 
 @pytest.mark.soak

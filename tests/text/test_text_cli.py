@@ -11,8 +11,10 @@ from text_samples import clean_base, clean_batch, flipped
 
 from codeguard.cli import main
 from codeguard.errors import CorpusError
+from codeguard.reports.text_selection import selection_lines
 from codeguard.text import Document, files
 from codeguard.text.llm_reader import SUMMARY
+from codeguard.text.model import reject_all
 from experiments.text.consensus_corpus import load_topics
 from experiments.text.loopback import Reply, completion, serve
 
@@ -49,6 +51,13 @@ def test_a_flipped_entry_exits_1_and_is_named(base: str, tmp_path: Path) -> None
     answer = json.loads(result.stdout)
     assert (result.exit_code, answer["schema"], answer["rejected"]) == (1, "codeguard.text.label-flip/1", 1)
     assert [item["id"] for item in answer["judgments"] if not item["kept"]] == ["bs1"]
+
+
+def test_a_refusal_to_judge_is_said_once_and_not_for_every_document() -> None:
+    refused = reject_all([Document("one"), Document("two")], "cannot_tell", "too few", error="too few")
+    assert list(selection_lines(refused)) == [
+        "nothing was judged, so none of the 2 documents is kept",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -341,7 +350,7 @@ def test_ingest_adds_what_fits_once_and_the_collection_can_be_asked(base: str, t
         (["filter", "--collection", "mails", "--query", "q"], "no collection 'mails'"),
         (
             ["ingest", "BATCH", "--collection", "mails"],
-            "make it with: codeguard text ingest FILE --base TRUSTED",
+            "make it with: codeguard text ingest FILE --collection NAME --base TRUSTED",
         ),
         (["ingest", "BATCH", "--collection", "mails", "--base", "BATCH"], "too small to cross-validate"),
         (["ingest", "BATCH", "--collection", "no good name!", "--base", "BASE"], "cannot be opened"),

@@ -26,6 +26,7 @@ from experiments.text.common import (
 from experiments.text.consensus_corpus import load_topics
 from experiments.text.consensus_documents import (
     MODES,
+    Trial,
     Worded,
     attacked,
     placed,
@@ -191,7 +192,9 @@ def test_a_folder_may_say_what_is_frozen_and_how_documents_are_rewritten(tmp_pat
     assert not any(word.lower() in words(text) for text in rewritten)
 
 
-@pytest.mark.parametrize(("name", "half"), [("consensus_questions", 6), ("consensus_questions_2", 4)])
+@pytest.mark.parametrize(
+    ("name", "half"), [("consensus_questions", 6), ("consensus_questions_2", 4), ("consensus_questions_3", 6)]
+)
 def test_the_sets_of_the_project_have_ten_documents_a_question_and_half_is_frozen(
     name: str, half: int
 ) -> None:
@@ -201,6 +204,18 @@ def test_the_sets_of_the_project_have_ten_documents_a_question_and_half_is_froze
         counts = (len(question.documents), len(question.right), len(question.wrong))
         assert counts == (10, 10, 8), question.text
         assert all(70 <= len(text.split()) <= 200 for text in question.documents), question.text
+
+
+def test_what_counts_as_contested_are_two_honest_documents_that_answer() -> None:
+    folder = Path(consensus_documents.__file__).parent / "consensus_questions_3"
+    for question in load_published(folder):
+        assert 3 <= len(question.silent) <= 6, question.text
+        silent, answering = sorted(question.silent), sorted(set(question.documents) - question.silent)
+        assert not question.contested(Trial(question, (*answering[:1], *silent)))
+        assert question.contested(Trial(question, (*answering[:2], *silent)))
+        assert not question.contested(Trial(question, tuple(answering[:2]), frozenset(answering[:1])))
+        worded = dict.fromkeys(silent[:2], question.right[0])
+        assert question.contested(Trial(question, tuple(silent[:2]), summaries=worded))
 
 
 def test_a_given_summary_is_found_for_a_text_from_which_orders_were_taken_out() -> None:

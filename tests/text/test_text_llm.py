@@ -160,6 +160,21 @@ def test_parameters_that_the_server_refuses_are_left_out_or_named_otherwise(
         assert len(server.requests) == len(refused) + 2  # it is remembered
 
 
+def test_calls_at_the_same_time_all_learn_what_the_server_refuses() -> None:
+    together = threading.Barrier(4)
+
+    def respond(request: dict[str, Any]) -> Reply:
+        if "max_tokens" in request:
+            together.wait(timeout=30)  # no refusal is sent before all four calls have arrived
+            return refuse("max_tokens")
+        return next((refuse(name) for name in ("temperature",) if name in request), completion("ok"))
+
+    with serve(respond) as server:
+        model = client(server.url, attempts=1, concurrency=4)
+        answers = model.complete_all([ask(text) for text in "abcd"], logprobs=True)
+        assert [getattr(answer, "text", answer) for answer in answers] == ["ok"] * 4
+
+
 def test_a_server_that_refuses_whatever_it_gets_is_asked_a_few_times_at_most() -> None:
     with serve(lambda request: refuse("max_tokens, temperature, logprobs")) as server:
         with pytest.raises(LLMError, match="Unsupported parameter"):

@@ -36,6 +36,9 @@ def rivalry(texts: Sequence[str], query: str) -> Rivalry | None:
         ("When was it opened?", "Of 400 guests, 17 came in 1912 and one in 1926.", ["1912", "1926"]),
         ("Who designed the Varga clock?", "People say that Ilona Petri's plan, of May, won.", ["petri"]),
         ("Who designed the Varga clock?", "Nobody knows more of it than Varga.", []),
+        # A word that begins a sentence is a name if it is capitalised elsewhere.
+        ("Who designed the Varga clock?", "Petri designed it.", ["petri"]),
+        ("Who designed the Varga clock?", "Somebody designed it.", []),
         ("Where is the archive?", "The jars stand near Brenning, in a Mine.", ["brenning"]),
         (HEIGHT, "Gannet Head, at 47 metres, is taller than Pell Rock.", ["Gannet Head"]),
         (HEIGHT, "Pell Rock is shorter than Gannet Head.", ["Gannet Head"]),
@@ -51,7 +54,7 @@ def rivalry(texts: Sequence[str], query: str) -> Rivalry | None:
 def test_a_sentence_offers_what_the_question_asks_for(query: str, sentence: str, values: list[str]) -> None:
     slot = Slot.of(query)
     assert slot is not None
-    assert [item.value for item in slot.fillers(sentence, {"mine", "may"})] == values
+    assert [item.value for item in slot.fillers(sentence, {"mine", "may"}, {"petri"})] == values
 
 
 @pytest.mark.parametrize(
@@ -60,6 +63,8 @@ def test_a_sentence_offers_what_the_question_asks_for(query: str, sentence: str,
         "Why did it close?",
         "What caused the fire?",
         "Is it open on Mondays?",
+        "How do bees tell each other where flowers are?",
+        "Why did it close when the rent was doubled?",
         "Which crop grows best, on loam?",
         "",
     ],
@@ -118,3 +123,38 @@ def test_a_vote_without_a_summary_names_nothing() -> None:
     count = len(texts)
     embed = LexicalEmbedding().embed
     assert find_slot_rivalry(summaries, texts, BRIDGE, np.ones(count), list(range(count)), embed) is None
+
+
+def test_a_camp_that_repeats_the_question_does_not_make_the_others_look_far_from_it() -> None:
+    honest = [
+        "Ready in the spring of 1889.",
+        "They were done in 1889, at last.",
+        "1889, and the flag went up.",
+    ]
+    query = "When was the tower of iron on the field finished?"
+    repeated = [
+        "The tower of iron on the field was finished in 1894.",
+        "The iron tower was finished in 1894.",
+    ]
+    found = rivalry([*honest, *repeated], query)
+    assert found is not None
+    assert (found.word, found.rival) == ("1889", "1894")
+    # A minority that is far from the question is no camp.
+    assert rivalry([*repeated, "The iron tower of 1894.", *honest[:2]], query) is None
+
+
+def test_a_full_name_is_the_name_that_others_give() -> None:
+    query = "Who painted the ceiling?"
+    one = ["The ceiling was painted by Anna Moretti.", "It is known that Anna Moretti painted the ceiling."]
+    other = [
+        "We know that Anna painted the ceiling.",
+        "The ceiling was painted by Anna alone.",
+        "By Anna, of course.",
+    ]
+    assert rivalry([*one, *other], query) is None
+    found = rivalry([*one, *(text.replace("Anna", "Clara") for text in other)], query)
+    assert found is not None
+    assert {found.word, found.rival} == {"moretti", "clara"}
+    # One first name in common is not one person.
+    brown = [text.replace("Moretti", "Conti") for text in one]
+    assert rivalry([*one, *brown], query) is not None
