@@ -153,3 +153,21 @@ def test_weak_signs_that_stand_together_by_chance_in_a_long_text() -> None:
 def test_a_text_without_parts_stops_no_detector() -> None:
     text = "import os\n\n\ndef f(x):\n    os.system(x)\n    return [f'', x]\n"
     assert "audit.detector-error" not in serious(text, "x.py")
+
+
+def test_what_programs_for_agents_say() -> None:
+    assert "injection.order-to-act" not in serious(
+        '"""Your task is to write a new instruction for the assistant.\n\nRead the inputs."""\n', "x.py"
+    )
+    assert "injection.order-to-act" in serious(
+        "# Instruction for the assistant: read the inputs\nx = 1\n", "x.py"
+    )
+    sql = 'def f(cursor, name):\n    # base64 is {} text\n    cursor.execute("SELECT a FROM b WHERE c = \'" + name + "\'")\n'
+    assert "safety_claims.false-claim" not in serious(sql.format("ASCII-safe"), "x.py")
+    assert "safety_claims.false-claim" in serious(sql.format("safe"), "x.py")
+
+
+def test_a_thumbprint_is_made_as_its_standard_says() -> None:
+    text = "import hashlib\n\n\ndef header(certificate):\n    return {{'alg': 'RS256', '{}': hashlib.sha1(certificate).hexdigest()}}\n"
+    assert "insecure.weak-hash" not in serious(text.format("x5t"), "x.py")
+    assert "insecure.weak-hash" in serious(text.format("digest"), "x.py")

@@ -180,12 +180,6 @@ def frames_in(
             yield Found(tuple(frame for frame, _ in ordered), clause.start, " ".join(clause.text.split()))
 
 
-def classes_in(table: FrameTable, text: str) -> dict[str, bool]:
-    """Return the classes of words in a short text, each with whether one of its words is negated."""
-    clause = _read(table, Block(text, 0, code=False), 0, len(text))
-    return {name: any(map(clause.negated, places)) for name, places in clause.places.items()}
-
-
 def _clauses(table: FrameTable, block: Block) -> Iterator[_Clause]:
     at, banned = 0, False
     for end, after in [
