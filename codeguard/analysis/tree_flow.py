@@ -893,6 +893,8 @@ class _Flow:
         if node.type == "macro_invocation":
             labels |= self._in_macro(node, depth)
         labels |= {label for item in self._owner_nodes(node) for label in self._labels(item, depth)}
+        if name.rpartition(".")[2].lower() in ("join", "resolve") and any(map(self._is_step, arguments[1:])):
+            labels.discard(f"{HOST}home")  # a folder below it
         if table.has("connects", name):
             labels.add(CONNECTION)
         if table.has("processes", name):
@@ -907,6 +909,11 @@ class _Flow:
         if function is not None:
             labels |= function.returned
         return frozenset(labels)
+
+    def _is_step(self, node: _Node) -> bool:
+        """Return whether a part of a path is fixed, and leads to another folder."""
+        text = self._fold(node)
+        return text is not None and any(map(str.isalnum, text))
 
     def _decodes(self, ways: str, arguments: list[_Node]) -> bool:
         return not ways or (len(arguments) > 1 and self._fold(arguments[1]) in ways.split(","))

@@ -30,16 +30,15 @@ Table = NDArray[np.int8]
 
 
 class Row(NamedTuple):
-    """A stretch of text: what it says, by names, how it is worded, by numbers, and the classes of its words."""
+    """A stretch of text: what it says, by names, and how it is worded, by numbers."""
 
     named: tuple[str, ...]
     worded: NDArray[np.int32]
-    classed: tuple[str, ...] = ()
 
 
-def row_of(named: Iterable[str], worded: Iterable[int], classed: Iterable[str] = ()) -> Row:
+def row_of(named: Iterable[str], worded: Iterable[int]) -> Row:
     """Return a row; names are kept once for all rows."""
-    return Row(tuple(sorted(map(sys.intern, named))), _cells(worded), tuple(sorted(map(sys.intern, classed))))
+    return Row(tuple(sorted(map(sys.intern, named))), _cells(worded))
 
 
 def _cells(places: Iterable[int]) -> NDArray[np.int32]:
@@ -62,8 +61,6 @@ def fitted(
     size = 1 << ngrams.BITS
     named = _matrix([_cells(map(number, row.named)) for row in rows], size)
     matrix = named + _matrix([row.worded for row in rows], size)
-    if any(row.classed for row in rows):
-        matrix = matrix + _matrix([_cells(map(number, row.classed)) for row in rows], size)
     counted = np.bincount(matrix.indices, minlength=size) >= FEWEST
     matrix = matrix.multiply(counted.astype(np.float32)[None, :]).tocsr()
     learned, bias, sense = _regression(

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from codeguard.analysis.rules.agent.passages import PassageModel, classed, described, passages_of, read_model
+from codeguard.analysis.rules.agent.passages import PassageModel, described, passages_of, read_model
 from codeguard.analysis.rules.agent.prose import names_an_assistant
 from codeguard.analysis.text.assistants import is_for_assistants
 from experiments.audit_sets.halves import is_frozen
@@ -38,7 +38,7 @@ REAL = 0.05  # what a passage of a package counts, compared with one that was wr
 FILES = 150  # of one package
 PASSAGES = 300  # of one file
 FLAGGED = 0.06  # share of the authors' honest files, each scored without its author, in which a passage may be found
-FLAGGED_REAL = 0.035  # the same for files of packages: those that speak to assistants, and the others
+FLAGGED_REAL = 0.02  # the same for files of packages: those that speak to assistants, and the others
 _SUFFIXES = (".md", ".mdc", ".cursorrules", ".windsurfrules")
 
 
@@ -102,7 +102,7 @@ def of_packages(folders: Iterable[Path]) -> Iterator[Text]:
 @cache
 def row(text: str) -> Row:
     """Return the features of a passage."""
-    return row_of(*described(text), classed(text))
+    return row_of(*described(text))
 
 
 def trained(authors: Iterable[Sequence[Text]], packages: Sequence[Text]) -> PassageModel:

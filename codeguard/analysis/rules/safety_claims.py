@@ -30,7 +30,7 @@ _DENIED = lazy(
     re.IGNORECASE,
 )
 _OTHER_SAFETY = lazy(
-    r"(?:thread|type|async|process|signal|memory|fail|exception|null|coroutine|fork|greenlet|reentr\w+|multiprocess\w*)"
+    r"(?:thread|ascii|type|async|process|signal|memory|fail|exception|null|coroutine|fork|greenlet|reentr\w+|multiprocess\w*)"
     r"[- ]?(?:and[- ]\w+[- ])?$",
     re.IGNORECASE,
 )

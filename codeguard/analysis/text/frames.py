@@ -154,11 +154,11 @@ def read_frames(path: Path) -> FrameTable:
 
 
 def frames_in(
-    table: FrameTable, blocks: Sequence[Block], enough: int = ENOUGH, least: int = 1
+    table: FrameTable, blocks: Sequence[Block], enough: int = ENOUGH, least: int = 1, together: int = ENOUGH
 ) -> Iterator[Found]:
     """Yield the instructions in a section, each rule once, if the weights of its frames are high enough.
 
-    Frames of a smaller weight than `least` do not count.
+    Frames of a smaller weight than `least` do not count, and several need `together`, unless one alone is enough.
     """
     clauses = [clause for block in blocks for clause in _clauses(table, block)]
     counted = [frame for frame in table.frames if frame.weight >= least]
@@ -171,16 +171,13 @@ def frames_in(
                 if frame.kind not in heaviest or frame.weight > heaviest[frame.kind][0].weight:
                     heaviest[frame.kind] = (frame, at)
         ordered = sorted(heaviest.values(), key=lambda pair: -pair[0].weight)
-        if sum(frame.weight for frame, _ in ordered) >= enough and ordered[0][0].rule not in said:
+        total = sum(frame.weight for frame, _ in ordered)
+        if total < enough or (total < together and ordered[0][0].weight < ENOUGH):
+            continue
+        if ordered[0][0].rule not in said:
             said.add(ordered[0][0].rule)
             clause = clauses[ordered[0][1]]
             yield Found(tuple(frame for frame, _ in ordered), clause.start, " ".join(clause.text.split()))
-
-
-def classes_in(table: FrameTable, text: str) -> dict[str, bool]:
-    """Return the classes of words in a short text, each with whether one of its words is negated."""
-    clause = _read(table, Block(text, 0, code=False), 0, len(text))
-    return {name: any(map(clause.negated, places)) for name, places in clause.places.items()}
 
 
 def _clauses(table: FrameTable, block: Block) -> Iterator[_Clause]:

@@ -523,8 +523,9 @@ _TOLD = frozenset(
 
 def _within_address(names: Names, parts: Sequence[ast.expr], values: list[Value]) -> list[Value]:
     """Return the values of the parts of a URL; parts that cannot change its host are harmless for that."""
-    first = parts[0].value if isinstance(parts[0], ast.FormattedValue) else parts[0]
-    if len(parts) > 1 and _begins_fixed(first):
+    if len(parts) > 1 and _begins_fixed(
+        parts[0].value if isinstance(parts[0], ast.FormattedValue) else parts[0]
+    ):
         values = [values[0], *(value.cleaned({Use.URL}) for value in values[1:])]
     query = next((n for n, part in enumerate(parts) if set("?#") & set(names.text(part) or "")), len(parts))
     return [

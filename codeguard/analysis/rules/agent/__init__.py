@@ -24,6 +24,7 @@ from codeguard.analysis.rules.agent.prose import (
 from codeguard.analysis.rules.agent.settings import risky_settings
 from codeguard.analysis.rules.base import LESS_SURE, NEVER_SURE, DetectorContext, Match, Rule, rules_of
 from codeguard.analysis.text.assistants import instructs, is_for_assistants
+from codeguard.analysis.text.bans import is_banned
 from codeguard.analysis.text.kinds import is_answer, is_page, is_recorded_answer, is_settings
 from codeguard.corpus.patterns import lazy
 
@@ -103,6 +104,8 @@ class AgentSignal:
                 said = orders(
                     segment.text, segment.start, segment.end, prose=segment.kind is SegmentKind.PROSE
                 )
+                if segment.kind is SegmentKind.PROSE:
+                    said = (match for match in said if not is_banned(reading.text, match.start))
                 if manual:
                     said = (_in_manual(reading.text, match) for match in said)
                 if explained:
@@ -139,6 +142,8 @@ def _learned(reading: Reading, *, guides: bool) -> Iterator[Match]:
             reading.unread.note(_TOO_MANY, reading.line_of(start))
 
     for passage, score in suspicious(reading.text, met):
+        if is_banned(reading.text, passage.start):
+            continue
         end = min(passage.end, passage.start + 80)
         measured = {"score": round(score, 2), NEVER_SURE: True}
         yield Match(

@@ -12,20 +12,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from itertools import combinations, islice
-from pathlib import Path
+from itertools import islice
 from typing import NamedTuple
 
 from codeguard.analysis.rules.injection.features import text_features, tokens_of
 from codeguard.analysis.rules.injection.model import unpacked
 from codeguard.analysis.rules.injection.ngrams import BITS, grams, numbers
-from codeguard.analysis.text.frames import classes_in, read_frames
 from codeguard.corpus.patterns import lazy
 
 FILE = "passages.json"
-FRAMES = Path(__file__).with_name("frames.toml")  # its classes of words say the same in several languages
-NEAR = 3.0  # how far below the limit a passage may be by its words for its classes of words to be looked up
-_NEGATIONS = frozenset({"not", "not-after"})
 # Hosts without a scheme: which one is named says less than that one is.
 _HOST = lazy(
     r"(?<![\w@/.-])(?:[a-z0-9-]{1,63}\.){1,4}(?:com|org|net|io|dev|app|co|ai|xyz|info|cloud|site|online|top|ru|cn|de|eu|uk"
@@ -148,17 +143,6 @@ def described(passage: str) -> Described:
     return Described(text_features(plain, tokens_of(plain)), grams(plain))
 
 
-def classed(passage: str) -> set[str]:
-    """Return names of the classes of words in a passage, of their pairs, and of those that are negated."""
-    found = classes_in(read_frames(FRAMES), passage)
-    names = sorted(
-        f"{name}!" if negated else name for name, negated in found.items() if name not in _NEGATIONS
-    )
-    kept = {f"f:{name}" for name in names} | {f"f:{name[:-1]}" for name in names if name.endswith("!")}
-    kept.update(f"ff:{first}+{second}" for first, second in combinations(names, 2))
-    return kept if _NEGATIONS.isdisjoint(found) else kept | {"f:not"}
-
-
 @dataclass(frozen=True, slots=True)
 class PassageModel:
     """Weights of features by index, in steps.
@@ -178,13 +162,9 @@ class PassageModel:
         return self.slope * math.log(min(max(count, USUAL), _LONG) / USUAL)
 
     def score(self, passage: str) -> float:
-        """Return how harmful a passage seems; the sum over its features does not grow with its length.
-
-        Of a passage that is far below the limit, only the words count.
-        """
+        """Return how harmful a passage seems; the sum over its features does not grow with its length."""
         named, worded = described(passage)
-        score = self.bias + self._mean(numbers(named)) + self._mean(worded)
-        return score if score < self.limit - NEAR else score + self._mean(numbers(classed(passage)))
+        return self.bias + self._mean(numbers(named)) + self._mean(worded)
 
     def _mean(self, found: set[int]) -> float:
         known = self.weights

@@ -80,6 +80,7 @@ def for_people(match: Match) -> Match:
 
 # Minimum total weight in a text that does not say that it is for assistants, and of each frame in it.
 _FOR_ANYBODY, _STRONG = 4, 2
+_SHORT = 4_000  # characters
 
 
 # What strong frames of programs and settings need; most pages for people have none of it.
@@ -97,6 +98,8 @@ def harmful_instructions(reading: Reading, *, prose: bool, addressed: bool) -> I
     """
     table = read_frames(_FRAMES)
     enough, least = (ENOUGH, 1) if addressed else (_FOR_ANYBODY, _STRONG)
+    # Of many clauses, some that are weak signs stand together by chance.
+    together = ENOUGH if len(reading.text) <= _SHORT else _FOR_ANYBODY
     if prose:
         sections: Iterable[list[Block]] = _sections(reading.text)
     else:
@@ -110,7 +113,7 @@ def harmful_instructions(reading: Reading, *, prose: bool, addressed: bool) -> I
         if not addressed and not any(_STRONG_SIGN.search(block.text) for block in blocks):
             continue
         last = blocks[-1].start + len(blocks[-1].text)
-        for found in frames_in(table, blocks, enough, least):
+        for found in frames_in(table, blocks, enough, least, together):
             what = ", ".join(dict.fromkeys(frame.what for frame in found.frames))
             words = found.words if len(found.words) <= _SHOWN else f"{found.words[: _SHOWN - 1]}…"
             start = found.start if prose else blocks[0].start

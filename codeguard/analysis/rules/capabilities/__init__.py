@@ -186,7 +186,9 @@ def _graded(reading: Reading, found: Iterable[Match]) -> Iterator[Match]:
     for match in found:
         if match.rule == "persistence" and _sets_up(reading.text, match.start):
             match = replace(match, severity=Severity.LOW)
-        if match.rule == "destroys" and reading.language == "markdown":
+        if match.rule == "destroys" and (
+            reading.language == "markdown" or _is_forbidden(reading.text, match.start)
+        ):
             match = replace(match, severity=Severity.LOW)  # a text about such commands
         if match.rule != "download-and-run":
             yield match
@@ -237,7 +239,24 @@ _NAME = lazy(r"[a-z][a-z0-9]{2,40}")
 def _sets_up(text: str, place: int) -> bool:
     """Return whether the command before a place only writes variables, aliases or nothing: `echo "export A=b" >>`."""
     line = text[text.rfind("\n", 0, place) + 1 : place]
-    return _SETTINGS_OF_SHELL.match(line) is not None
+    return _SETTINGS_OF_SHELL.match(line) is not None or _COMPLETIONS.match(line) is not None
+
+
+# "tool completions bash >> ~/.bashrc": what a program prints for a shell to complete its arguments.
+_COMPLETIONS = lazy(
+    r"[\s$>]{0,40}[\w./-]{1,60}(?:\s{1,3}[\w.=-]{1,30}){0,4}\s{1,3}(?:generate-)?(?:auto)?completions?(?:\s{1,3}[\w.=-]{1,30}){0,3}\s{0,4}\Z"
+)
+_DENIED = lazy(
+    r"[\"'](?:deny|disallow\w{0,12}|block\w{0,8}|forbid\w{0,6})[\"']\s{0,5}:\s{0,5}\[[^\[\]]{0,4000}\Z"
+)
+
+
+def _is_forbidden(text: str, place: int) -> bool:
+    """Return whether a command stands in a list of what settings forbid."""
+    return _DENIED.search(text[max(0, place - _LIST) : place]) is not None
+
+
+_LIST = 5_000  # characters
 
 
 # Variables that say which programs are started, or run something by themselves, are left out.

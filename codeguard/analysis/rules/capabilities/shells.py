@@ -18,7 +18,9 @@ _SHELL: tuple[tuple[str, str, re.Pattern[str]], ...] = (
             + _END
             + r"|\b(?:curl|wget)\b[^\n|;]{0,300}\|\s{0,4}(?:sudo\s{1,4})?(?:python[23]?|perl|ruby|node)"
             + _END
-            + r"(?!\s{1,4}-m\s{1,4}json\.tool\b)"  # which prints what it is given
+            # A program in the arguments only reads what it is given, unless it runs that.
+            + r"(?!\s{1,4}-m\s{1,4}json\.tool\b|\s{1,4}(?:-\w{0,3}[ceEnp]|--eval|--print)\s"
+            + r"(?![^\n]{0,400}\b(?:exec|eval|Function|system|spawn)\b))"
             + r"|(?:\b(?:eval|source|(?:ba|z)?sh\s{1,3}-c)|(?<![\w)\]`\"'.])\.)"
             + r"\s{1,3}[\"']?(?:\$\(|`|<\()\s{0,3}(?:curl|wget)\b"
             + r"|\b(?:python[23]?|perl|ruby|node)\s{1,3}-(?:c|e)\s[^\n]{0,300}\b(?:exec|eval)\b[^\n]{0,200}"
@@ -86,7 +88,10 @@ _SHELL: tuple[tuple[str, str, re.Pattern[str]], ...] = (
         "reverse-shell",
         "gives a shell to another machine",
         lazy(
-            r"/dev/(?:tcp|udp)/[\w.$-]{1,80}/|\bn(?:c|cat|etcat)\b[^\n]{0,60}\s-(?:\w{0,4}e"
+            # To ask whether a port is open, nothing is read from it and nothing written to it.
+            r"(?:(?<!<)>&?|<>|<&|\b(?:ba|z)?sh\s{0,3}<)\s{0,3}(?<!echo >)(?<!echo > )(?<!:>)(?<!: > )(?<!true > )"
+            r"/dev/(?:tcp|udp)/[\w.${}-]{1,80}/"
+            r"|<\s{0,3}/dev/(?:tcp|udp)/[\w.${}-]{1,80}/[^\n|;&]{1,40}\|\s{0,3}(?:ba|z)?sh\b|\bn(?:c|cat|etcat)\b[^\n]{0,60}\s-(?:\w{0,4}e"
             r"|c)\s{0,2}(?:/bin/)?(?:ba)?sh"
             r"|\bmkfifo\b[^\n]{0,200}\bn(?:c|cat)\b|\bsocat\b[^\n]{0,200}\bexec:"
         ),

@@ -9,12 +9,13 @@ from typing import ClassVar
 
 from codeguard.analysis import Reading
 from codeguard.analysis.python.imports import SCRIPTS
+from codeguard.analysis.reading import IN_PROSE
 from codeguard.analysis.rules.base import DetectorContext, Match, Rule
 from codeguard.analysis.rules.deceptive.bidi import bidi
 from codeguard.analysis.rules.deceptive.invisible import SUSPICIOUS, controls, invisible, separators
 from codeguard.analysis.rules.deceptive.names import deceptive_names
 from codeguard.analysis.rules.deceptive.places import Places
-from codeguard.analysis.rules.deceptive.rules import RULES
+from codeguard.analysis.rules.deceptive.rules import PUNCTUATION, RULES
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Severity
 
@@ -81,7 +82,11 @@ class DeceptiveSignal:
             sorts += [bidi(places), invisible(places), deceptive_names(reading, places), separators(places)]
         for found in sorts:
             for match in islice(found, _MOST):
-                yield replace(match, severity=Severity.LOW) if _is_table(reading, match) else match
+                minor = _is_table(reading, match) or (
+                    # Formulas and output stand in examples, too, and nobody runs those unread.
+                    match.rule == PUNCTUATION.id and IN_PROSE in reading.shared
+                )
+                yield replace(match, severity=Severity.LOW) if minor else match
             more = next(found, None)
             if more is not None:
                 reading.unread.note(_TOO_MANY, reading.line_of(more.start))

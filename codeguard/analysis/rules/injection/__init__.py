@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import re
 from collections.abc import Iterator
 from itertools import islice
@@ -11,17 +12,19 @@ from pathlib import Path
 from typing import ClassVar
 
 from codeguard.analysis import Reading, Segment, SegmentKind
+from codeguard.analysis.reading import IN_PROSE
 from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match, Rule, rules_of
 from codeguard.analysis.rules.injection.address import speaks
 from codeguard.analysis.rules.injection.features import concepts_of, sequence, tokens_of
 from codeguard.analysis.rules.injection.gate import may_order
 from codeguard.analysis.rules.injection.model import NOTHING, Thresholds, load_model
+from codeguard.analysis.text.assistants import speaks_throughout
 from codeguard.analysis.text.kinds import is_settings
 from codeguard.analysis.text.orders import is_translation, may_speak, orders_in, read_orders
 from codeguard.analysis.text.unmasking import split_name, unmasked
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import ParseBoundError, parse, walk
-from codeguard.models import Confidence
+from codeguard.models import Confidence, Severity
 
 _RULES = rules_of(__file__)
 
@@ -297,7 +300,7 @@ class InjectionSignal:
         """Yield at most one match for each comment, string or name."""
         found, reported = 0, set[int]()
         for segment in texts(reading):
-            formed = list(_formed(segment)) if segment.kind in _READ_FOR_FORMS else []
+            formed = list(_formed(reading, segment)) if segment.kind in _READ_FOR_FORMS else []
             yield from formed
             match = _judge(reading, segment)
             if match is not None and match.start not in reported and not (formed and match.rule in _UNSURE):
@@ -318,12 +321,31 @@ def gives_order(sentence: str) -> bool:
     return model.score(sentence, limit) >= limit.weak
 
 
-def _formed(segment: Segment) -> Iterator[Match]:
+# What an attacker wants in code: an address, or a call that reaches out or runs something.
+_REACHING = lazy(
+    r"https?://|\d{1,3}(?:\.\d{1,3}){3}|\b(?:import|install|require|exec|eval|socket|curl|wget|environ|Popen|system|fetch)\b|\w\("
+)
+
+
+def _is_preference(reading: Reading, segment: Segment) -> bool:
+    """Return whether a passage of a text for assistants names nothing that an attacker would have inserted."""
+    for_agents = _FOR_AGENTS.match(reading.text) or speaks_throughout(
+        reading.text, segment.start, segment.end
+    )
+    return bool(for_agents) and _REACHING.search(segment.text) is None
+
+
+def _formed(reading: Reading, segment: Segment) -> Iterator[Match]:
     """Yield instructions recognised by their form, each rule once."""
+    in_prose = segment.kind is SegmentKind.PROSE
     table = read_orders(_FORMS_TABLE)
-    for found in orders_in(table, segment.text, segment.start, prose=segment.kind is SegmentKind.PROSE):
+    for found in orders_in(table, segment.text, segment.start, prose=in_prose):
         end = min(segment.end, found.start + 80)
-        yield Match(found.order.rule, found.start, end, found.reason, found.severity)
+        severity = found.severity
+        # Assistants are told what to write and to prefer in texts that are for them.
+        if found.order.rule == "order-to-insert" and in_prose and _is_preference(reading, segment):
+            severity = Severity.LOW
+        yield Match(found.order.rule, found.start, end, found.reason, severity)
 
 
 # A score, the text that has it, and the disguises under which that text was found.
@@ -332,7 +354,7 @@ _Scored = tuple[float, str, tuple[str, ...]]
 
 def _judge(reading: Reading, segment: Segment) -> Match | None:
     kind = _LIMITS.get(segment.kind, "comment")
-    plain, hidden, encoded = _strongest(reading, segment, kind)
+    plain, hidden, encoded, weighed = _strongest(reading, segment, kind)
     if max(plain, hidden)[0] == NOTHING:
         return None
     limits = load_model().limits
@@ -348,7 +370,7 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
     score, text, masks = hidden if secret else plain
     if score < limits[kind].weak and not secret:
         return None
-    rule = HIDDEN if secret else _rule_of(score, limits[kind])
+    rule = HIDDEN if secret else _rule_of(score - _chance(weighed), limits[kind])
     translated = segment.kind is SegmentKind.PROSE and is_translation(segment.text)
     if translated or (not secret and _may_be_honest(reading, segment, text, rule)):
         rule = POSSIBLE
@@ -391,15 +413,25 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
 
 
 _BY_CHANCE = 8  # decoded parts of a text
+_USUAL = 3  # windows of a comment
+_SLOPE = 0.5  # what e times as many windows need more: the highest of many scores is higher
+_MOST_WINDOWS = (
+    300  # from which on a text needs no higher score: nobody shall hide an order behind many others
+)
 
 
-def _strongest(reading: Reading, segment: Segment, kind: str) -> tuple[_Scored, _Scored, int]:
+def _chance(windows_weighed: int) -> float:
+    """Return how much higher the highest score of so many windows is by chance."""
+    return _SLOPE * math.log(min(max(windows_weighed, _USUAL), _MOST_WINDOWS) / _USUAL)
+
+
+def _strongest(reading: Reading, segment: Segment, kind: str) -> tuple[_Scored, _Scored, int, int]:
     """Return the window of a segment with the highest score, as written and with a disguise removed.
 
-    The third value is the number of parts that were decoded.
+    The third value is the number of parts that were decoded, the fourth that of windows of the text as written.
     """
     plain: _Scored = (NOTHING, "", ())
-    hidden, encoded = plain, 0
+    hidden, encoded, weighed = plain, 0, 0
 
     def met(what: str) -> None:
         reading.unread.note(what, reading.line_of(segment.start))
@@ -419,7 +451,8 @@ def _strongest(reading: Reading, segment: Segment, kind: str) -> tuple[_Scored, 
                     hidden = max(hidden, scored)
                 else:
                     plain = max(plain, scored)
-    return plain, hidden, encoded
+                    weighed += 1
+    return plain, hidden, encoded, weighed
 
 
 def _may_be_honest(reading: Reading, segment: Segment, text: str, rule: Rule) -> bool:
@@ -436,6 +469,20 @@ def _may_be_honest(reading: Reading, segment: Segment, text: str, rule: Rule) ->
         or _is_of_options(segment, text)
         or (not by_model and not speaks(text, segment.kind))
         or (not by_model and rule is not INSTRUCTION and _is_wording(asked))
+        or (rule is LIKELY and _is_explanation(reading, segment, text))
+    )
+
+
+def _is_explanation(reading: Reading, segment: Segment, text: str) -> bool:
+    """Return whether a text of code is part of a long remark that speaks to nobody, or the code is all about agents."""
+    if (
+        segment.kind is SegmentKind.COMMENT
+        and segment.text.count(" ") >= WORDS
+        and not speaks(text, segment.kind)
+    ):
+        return True
+    return segment.kind is not SegmentKind.PROSE and speaks_throughout(
+        reading.text, segment.start, segment.end
     )
 
 
@@ -456,21 +503,20 @@ def _is_documentation(segment: Segment, text: str) -> bool:
 def _is_for_readers(reading: Reading, segment: Segment, text: str, rule: Rule) -> bool:
     """Return whether prose instructs its human readers; the `agent` signal examines the content of prose."""
     if segment.kind is not SegmentKind.PROSE:
-        return False
+        # Code shown in a text is explained to those who read it.
+        in_example = segment.kind is SegmentKind.COMMENT and IN_PROSE in reading.shared
+        return in_example and rule is LIKELY and not {"override", "instruction"} <= _named(text)
     if (
         rule is INSTRUCTION
         and len(list(islice(_CHANGES.finditer(segment.text), _SOME_CHANGES))) == _SOME_CHANGES
     ):
         return True
+    if _FOR_AGENTS.match(reading.text) or speaks_throughout(reading.text, segment.start, segment.end):
+        return True
     said = _without_examples(text)
     replaces = {"override", "instruction"} <= _named(said)
     return (rule is LIKELY and not replaces) or (
-        rule is INSTRUCTION
-        and (
-            _FOR_AGENTS.match(reading.text) is not None
-            or _is_rule_for_people(text)
-            or (said != text and _is_rule_for_people(said))
-        )
+        rule is INSTRUCTION and (_is_rule_for_people(text) or (said != text and _is_rule_for_people(said)))
     )
 
 
@@ -561,7 +607,7 @@ def _reveals_order(shown: str, revealed: str, masks: tuple[str, ...]) -> bool:
     In `user admin http://x.y.z:80` only the name of a host is read differently, so that nothing was hidden. Percent
     escapes stand between words, and texts in other scripts are not judged by their words.
     """
-    if masks == ("character references",) and _letters(shown) == _letters(revealed):
+    if masks == ("character references",) and _letters(revealed) in _letters(shown):
         return False  # signs, such as the times sign of a button that closes
     if not revealed.isascii():
         return True

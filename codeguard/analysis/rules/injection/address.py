@@ -59,7 +59,7 @@ _MARKS = frozenset({"chat", "tool", "turn", "boundary", "self"})
 
 def speaks(text: str, kind: SegmentKind) -> bool:
     """Return whether a text addresses a reader; True for texts that are not English."""
-    if not text.isascii():
+    if any(letter.isalpha() and not letter.isascii() for letter in text):
         return True
     plain = text.replace("_", " ")
     if not _ENGLISH.search(plain) and kind is not SegmentKind.STRING:

@@ -37,6 +37,7 @@ _OF_FILES = lazy(
     r"installer|firmware|fingerprint|sums?\b|checksum|download|release|expected|update", re.IGNORECASE
 )
 _SHORT_FUNCTION = 20  # lines; the name of a longer function does not describe each digest in it
+_PRESCRIBED = lazy(r"\bx5t\b|(?<!un)thumbprint", re.IGNORECASE)  # names of certificates, by their standard
 _TOKENIZER = lazy(r"tokeni[sz]\w*", re.IGNORECASE)
 _DERIVE = word_set("hashlib.pbkdf2_hmac cryptography.hazmat.primitives.kdf.pbkdf2.PBKDF2HMAC "
                 "Crypto.Protocol.KDF.PBKDF2 passlib.hash.pbkdf2_sha256.using passlib.hash.pbkdf2_sha512.using "
@@ -78,6 +79,8 @@ def _weak(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if name == "hashlib.file_digest" and function is not None and named:
         around += f" {ast.unparse(function.args)}"
     around = _TOKENIZER.sub("", around)
+    if _PRESCRIBED.search(around):
+        return
     # A module-level table of algorithms by name does not use any of them.
     table = function is None and isinstance(view.reading.parents.get(node), ast.Dict)
     of_file = name == "hashlib.file_digest" and _OF_FILES.search(around) is not None
