@@ -24,6 +24,19 @@ def test_the_rule_finds_it(rule: str, text: str) -> None:
 
 
 QUIET = {
+    "name of a function that is also one of the module": """
+from flask import Flask, request
+app = Flask(__name__)
+lines = ["fixed"]
+@app.post("/greet")
+def greet():
+    lines = []
+    lines.append(request.form["line"])
+    return str(len(lines))
+@app.get("/wall")
+def wall():
+    return "<ul>" + "".join(f"<li>{line}</li>" for line in lines) + "</ul>"
+""",
     "template of a visitor in a sandbox": """
 from flask import request
 from jinja2.sandbox import SandboxedEnvironment

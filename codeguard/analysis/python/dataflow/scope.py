@@ -59,8 +59,13 @@ class Summary:
 
 
 def is_global(names: Names, target: ast.expr) -> bool:
-    """Return whether a function declares a name as global."""
-    return isinstance(target, ast.Name) and names.scopes.scope_of(target).outer.get(target.id) is True
+    """Return whether a name in a function is one of the module."""
+    if not isinstance(target, ast.Name):
+        return False
+    scopes = names.scopes
+    scope = scopes.scope_of(target)
+    found = None if scope is scopes.module else scopes.find(target.id, scope)
+    return found is not None and found[0] is scopes.module
 
 
 class Attributes:
