@@ -24,6 +24,30 @@ def test_the_rule_finds_it(rule: str, text: str) -> None:
 
 
 QUIET = {
+    "account of the program in a directory, and a filter that a library fills in": """
+import os
+import ldap
+from ldap.filter import filter_format
+def groups(user):
+    connection = ldap.initialize("ldaps://ldap.shop.test")
+    connection.simple_bind_s(os.environ["LDAP_DN"], os.environ["LDAP_PASSWORD"])
+    return connection.search_s("dc=shop", ldap.SCOPE_SUBTREE, filter_format("(member=uid=%s)", [user]))
+""",
+    "divisors of a request that are looked at, or bounded": """
+from fastapi import FastAPI, HTTPException, Query
+app = FastAPI()
+@app.get("/share")
+def share(whole: float, parts: float):
+    if parts == 0:
+        raise HTTPException(400)
+    return {"share": whole / parts}
+@app.get("/half")
+def half(whole: float, parts: int = Query(gt=0)):
+    return {"share": whole / parts}
+@app.get("/mean")
+def mean(marks: list[float]):
+    return {"mean": sum(marks) / len(marks) if marks else 0}
+""",
     "name of a function that is also one of the module": """
 from flask import Flask, request
 app = Flask(__name__)
