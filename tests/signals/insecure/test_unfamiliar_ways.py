@@ -24,6 +24,33 @@ def test_the_rule_finds_it(rule: str, text: str) -> None:
 
 
 QUIET = {
+    "number in a record of the module": """
+from flask import Flask, request
+app = Flask(__name__)
+parcels = {}
+@app.post("/parcels/<code>")
+def add(code):
+    parcels[code] = {"weight": 12, "name": request.form["name"]}
+    return ""
+@app.get("/first")
+def first():
+    return "<p>" + str(parcels["first"]["weight"]) + "</p>"
+""",
+    "what a function makes of each, and a filled-in Markup": """
+import html
+from flask import Flask, request
+from markupsafe import Markup
+app = Flask(__name__)
+@app.get("/tags")
+def tags():
+    return "<ul>" + "".join(map(html.escape, request.args.getlist("tag"))) + "</ul>"
+@app.get("/tag")
+def tag():
+    return Markup("<b>{}</b>").format(request.args["tag"])
+@app.get("/numbers")
+def numbers():
+    return "<b>" + str(list(map(int, request.args.getlist("n")))) + "</b>"
+""",
     "account of the program in a directory, and a filter that a library fills in": """
 import os
 import ldap

@@ -27,7 +27,7 @@ from codeguard.analysis.python.dataflow.tables import (
     STORED_NAMES,
     TEXT_FIELDS,
 )
-from codeguard.analysis.python.dataflow.values import NOTHING, Origin, Reach, Value, joined
+from codeguard.analysis.python.dataflow.values import NOTHING, Origin, Reach, Use, Value, joined
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.corpus.syntax import unqualified_name
@@ -68,6 +68,12 @@ def is_global(names: Names, target: ast.expr) -> bool:
     return found is not None and found[0] is scopes.module
 
 
+def _is_record(names: Names, target: ast.Name, value: Value) -> bool:
+    """Return whether a mapping with fixed keys is put into a container of the module, not bound to its name."""
+    declared = target.id in names.scopes.scope_of(target).outer
+    return Use.KEYS in value.clean and not declared
+
+
 class Attributes:
     """The values stored in attributes of the file's classes."""
 
@@ -79,7 +85,8 @@ class Attributes:
 
         The result may be this value or an earlier one.
         """
-        if isinstance(target, ast.Name) and is_global(names, target):
+        # Of a record with fixed keys, readers mostly show what is not of others: its number, its time.
+        if isinstance(target, ast.Name) and is_global(names, target) and not _is_record(names, target, value):
             shared[target.id] = joined([shared.get(target.id, NOTHING), value])
         if not isinstance(target, ast.Attribute) or not isinstance(target.value, ast.Name):
             return
