@@ -162,8 +162,10 @@ BY_SEVERITY: Mapping[Severity, Weight] = {
     Severity.LOW: COMMON,
     Severity.INFO: Weight(0.0, "reported, costs nothing"),
 }
-# The weight of what a rule about insecure code finds, by the severity of the finding. Measured: docs/retrieval.md.
-FLAW = Weight(4.0, "an example must not have it, and its text is often nearer the question than the safe one")
+# The weight of what a rule about insecure code finds, by the severity of the finding; docs/retrieval.md has the sweep.
+FLAW = Weight(
+    6.0, "text written to be near the question is up to four deviations nearer than the safe answer"
+)
 FLAWS: Mapping[Severity, Weight] = {
     **BY_SEVERITY,
     **dict.fromkeys((Severity.MEDIUM, Severity.HIGH, Severity.CRITICAL), FLAW),

@@ -119,8 +119,8 @@ class StaticEvidence:
     def grave(self, file: SourceFile, place: int) -> tuple[GraveFinding, ...]:
         """Return the findings of a file that also count against the chunk at a place.
 
-        These are grave ones in the code that it depends on, and insecure code in the functions that it introduces
-        (their module's or class's description, which answers a question for them) or in most of the file.
+        These are grave ones in the code that it depends on, and insecure code in what it introduces (the text of
+        a module or class outside of its functions answers a question for all of them) or in most of the file.
         """
         if not self._signals or (self.known_only and not self._known_fully(file)):
             return ()
@@ -303,14 +303,15 @@ class Uses:
             self._defined.setdefault(item.symbol.rpartition(".")[2], []).append(place)
 
     def introduced(self, place: int) -> frozenset[int]:
-        """Return the indices of the functions below a class or, for other text outside of functions, in the file."""
+        """Return the indices of the chunks of the class or, for other text outside of functions, of the file."""
         if self._whole or place not in self._always:
             return frozenset()
-        inside = f"{self._chunks[place].symbol}." if self._chunks[place].kind is ChunkKind.CLASS else ""
+        symbol = self._chunks[place].symbol
+        inside = f"{symbol}." if self._chunks[place].kind is ChunkKind.CLASS else ""
         return frozenset(
             at
             for at, item in enumerate(self._chunks)
-            if item.kind in FUNCTIONS and item.symbol.startswith(inside)
+            if item.symbol.startswith(inside) or item.symbol == symbol
         )
 
     def are_most(self, places: Collection[int]) -> bool:

@@ -14,7 +14,7 @@ from codeguard.analysis.rules.agent import SIGNAL as AGENT
 from codeguard.config import DefenseConfig
 from codeguard.corpus.chunking import CHUNKER_ID, chunk_file
 from codeguard.index.static_evidence import StaticEvidence, Uses
-from codeguard.models import Confidence, Evidence, Severity, SourceFile, Trust
+from codeguard.models import ChunkKind, Confidence, Evidence, Severity, SourceFile, Trust
 from codeguard.ranking.defense import Candidate, DefenseManager
 from codeguard.ranking.signals.base import SignalServices, Subject
 from codeguard.trust import VerifiedManifest, build_manifest, verify_unsigned
@@ -164,6 +164,17 @@ def test_a_weakness_concerns_its_code_what_introduces_it_and_a_file_that_is_most
     assert {symbol for symbol, items in found.items() if items} == charged
     assert {item.penalty for items in found.values() for item in items} == {FLAWS[Severity.MEDIUM].value}
     assert not any(map(demoting, found.values()))
+
+
+def test_a_description_introduces_its_file_or_its_class() -> None:
+    method = "    def m(self):\n        return 2\n"
+    text = f'"""Says."""\n\n\nclass C:\n    x = 1\n\n{method}\n\ndef f():\n    return 3\n\n\nf()\n'
+    file = chunk_file("m.py", text.encode())
+    uses = Uses(file)
+    by_kind = {chunk.kind: place for place, chunk in enumerate(file.chunks)}
+    assert uses.introduced(0) == frozenset(range(len(file.chunks)))
+    assert {file.chunks[place].symbol for place in uses.introduced(by_kind[ChunkKind.CLASS])} == {"C", "C.m"}
+    assert uses.introduced(by_kind[ChunkKind.FUNCTION]) == frozenset()
 
 
 @pytest.mark.parametrize("seen", [Severity.LOW, Severity.MEDIUM, Severity.HIGH])
