@@ -24,6 +24,7 @@ class Weight:
 SERIOUS = Weight(1.0, "code that serves as an example must not have this; honest code sometimes does")
 DEPENDS = Weight(0.6, "a weakness that depends on the context")
 COMMON = Weight(0.1, "common in honest code: only enough to break ties")
+INSECURE = "insecure"
 DEFAULTS: Mapping[str, Weight] = {
     "provenance.trusted": Weight(-0.5, "the team's own text, verified now: a bonus below one deviation"),
     "provenance.copy": Weight(
@@ -128,45 +129,6 @@ DEFAULTS: Mapping[str, Weight] = {
     "obfuscation.nested-lambdas": Weight(0.5, "extreme functional style looks the same"),
     **dict.fromkeys(
         (
-            "insecure.check-fails-open",
-            "insecure.download-and-run",
-            "insecure.hostname-not-verified",
-            "insecure.tls-not-verified",
-        ),
-        SERIOUS,
-    ),
-    **dict.fromkeys(
-        (
-            "insecure.cross-site-scripting",
-            "insecure.file-upload",
-            "insecure.ldap-injection",
-            "insecure.mass-assignment",
-            "insecure.xpath-injection",
-        ),
-        DEPENDS,
-    ),
-    **dict.fromkeys(
-        (
-            "insecure.any-host",
-            "insecure.bound-to-all",
-            "insecure.cookie-for-other-sites",
-            "insecure.csv-injection",
-            "insecure.endless-session",
-            "insecure.frames-allowed",
-            "insecure.log-injection",
-            "insecure.made-world-writable",
-            "insecure.missing-authentication",
-            "insecure.password-in-address",
-            "insecure.privileges-not-dropped",
-            "insecure.short-passwords",
-            "insecure.unsafe-model-file",
-            "insecure.untrusted-search-path",
-            "insecure.wide-umask",
-        ),
-        COMMON,
-    ),
-    **dict.fromkeys(
-        (
             "secrets.private-key",
             "secrets.cloud-key",
             "secrets.service-token",
@@ -199,6 +161,14 @@ BY_SEVERITY: Mapping[Severity, Weight] = {
     Severity.MEDIUM: DEPENDS,
     Severity.LOW: COMMON,
     Severity.INFO: Weight(0.0, "reported, costs nothing"),
+}
+# The weight of what a rule about insecure code finds, by the severity of the finding; docs/retrieval.md has the sweep.
+FLAW = Weight(
+    6.0, "text written to be near the question is up to four deviations nearer than the safe answer"
+)
+FLAWS: Mapping[Severity, Weight] = {
+    **BY_SEVERITY,
+    **dict.fromkeys((Severity.MEDIUM, Severity.HIGH, Severity.CRITICAL), FLAW),
 }
 
 
@@ -235,6 +205,16 @@ class Weights:
             value = self.own[key]
         return value * self.factors.get(key, 1.0)
 
+    def found(self, key: str, usual: Severity, seen: Severity) -> float:
+        """Return the weight of a match of a rule whose usual severity it may not have.
+
+        It is half the rule's for each step that the match is milder; of insecure code without a weight of its own,
+        that of the match's severity.
+        """
+        if key.partition(".")[0] == INSECURE and key not in self.overrides:
+            return default(key, seen).value * self.factors.get(key, 1.0)
+        return self.of(key, usual) * 0.5 ** max(0, usual - seen)
+
     def with_own(self, own: Mapping[str, float]) -> Weights:
         """Return these weights plus those that rules without an entry declare themselves."""
         return Weights(self.overrides, self.factors, {**self.own, **own})
@@ -246,4 +226,4 @@ class Weights:
 
 def default(key: str, severity: Severity) -> Weight:
     """Return the default weight of a rule, and why."""
-    return DEFAULTS.get(key) or BY_SEVERITY[severity]
+    return DEFAULTS.get(key) or (FLAWS if key.partition(".")[0] == INSECURE else BY_SEVERITY)[severity]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -38,7 +38,7 @@ from codeguard.models import (
     Trust,
     parts_digest,
 )
-from codeguard.weights import Weights
+from codeguard.weights import INSECURE, Weights
 from codeguard.workers.processes import default_workers
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ _NAME = re.compile(r"[^\W\d]\w*")
 KEPT_FILES = 2_000  # in memory
 STATIC = "static"  # the signal of files that no detector has examined
 COMPANY = (AUDIT, "company")
-# A weakness, a change to a copy or a false claim concerns only the code that contains it.
+# A change to a copy or a false claim concerns only the code that contains it, a weakness hardly more than that.
 OF_ITS_OWN_CODE = frozenset({"flooding", "insecure", "near_copy", "safety_claims", "secrets"})
 MEASURED = frozenset({"tokens"})  # what the ranking needs of an observation's measurements
 Rows = tuple[Observation, ...]  # of one file, each rule once per chunk
@@ -117,25 +117,35 @@ class StaticEvidence:
         return _key(file) in self._known or not self._missing(self._kept(file))
 
     def grave(self, file: SourceFile, place: int) -> tuple[GraveFinding, ...]:
-        """Return the grave findings in the code of a file that the chunk at a place depends on."""
+        """Return the findings of a file that also count against the chunk at a place.
+
+        These are grave ones in the code that it depends on, and insecure code in what it introduces (the text of
+        a module or class outside of its functions answers a question for all of them) or in most of the file.
+        """
         if not self._signals or (self.known_only and not self._known_fully(file)):
             return ()
-        grave = [
-            item
-            for item in self._rows(file)
-            if item.severity >= Severity.HIGH
-            and not item.of_the_file
-            and item.signal not in OF_ITS_OWN_CODE
-            and item.chunk >= 0
-        ]
-        if not grave:
+        grave: list[Observation] = []
+        flaws: list[Observation] = []
+        for item in self._rows(file):
+            if item.chunk < 0 or item.of_the_file:
+                continue
+            if item.signal == INSECURE and item.severity >= Severity.MEDIUM:
+                flaws.append(item)
+            elif item.signal not in OF_ITS_OWN_CODE and item.severity >= Severity.HIGH:
+                grave.append(item)
+        if not grave and not flaws:
             return ()
-        weighed = [(item, self._evidence(item, Trust.UNLISTED)) for item in grave]
-        needed = self._uses_in(file).needed(place)
+        uses = self._uses_in(file)
+        counting = [item for item in grave if item.chunk in uses.needed(place)]
+        if flaws:
+            below = uses.introduced(place)
+            most = uses.are_most({item.chunk for item in flaws})
+            counting += [item for item in flaws if most or item.chunk in below]
+        weighed = [(item, self._evidence(item, Trust.UNLISTED)) for item in counting]
         return tuple(
             GraveFinding(file.chunks[item.chunk], evidence)
             for item, evidence in weighed
-            if evidence.penalty > 0 and item.chunk in needed
+            if evidence.penalty > 0
         )
 
     def _uses_in(self, file: SourceFile) -> Uses:
@@ -248,12 +258,12 @@ class StaticEvidence:
         )
 
     def _penalty(self, item: Observation) -> float:
-        """Return the rule's weight, half of it for each step that a match is milder than its rule."""
+        """Return the weight of a rule's match, which may be milder than its rule."""
         key = NOT_FULLY_READ if item.failed else (item.signal, item.rule)
         usual = self._severities.get(key)  # what was not seen is unknown, whatever kept it from being seen
         if usual is None or item.severity is Severity.INFO < usual:
             return 0.0
-        return self.weights.of(".".join(key), usual) * 0.5 ** max(0, usual - item.severity)
+        return self.weights.found(".".join(key), usual, item.severity)
 
     @functools.cached_property
     def _severities(self) -> dict[tuple[str, str], Severity]:
@@ -291,6 +301,23 @@ class Uses:
         self._defined: dict[str, list[int]] = {}
         for place, item in enumerate(file.chunks):
             self._defined.setdefault(item.symbol.rpartition(".")[2], []).append(place)
+
+    def introduced(self, place: int) -> frozenset[int]:
+        """Return the indices of the chunks of the class or, for other text outside of functions, of the file."""
+        if self._whole or place not in self._always:
+            return frozenset()
+        symbol = self._chunks[place].symbol
+        inside = f"{symbol}." if self._chunks[place].kind is ChunkKind.CLASS else ""
+        return frozenset(
+            at
+            for at, item in enumerate(self._chunks)
+            if item.symbol.startswith(inside) or item.symbol == symbol
+        )
+
+    def are_most(self, places: Collection[int]) -> bool:
+        """Return whether chunks hold more than half of the file's text."""
+        sizes = [len(item.text) for item in self._chunks]
+        return sum(sizes[at] for at in places) > sum(sizes) / 2
 
     def needed(self, place: int) -> frozenset[int]:
         """Return the indices of the chunks that a chunk depends on, including its own; none for no chunk."""

@@ -14,12 +14,12 @@ from codeguard.analysis.rules.agent import SIGNAL as AGENT
 from codeguard.config import DefenseConfig
 from codeguard.corpus.chunking import CHUNKER_ID, chunk_file
 from codeguard.index.static_evidence import StaticEvidence, Uses
-from codeguard.models import Confidence, Evidence, Severity, SourceFile, Trust
+from codeguard.models import ChunkKind, Confidence, Evidence, Severity, SourceFile, Trust
 from codeguard.ranking.defense import Candidate, DefenseManager
 from codeguard.ranking.signals.base import SignalServices, Subject
 from codeguard.trust import VerifiedManifest, build_manifest, verify_unsigned
 from codeguard.trust.acceptances import Acceptance, Acceptances
-from codeguard.weights import Weights
+from codeguard.weights import FLAWS, Weights
 
 GRAVE = b"import os\n\n\ndef grave():\n    return 'MARK'\n\n\ndef beside():\n    return grave()\n"
 OTHER = b"def other():\n    return 3\n"
@@ -134,12 +134,59 @@ def test_an_uncertain_finding_is_charged_where_its_code_is_needed_and_demotes_no
     assert evidence(FILE, "beside", signal=GraveMarker(Severity.MEDIUM)) == []
 
 
-def test_a_weakness_concerns_the_code_that_has_it() -> None:
-    class Insecure(GraveMarker):
-        name = "insecure"
+class Insecure(GraveMarker):
+    """The same as a weakness, which is only of medium severity."""
 
-    assert demoting(evidence(FILE, "grave", signal=Insecure())) == ["insecure.mark"]
-    assert evidence(FILE, "beside", signal=Insecure()) == []
+    name = "insecure"
+    rules: ClassVar[tuple[Rule, ...]] = (Rule("mark", "MARK", Severity.MEDIUM, Confidence.LOW),)
+
+
+WEAK_CODE = 'def weak():\n    return "MARK"\n'
+SOUND_CODE = "def sound():\n    return [1, 2, 3] * 20\n"
+CLASS = f'class C:\n    """Says."""\n\n    {WEAK_CODE.replace("    ", "        ")}'
+WEAK = [
+    # Text outside of functions goes with the functions that it introduces, however much else they stand beside.
+    (f'"""Says."""\n\n\n{WEAK_CODE}\n\n{SOUND_CODE}', {"", "weak"}),
+    (f"{CLASS}\n\n{SOUND_CODE}", {"", "C", "C.weak"}),
+    (f'class C:\n    """Says."""\n\n\n{WEAK_CODE}\n\n{SOUND_CODE}', {"", "weak"}),
+    # So does what stands in a file that is mostly weak; not who calls the weak function of another one.
+    ("def near():\n    return 1\n\n\n" + WEAK_CODE.replace("MARK", "MARK and more"), {"", "near", "weak"}),
+    (f"def near():\n    return [weak(), 1, 2]\n\n\n{WEAK_CODE}", {"", "weak"}),
+]
+
+
+@pytest.mark.parametrize(("text", "charged"), WEAK)
+def test_a_weakness_concerns_its_code_what_introduces_it_and_a_file_that_is_mostly_weak(
+    text: str, charged: set[str]
+) -> None:
+    file = chunk_file("m.py", text.encode())
+    found = {chunk.symbol: evidence(file, chunk.symbol, signal=Insecure()) for chunk in file.chunks}
+    assert {symbol for symbol, items in found.items() if items} == charged
+    assert {item.penalty for items in found.values() for item in items} == {FLAWS[Severity.MEDIUM].value}
+    assert not any(map(demoting, found.values()))
+
+
+def test_a_description_introduces_its_file_or_its_class() -> None:
+    method = "    def m(self):\n        return 2\n"
+    text = f'"""Says."""\n\n\nclass C:\n    x = 1\n\n{method}\n\ndef f():\n    return 3\n\n\nf()\n'
+    file = chunk_file("m.py", text.encode())
+    uses = Uses(file)
+    by_kind = {chunk.kind: place for place, chunk in enumerate(file.chunks)}
+    assert uses.introduced(0) == frozenset(range(len(file.chunks)))
+    assert {file.chunks[place].symbol for place in uses.introduced(by_kind[ChunkKind.CLASS])} == {"C", "C.m"}
+    assert uses.introduced(by_kind[ChunkKind.FUNCTION]) == frozenset()
+
+
+@pytest.mark.parametrize("seen", [Severity.LOW, Severity.MEDIUM, Severity.HIGH])
+def test_a_weakness_costs_by_the_severity_of_the_match_not_of_its_rule(seen: Severity) -> None:
+    class Milder(Marker):
+        name = "insecure"
+        rules: ClassVar[tuple[Rule, ...]] = (Rule("mark", "MARK", Severity.HIGH, Confidence.LOW),)
+
+    static = StaticEvidence(Weights(), file_signals=[Milder(seen)])
+    chunk = next(chunk for chunk in FILE.chunks if chunk.symbol == "grave")
+    (item,) = static(chunk, FILE, Trust.UNLISTED)
+    assert (item.penalty, item.demotes) == (FLAWS[seen].value, False)
 
 
 @pytest.mark.parametrize("severity", list(Severity))

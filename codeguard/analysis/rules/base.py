@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from codeguard.analysis import Reading
 from codeguard.models import Confidence, Severity, SourceFile
-from codeguard.weights import BY_SEVERITY
+from codeguard.weights import default
 
 if TYPE_CHECKING:
     from codeguard.analysis.python.counterparts import TrustedFunctions
@@ -60,9 +60,10 @@ class HasRules(Protocol):
 def own_weights(signals: Iterable[HasRules]) -> dict[str, float]:
     """Return the ranking weight of each rule of these signals: its own weight, or one by severity."""
     return {
-        f"{signal.name}.{rule.id}": BY_SEVERITY[rule.severity].value if rule.weight is None else rule.weight
+        key: default(key, rule.severity).value if rule.weight is None else rule.weight
         for signal in signals
         for rule in signal.rules
+        for key in [f"{signal.name}.{rule.id}"]
     }
 
 

@@ -12,7 +12,6 @@ MISSED = frozenset(
     {
         "exists before mkdir",
         "request without a timeout",
-        "division by a parameter",
         "path of a command line",
         "account of PAM not looked at",
         "no password means an empty one",

@@ -19,7 +19,6 @@ MISSED = frozenset(
         "check then open",
         "csv",
         "no limit of tries",
-        "recovery by question",
     }
 )
 

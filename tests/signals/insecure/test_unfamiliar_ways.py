@@ -24,6 +24,70 @@ def test_the_rule_finds_it(rule: str, text: str) -> None:
 
 
 QUIET = {
+    "number in a record of the module": """
+from flask import Flask, request
+app = Flask(__name__)
+parcels = {}
+@app.post("/parcels/<code>")
+def add(code):
+    parcels[code] = {"weight": 12, "name": request.form["name"]}
+    return ""
+@app.get("/first")
+def first():
+    return "<p>" + str(parcels["first"]["weight"]) + "</p>"
+""",
+    "what a function makes of each, and a filled-in Markup": """
+import html
+from flask import Flask, request
+from markupsafe import Markup
+app = Flask(__name__)
+@app.get("/tags")
+def tags():
+    return "<ul>" + "".join(map(html.escape, request.args.getlist("tag"))) + "</ul>"
+@app.get("/tag")
+def tag():
+    return Markup("<b>{}</b>").format(request.args["tag"])
+@app.get("/numbers")
+def numbers():
+    return "<b>" + str(list(map(int, request.args.getlist("n")))) + "</b>"
+""",
+    "account of the program in a directory, and a filter that a library fills in": """
+import os
+import ldap
+from ldap.filter import filter_format
+def groups(user):
+    connection = ldap.initialize("ldaps://ldap.shop.test")
+    connection.simple_bind_s(os.environ["LDAP_DN"], os.environ["LDAP_PASSWORD"])
+    return connection.search_s("dc=shop", ldap.SCOPE_SUBTREE, filter_format("(member=uid=%s)", [user]))
+""",
+    "divisors of a request that are looked at, or bounded": """
+from fastapi import FastAPI, HTTPException, Query
+app = FastAPI()
+@app.get("/share")
+def share(whole: float, parts: float):
+    if parts == 0:
+        raise HTTPException(400)
+    return {"share": whole / parts}
+@app.get("/half")
+def half(whole: float, parts: int = Query(gt=0)):
+    return {"share": whole / parts}
+@app.get("/mean")
+def mean(marks: list[float]):
+    return {"mean": sum(marks) / len(marks) if marks else 0}
+""",
+    "name of a function that is also one of the module": """
+from flask import Flask, request
+app = Flask(__name__)
+lines = ["fixed"]
+@app.post("/greet")
+def greet():
+    lines = []
+    lines.append(request.form["line"])
+    return str(len(lines))
+@app.get("/wall")
+def wall():
+    return "<ul>" + "".join(f"<li>{line}</li>" for line in lines) + "</ul>"
+""",
     "template of a visitor in a sandbox": """
 from flask import request
 from jinja2.sandbox import SandboxedEnvironment

@@ -181,6 +181,12 @@ class Calls:
             value = joined([*everything, receiver])
             return value._replace(clean=value.clean - {Use.LOG, Use.HEADER})
         uses = CLEANERS.get(name)
+        if name == "map" and len(arguments) > 1:  # what the function makes of each
+            made = [
+                TEXT_USES if item in ("int", "float") else CLEANERS.get(item, frozenset())
+                for item in self._names.names_of(node.args[0])
+            ]
+            return joined(arguments[1:]).cleaned(frozenset().union(*made))
         if uses is not None:
             return joined([*everything, receiver]).cleaned(uses)
         if name.startswith(":"):

@@ -27,7 +27,7 @@ from codeguard.analysis.python.dataflow.tables import (
     STORED_NAMES,
     TEXT_FIELDS,
 )
-from codeguard.analysis.python.dataflow.values import NOTHING, Origin, Reach, Value, joined
+from codeguard.analysis.python.dataflow.values import NOTHING, Origin, Reach, Use, Value, joined
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.corpus.syntax import unqualified_name
@@ -59,8 +59,19 @@ class Summary:
 
 
 def is_global(names: Names, target: ast.expr) -> bool:
-    """Return whether a function declares a name as global."""
-    return isinstance(target, ast.Name) and names.scopes.scope_of(target).outer.get(target.id) is True
+    """Return whether a name in a function is one of the module."""
+    if not isinstance(target, ast.Name):
+        return False
+    scopes = names.scopes
+    scope = scopes.scope_of(target)
+    found = None if scope is scopes.module else scopes.find(target.id, scope)
+    return found is not None and found[0] is scopes.module
+
+
+def _is_record(names: Names, target: ast.Name, value: Value) -> bool:
+    """Return whether a mapping with fixed keys is put into a container of the module, not bound to its name."""
+    declared = target.id in names.scopes.scope_of(target).outer
+    return Use.KEYS in value.clean and not declared
 
 
 class Attributes:
@@ -74,7 +85,8 @@ class Attributes:
 
         The result may be this value or an earlier one.
         """
-        if isinstance(target, ast.Name) and is_global(names, target):
+        # Of a record with fixed keys, readers mostly show what is not of others: its number, its time.
+        if isinstance(target, ast.Name) and is_global(names, target) and not _is_record(names, target, value):
             shared[target.id] = joined([shared.get(target.id, NOTHING), value])
         if not isinstance(target, ast.Attribute) or not isinstance(target.value, ast.Name):
             return

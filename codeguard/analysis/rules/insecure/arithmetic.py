@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, leaves, word_set
 from codeguard.analysis.rules.insecure.handlers import is_from_request, is_handler
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
@@ -85,7 +85,7 @@ def _one_too_many(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if not isinstance(test, ast.Compare) or len(test.ops) > 1 or not isinstance(test.ops[0], ast.Gt):
         return
     function = view.function_of(node)
-    if function is None or not isinstance(node.body[-1], ast.Raise | ast.Return):
+    if function is None or not leaves(node.body):
         return
     if not _LIMIT.search(last_name(test.comparators[0])):
         return

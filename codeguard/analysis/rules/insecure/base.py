@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
@@ -20,7 +20,7 @@ from codeguard.analysis.python.names import Names
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import Rule
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import walk
+from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.models import Confidence, Severity
 
 _SHOWN = 60  # characters of a part that are shown
@@ -48,6 +48,7 @@ def _range_of(node: ast.AST) -> tuple[int, int, ast.AST]:
     return (decorators[0].lineno if decorators else first), getattr(node, "end_lineno", None) or first, node
 
 
+_REFUSES = lazy(r"^(?:abort|deny|reject|forbid\w*|refuse|redirect|exit)$")
 INPUTS = frozenset({"input", ANSWER, SAID})
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -410,6 +411,14 @@ def parameters_of(function: FunctionNode | None) -> frozenset[str]:
         return frozenset()
     listed = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
     return frozenset(argument.arg for argument in listed)
+
+
+def leaves(body: Sequence[ast.stmt]) -> bool:
+    """Return whether a block leaves its function: it ends with return, raise, or a call such as `abort(403)`."""
+    last = body[-1]
+    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
+        return _REFUSES.match(unqualified_name(last.value.func)) is not None
+    return isinstance(last, ast.Raise | ast.Return)
 
 
 def word_set(text: str) -> frozenset[str]:

@@ -9,7 +9,7 @@ from codeguard.analysis.python.dataflow.sinks import Sink, SinkHit
 from codeguard.analysis.python.dataflow.values import Origin, Reach, Use
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, word_set
+from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, leaves, word_set
 from codeguard.analysis.rules.insecure.handlers import is_kept_upload
 from codeguard.analysis.rules.insecure.sessions import framework_settings
 from codeguard.corpus.syntax import walk
@@ -105,8 +105,7 @@ def _is_authenticated(view: View, hit: SinkHit, origin: Origin) -> bool:
             return True
         body = getattr(at, "body", None)
         for earlier in body[: body.index(child)] if isinstance(body, list) and child in body else ():
-            leaves = isinstance(earlier, ast.If) and isinstance(earlier.body[-1], ast.Raise | ast.Return)
-            if leaves and _compares_code(view, earlier.test):
+            if isinstance(earlier, ast.If) and leaves(earlier.body) and _compares_code(view, earlier.test):
                 return True
         child, at = at, view.parent(at)
     return False

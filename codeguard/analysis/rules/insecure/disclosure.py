@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, leaves, word_set
 from codeguard.analysis.rules.insecure.handlers import joined_words
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
@@ -108,9 +108,9 @@ def _kept(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             taken = name.endswith("getconn") or (
                 isinstance(node.func, ast.Attribute) and node.func.attr == "getconn"
             )
-            leaves = any(_leaves(part, target.id) for part in between)
+            left = any(_leaves_without(part, target.id) for part in between)
             fails = taken and any(isinstance(part, ast.Call) for one in between for part in walk(one))
-            if leaves or fails:
+            if left or fails:
                 yield NodeMatch(
                     node, f"{target.id} stays open where something fails in between: take with or finally"
                 )
@@ -130,9 +130,9 @@ def _gives_back(node: ast.expr, held: str) -> bool:
     return any(isinstance(item, ast.Name) and item.id == held for item in (node.func.value, *node.args))
 
 
-def _leaves(statement: ast.stmt, held: str) -> bool:
+def _leaves_without(statement: ast.stmt, held: str) -> bool:
     """Return whether a test leaves the function without the connection."""
-    if not isinstance(statement, ast.If) or not isinstance(statement.body[-1], ast.Raise | ast.Return):
+    if not isinstance(statement, ast.If) or not leaves(statement.body):
         return False
     return not any(
         isinstance(part, ast.Name) and part.id == held for one in statement.body for part in walk(one)

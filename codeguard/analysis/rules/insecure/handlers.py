@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from codeguard.analysis.python.dataflow.values import Reach
 from codeguard.analysis.python.scopes import FunctionNode
-from codeguard.analysis.rules.insecure.base import FUNCTIONS, View
+from codeguard.analysis.rules.insecure.base import FUNCTIONS, View, leaves
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name, walk
 
@@ -71,7 +71,7 @@ def _but_presence(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
             if not _asks_presence(statement.test):
                 yield statement.test
                 yield from _but_presence(statement.body)
-            elif not _leaves(statement.body):
+            elif not leaves(statement.body):
                 yield from _but_presence(statement.body)
             yield from _but_presence(statement.orelse)
         else:
@@ -85,10 +85,6 @@ def _asks_presence(test: ast.expr) -> bool:
     if isinstance(test, ast.Compare):
         return isinstance(test.ops[0], _PRESENT)
     return isinstance(test, ast.Name) or (isinstance(test, ast.Attribute) and test.attr == "is_authenticated")
-
-
-def _leaves(body: list[ast.stmt]) -> bool:
-    return isinstance(body[-1], ast.Return | ast.Raise | ast.Expr)
 
 
 def knows_user(view: View, function: FunctionNode) -> bool:

@@ -328,6 +328,13 @@ CHECKS = (
                 needs_built=True,
                 accepts=lambda names, call, name: not _is_list(names, call),
             ),
+            Sink(  # put together elsewhere, of what a request brings
+                "remote-shell-sent",
+                Use.SHELL,
+                methods=word_set("exec_command"),
+                accepts=lambda names, call, name: not _is_list(names, call),
+                least=Reach.REMOTE,
+            ),
         ),
         grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),
         also={STORED: Severity.MEDIUM, SETTING: Severity.MEDIUM},

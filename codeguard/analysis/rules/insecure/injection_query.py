@@ -302,7 +302,10 @@ CHECKS = (
                 accepts=_searches_directory,
             ),
         ),
-        is_usual=lambda view, hit, origin: not view.has(*_OF_DIRECTORIES),
+        # An account of the program's own is a setting of whoever runs it.
+        is_usual=lambda view, hit, origin: (
+            not view.has(*_OF_DIRECTORIES) or origin.what.startswith(("os.environ", "os.getenv"))
+        ),
         grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),
     ),
     Check(

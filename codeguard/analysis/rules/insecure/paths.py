@@ -12,7 +12,7 @@ from codeguard.analysis.python.dataflow.values import RESOLVED, Origin, Use
 from codeguard.analysis.python.literal_text import written
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, leaves, word_set
 from codeguard.analysis.rules.insecure.surroundings import of_own_folder
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
@@ -236,7 +236,7 @@ _OWNED = lazy(r"\bst_uid\b|S_ISREG|S_ISLNK|\bst_gid\b")
 
 def _owner_then_use(view: View, node: ast.If) -> Iterator[NodeMatch]:
     """Find `info = os.lstat(path)`, a refusal by its owner, and `open(path)` after it."""
-    if not isinstance(node.body[-1], ast.Raise | ast.Return) or not _OWNED.search(ast.unparse(node.test)):
+    if not leaves(node.body) or not _OWNED.search(ast.unparse(node.test)):
         return
     held = {part.id for part in walk(node.test) if isinstance(part, ast.Name)}
     asked = [

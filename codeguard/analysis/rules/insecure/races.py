@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, leaves, word_set
 from codeguard.analysis.rules.insecure.handlers import joined_words
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name, walk
@@ -221,7 +221,7 @@ def _awaited(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             read.update(
                 part.id for target in statement.targets for part in walk(target) if isinstance(part, ast.Name)
             )
-        elif isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Return | ast.Raise):
+        elif isinstance(statement, ast.If) and leaves(statement.body):
             asked = any(isinstance(part, ast.Name) and part.id in read for part in walk(statement.test))
             tested = tested or asked or any(_READS.match(last) for _, last in called)
 

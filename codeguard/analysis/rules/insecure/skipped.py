@@ -7,24 +7,13 @@ import re
 from collections.abc import Iterator
 
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, leaves, word_set
 from codeguard.analysis.rules.insecure.handlers import is_from_request
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name, variables_in, walk
 
 _RULES = rules_of(__file__)
-
-_REFUSES = lazy(r"^(?:abort|deny|reject|forbid\w*|refuse|redirect|exit)$")
-
-
-def _leaves(body: list[ast.stmt]) -> bool:
-    """Return whether a block refuses: raises, returns, or aborts at its end."""
-    last = body[-1]
-    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
-        return _REFUSES.match(unqualified_name(last.value.func)) is not None
-    return isinstance(last, ast.Raise | ast.Return)
-
 
 _MATTERS = lazy(
     r"^(?:await )?(?:[\w.]+\.)?_?(?:audit|revoke|verify|invalidate|lock|unlock|release|close|clear|rollback|notify_\w+"
@@ -47,7 +36,7 @@ def _unreached(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             continue  # what follows a second `return` was seen with the first
         rest = block[block.index(node) + 1 :]
         parts = [part for statement in rest for part in walk(statement)]
-        checks: list[ast.stmt] = [part for part in parts if isinstance(part, ast.If) and _leaves(part.body)]
+        checks: list[ast.stmt] = [part for part in parts if isinstance(part, ast.If) and leaves(part.body)]
         checks += [
             part for part in rest if isinstance(part, ast.Expr) and _MATTERS.search(view.written(part))
         ]
@@ -114,7 +103,7 @@ def _skipped(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         and _PROOF.search(held.id)
         and isinstance(refused, ast.UnaryOp)
         and isinstance(refused.op, ast.Not)
-        and _leaves(block)
+        and leaves(block)
         and _verified(refused, held.id)
         and is_from_request(view, held)
         and not _asked_for(view, (node, inner), held.id)
@@ -125,7 +114,7 @@ def _skipped(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 def _optional_signature(view: View, node: ast.If) -> Iterator[NodeMatch]:
     """Find `if signature.exists(): key.verify(signature, data)`, after which the data are used all the same."""
     held = _found_present(node.test)
-    if held is None or not _PROOF.search(held.id) or _leaves(node.body):
+    if held is None or not _PROOF.search(held.id) or leaves(node.body):
         return
     block = getattr(view.parent(node), "body", [])
     goes_on = isinstance(block, list) and block and block[-1] is not node
@@ -142,7 +131,7 @@ def _optional_signature(view: View, node: ast.If) -> Iterator[NodeMatch]:
 
 def _refuses_wrong(statement: ast.stmt, held: str) -> bool:
     """Return whether a statement refuses a wrong proof: compares and leaves, or verifies it, which raises."""
-    if isinstance(statement, ast.If) and _leaves(statement.body):
+    if isinstance(statement, ast.If) and leaves(statement.body):
         return "compare_digest" in ast.unparse(statement.test)
     return any(
         isinstance(part, ast.Call)

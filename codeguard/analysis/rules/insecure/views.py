@@ -105,12 +105,11 @@ def _placed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     # A `try` anywhere is taken to catch what a bad number raises.
     if not view.is_route(node.body[0]) or any(isinstance(part, ast.Try) for part in walk(node)):
         return
-    numbers = {
-        part.targets[0].id
-        for part in walk(node)
-        if isinstance(part, ast.Assign)
-        and isinstance(part.targets[0], ast.Name)
-        and _is_sent_number(view, part.value)
+    numbers = {target.id for target, value in _assigned(node) if _is_sent_number(view, value)}
+    numbers |= {
+        item.arg
+        for item in _without_default(node)
+        if isinstance(item.annotation, ast.Name) and item.annotation.id in ("int", "float")
     }
     bodies = _bodies(view, node)
     tests = (part.test for part in walk(node) if isinstance(part, ast.If | ast.IfExp | ast.While))
@@ -119,6 +118,24 @@ def _placed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         if (reason := _without_look(view, part, numbers, bodies, looked_at)) is not None:
             yield NodeMatch(part, f"{reason}, and nothing looks at it first")
             return
+
+
+def _assigned(function: FunctionNode) -> Iterator[tuple[ast.Name, ast.expr]]:
+    """Yield the names that a function assigns to, with their values; `a, b = 1, 2` is two."""
+    for part in walk(function):
+        if not isinstance(part, ast.Assign):
+            continue
+        target, value = part.targets[0], part.value
+        pairs = [(target, value)]
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+            pairs = list(zip(target.elts, value.elts, strict=False))
+        yield from ((name, given) for name, given in pairs if isinstance(name, ast.Name))
+
+
+def _without_default(function: FunctionNode) -> list[ast.arg]:
+    """Return the parameters that a request has to name; a default may say what is allowed."""
+    listed = [*function.args.posonlyargs, *function.args.args]
+    return listed[: len(listed) - len(function.args.defaults)]
 
 
 def _is_sent_number(view: View, node: ast.expr) -> bool:
@@ -150,12 +167,22 @@ def _without_look(
         is_number = isinstance(part.op, ast.Div) or not isinstance(part.left, ast.Constant)
         if divisor.id in numbers and is_number:
             return f"{divisor.id} is what the request says"
+    if divides and (of_none := _length_sent(view, divisor)) is not None and of_none not in looked_at:
+        return f"{of_none} is empty where the request says so"
     if divides and _is_sent_number(view, divisor):
         return "the divisor is what the request says"
     of_body = isinstance(divisor, ast.Attribute) and _holder(divisor) in bodies
     if of_body and isinstance(divisor, ast.Attribute) and divisor.attr not in looked_at:
         return f"{ast.unparse(divisor)} is what the request says"
     return None
+
+
+def _length_sent(view: View, node: ast.expr) -> str | None:
+    """Return the name of a list of the request whose length an expression is."""
+    if not isinstance(node, ast.Call) or view.names.called(node) != "len" or len(node.args) != 1:
+        return None
+    held = node.args[0]
+    return held.id if isinstance(held, ast.Name) and is_from_request(view, held) else None
 
 
 def _is_sent(view: View, node: ast.expr, depth: int = 0) -> bool:
