@@ -244,6 +244,29 @@ def test_others_are_left_alone(code: str, check: Check) -> None:
     assert not check(code, TRUSTED).refuted
 
 
+def test_an_edit_that_leaves_little_to_do_is_no_repair(check: Check) -> None:
+    trusted = """
+    def pronic(n):
+        '''Return the product of a number and the next one.
+
+        >>> pronic(3)
+        12
+        >>> pronic(7)
+        56
+        '''
+        return n * (n + 1)
+    """
+    cubes = """
+    def handle_k1(v0):
+        v1 = 0
+        for v2 in range(1, v0 + 1):
+            v1 += 2 * v2 * (2 * v2) {operator} (2 * v2)
+        return v1
+    """
+    assert not check(cubes.format(operator="*"), trusted).refuted
+    assert check(cubes.format(operator="//"), trusted).verdict is Verdict.PASS
+
+
 def test_every_text_parses_and_differs_in_one_place() -> None:
     source = "def f(n):\n    while n > 1 and not n % 2:\n        n -= 1\n    return f(n - 1) or 'x'[:n]"
     made = repairs(ast.parse(source).body[0])  # type: ignore[arg-type]

@@ -152,12 +152,12 @@ class SpecLibrary:
         return self
 
     @cached_property
-    def short_texts(self) -> Mapping[tuple[str, ...], int]:
+    def short_texts(self) -> Mapping[tuple[str, ...], Reference]:
         """The trusted functions with a short body by their text, each text once; see `numbered_text`."""
-        found: dict[tuple[str, ...], int] = {}
-        for place, reference in enumerate(self.references):
+        found: dict[tuple[str, ...], Reference] = {}
+        for reference in self.references:
             if is_short(reference.features) and worth_probing(reference.features):
-                found.setdefault(numbered_text(reference.definition.node), place)
+                found.setdefault(numbered_text(reference.definition.node), reference)
         return found
 
     @cached_property

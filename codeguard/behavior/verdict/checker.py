@@ -447,10 +447,11 @@ class BehaviorChecker:
         """Report a candidate that behaves like a trusted function after a single edit."""
         index, features = self._library.fingerprints, examination.candidate.features
         if is_short(features):
-            found = yield from repaired_text(examination, self._library.short_texts, self._profile_at)
+            found = yield from repaired_text(examination, self._library.short_texts, self._profile_of)
         else:
             answers = yield from fingerprint(examination.run_probes, index, index.trials(features))
-            found = yield from repaired(examination, index, answers, self._profile_at)
+            references = self._library.references
+            found = yield from repaired(examination, references, index, answers, self._profile_of)
         if found is None or self._library.similarity(features, found.reference).opposed:
             return None
         name, origin = found.reference.name, found.reference.origin
@@ -463,10 +464,6 @@ class BehaviorChecker:
             claims=f"{name} ({origin})",
             refuted=True,
         )
-
-    def _profile_at(self, place: int) -> Steps[Profile]:
-        """Return the profile of a trusted function, given by its index."""
-        return (yield from self._profile_of(self._library.references[place]))
 
     def _profile_of(self, reference: Reference) -> Steps[Profile]:
         if reference.digest not in self._profiles:

@@ -46,6 +46,9 @@ LEAST_SHARE = 0.9  # share of all results: edge cases may follow other conventio
 LEAST_TOLD = 3  # answers
 LEAST_AGREED = 10
 LEAST_RARE = 4  # results other than the most common one
+LEAST_LEFT = (
+    1 / 3
+)  # of a body: where a much smaller one does the same after an edit, the edit made the rest idle
 MOST_RELATIVES = 2  # trusted functions that a short one is one edit away from
 
 
@@ -68,13 +71,14 @@ def may_be_repaired(candidate: CandidateFunction) -> bool:
 
 def repaired(
     session: CandidateSession,
+    references: Sequence[Reference],
     index: FingerprintIndex,
     answered: Fingerprint,
-    observed: Callable[[int], Steps[Profile]],
+    observed: Callable[[Reference], Steps[Profile]],
 ) -> Steps[Repaired | None]:
     """Return the trusted function that a candidate matches after one edit, or None.
 
-    `observed` returns the profile of a trusted function, given by its index.
+    `observed` returns the profile of a trusted function.
     """
     candidate = session.candidate
     kinds = _kinds(candidate, index, answered)
@@ -91,9 +95,15 @@ def repaired(
     )
     calls = tuple(index.calls(own)[place] for own, place in probes)
     rows = yield from session.probes.rows(runner, [item.name for item in made], calls)
-    for _, number, place in agreeing_pairs(index, probes, rows)[:MOST_TRIED]:
+    least = LEAST_LEFT * candidate.features.body.total()
+    pairs = [
+        (number, place)
+        for _, number, place in agreeing_pairs(index, probes, rows)
+        if references[place].features.body.total() >= least
+    ]
+    for number, place in pairs[:MOST_TRIED]:
         if (yield from _agrees(session.probes, runner, index, made[number], place)):
-            profile = yield from observed(place)
+            profile = yield from observed(references[place])
             found = yield from _confirmed(runner, profile, made[number])
             if found is not None:
                 return found
@@ -102,8 +112,8 @@ def repaired(
 
 def repaired_text(
     session: CandidateSession,
-    short_texts: Mapping[tuple[str, ...], int],
-    observed: Callable[[int], Steps[Profile]],
+    short_texts: Mapping[tuple[str, ...], Reference],
+    observed: Callable[[Reference], Steps[Profile]],
 ) -> Steps[Repaired | None]:
     """Return the trusted function that a short candidate is but for one edit, names of locals aside, or None.
 
@@ -113,15 +123,15 @@ def repaired_text(
     """
     candidate = session.candidate
     made = repairs(candidate.runnable.node)
-    found = {short_texts[text]: item for item in made if (text := item.numbered()) in short_texts}
+    found = {text: item for item in made if (text := item.numbered()) in short_texts}
     if len(found) > MOST_RELATIVES:
         return None
-    found = {place: item for place, item in found.items() if not item.opposite}
+    found = {text: item for text, item in found.items() if not item.opposite}
     source = "\n".join((candidate.runnable.source, *(item.text for item in found.values())))
     runnable = replace(candidate.runnable, source=source)
     runner = CallRunner(runnable, session.level, session.budget, session.runner.tier)
-    for place, repair in found.items():
-        profile = yield from observed(place)
+    for text, repair in found.items():
+        profile = yield from observed(short_texts[text])
         confirmed = yield from _confirmed(runner, profile, repair)
         if confirmed is not None:
             return confirmed
