@@ -46,9 +46,8 @@ LEAST_SHARE = 0.9  # share of all results: edge cases may follow other conventio
 LEAST_TOLD = 3  # answers
 LEAST_AGREED = 10
 LEAST_RARE = 4  # results other than the most common one
-LEAST_LEFT = (
-    1 / 3
-)  # of a body: where a much smaller one does the same after an edit, the edit made the rest idle
+# Of a body: where a much smaller trusted one does the same after an edit, the edit made the rest idle.
+LEAST_LEFT = 1 / 3
 MOST_RELATIVES = 2  # trusted functions that a short one is one edit away from
 
 
