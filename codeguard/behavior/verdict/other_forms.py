@@ -111,7 +111,8 @@ def _in_form(
     if small and similarity.name < 1.0:
         return None
     made = repairs(session.candidate.runnable.node)
-    for _, form in ranked[:MOST_EDITED] if made else ():
+    forms = [form for place, (_, form) in enumerate(ranked) if place < MOST_EDITED or form.is_own]
+    for form in forms if made else ():
         found = yield from _after_an_edit(session, profile, form, seen, made)
         if found is not None:
             return found
@@ -188,7 +189,8 @@ def _ranked_forms(session: CandidateSession, sample: Sequence[ObservedCall]) -> 
             for item in results
             if item.comparison is Comparison.SAME and item.case.reference is not None
         }
-        if cases and returned >= LEAST_TAKEN * len(cases):
+        # What fails on every call in its own form may do so because of an edit.
+        if cases and (form.is_own or returned >= LEAST_TAKEN * len(cases)):
             ranked.append((len(right), returned / len(cases), form))
     ranked.sort(key=lambda item: (-item[0], -item[1], not item[2].is_own))
     return [(right, form) for right, _, form in ranked]
