@@ -9,6 +9,7 @@ from codeguard.behavior.matching.claims import function_features
 from codeguard.behavior.matching.fingerprints import answer_of
 from codeguard.behavior.source.definitions import definitions, read_module
 from codeguard.behavior.specs.library import SpecLibrary
+from codeguard.behavior.specs.references import references_of
 from codeguard.corpus.chunking import chunk_file
 from codeguard.models import CheckReport, Verdict
 from codeguard.sandbox.model import CallResult, Outcome
@@ -396,3 +397,20 @@ def test_among_equal_texts_the_class_of_the_same_name_comes_first() -> None:
             next(item for item in definitions(read_module(own).statements) if item.name == "decode")
         )
         assert library.references_for(wanted)[0][0].definition.qualified_name == f"{owner}.decode"
+
+
+def test_words_of_a_long_body_do_not_crowd_out_the_function_of_that_name() -> None:
+    crowd = "\n".join(
+        f"def other_{place}(rows):\n    start, end = {place}, len(rows)\n"
+        "    while start < end:\n        start += 1\n    return [row for row in rows[start:end] if row]\n"
+        for place in range(60)
+    )
+    trusted = f"{crowd}\ndef clipped(items, wanted):\n    return filter(wanted, items)\n"
+    library = SpecLibrary().with_trusted([chunk_file("trusted.py", trusted.encode())])
+    text = (
+        "def clipped(rows, pred):\n    start, end = 0, len(rows)\n    while start < end and pred(rows[start]):\n"
+        "        start += 1\n    return [row for row in rows[start:end] if row]\n"
+    )
+    (own,) = references_of(chunk_file("own.py", text.encode()))
+    found = [reference.name for reference, _ in library.references_for(own.features)]
+    assert "clipped" in found

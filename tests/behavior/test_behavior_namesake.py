@@ -388,6 +388,24 @@ def test_who_reads_like_a_trusted_function_and_refuses_all_its_calls_claims_fals
     assert (report.refuted, "refuses every call" in report.reason) == (refuted, refuted), report
 
 
+@pytest.mark.parametrize(("taken", "refuted"), [("how(value)", False), ("how + [value]", True)])
+def test_who_calls_an_argument_is_not_held_to_calls_without_a_function(
+    check: Check, taken: str, refuted: bool
+) -> None:
+    trusted = """
+    def change_values(how, table):
+        '''Look the values of a table up in another one, and keep those that it lacks.'''
+        return {key: how.get(value, value) for key, value in table.items()}
+    """
+    code = f"""
+    def change_values(how, table):
+        '''Another table.'''
+        return {{key: {taken} for key, value in table.items()}}
+    """
+    report = check(code, trusted)
+    assert report.refuted is refuted, report
+
+
 MERGE = '''
 def _merge(left, right):
     """Merge two sorted lists into one sorted list."""

@@ -181,3 +181,28 @@ def test_what_no_call_reaches_may_refuse(ending: str, verdict: Verdict, check: C
     report = check(code, BAG)
     assert report.verdict is verdict, report
     assert ("not reached: " in report.reason) is (verdict is Verdict.NO_SIGNAL)
+
+
+@pytest.mark.parametrize(("last", "held"), [(1, True), (2, False)])
+def test_an_edit_after_which_every_call_fails_is_found_by_the_name(
+    check: Check, last: int, held: bool
+) -> None:
+    trusted = '''
+    def triples(items):
+        """Return overlapping triples.
+
+        >>> list(triples("ABCDE"))
+        [('A', 'B', 'C'), ('B', 'C', 'D'), ('C', 'D', 'E')]
+        """
+        return zip(items, items[1:], items[2:])
+    '''
+    code = f'''
+    def triples(sequence):
+        """Each three in a row."""
+        found = list(sequence)
+        for place in range(len(found) - {last}):
+            yield (found[place], found[place + 1], found[place + 2])
+    '''
+    report = check(code, trusted)
+    assert report.refuted is held, report
+    assert not held or "with `2` for `1`" in report.reason

@@ -121,6 +121,106 @@ def test_one_edit_away_is_demoted(code: str, name: str, check: Check) -> None:
     assert "expected" in report.counterexample
 
 
+SHORT = '''
+def volume(side):
+    """Return the volume of a cube.
+
+    >>> volume(3)
+    27
+    """
+    result = side * side * side
+    return result
+
+def spread(numbers):
+    """Return the difference of the largest and the smallest.
+
+    >>> spread([3, 1, 8])
+    7
+    """
+    return max(numbers) - min(numbers)
+
+def is_a_number(text):
+    """Tell whether a text has digits only.
+
+    >>> is_a_number("4")
+    'yes, it does'
+    >>> is_a_number("four")
+    'no'
+    """
+    if text.isdigit():
+        return 'yes, it does'
+    return 'no'
+
+def longest(words):
+    """Return the most letters that a word has.
+
+    >>> longest(["a", "four"])
+    4
+    """
+    return max(len(word) for word in words) * 1
+
+def united(one, other):
+    """Add two numbers.
+
+    >>> united(3, 4)
+    7
+    """
+    result = one + other
+    return result
+
+def taken(one, other):
+    """Take a number from another one.
+
+    >>> taken(3, 4)
+    -1
+    """
+    result = one - other
+    return result
+
+def often(one, other):
+    """Multiply two numbers.
+
+    >>> often(3, 4)
+    12
+    """
+    result = one * other
+    return result
+'''
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("def handle_a1(v0):\n    v1 = v0 | v0 * v0\n    return v1\n", "volume"),
+        ("def handle_b2(v0):\n    return max(v0) * min(v0)\n", "spread"),
+        (
+            "def handle_c3(v0):\n    if not v0.isdigit():\n        return 'yes, it does'\n    return 'no'\n",
+            "is_a_number",
+        ),
+    ],
+)
+def test_a_short_text_with_one_edit_is_demoted(code: str, name: str, check: Check) -> None:
+    report = check(code, SHORT)
+    assert report.refuted
+    assert report.claims.startswith(name)
+    assert "expected" in report.counterexample
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        # Its results are one edit away, not its text.
+        "def handle_d4(v0):\n    return v0 ** 2\n",
+        # A fourth one beside the sum, the difference and the product.
+        "def handle_e5(v0, v1):\n    v2 = v0 % v1\n    return v2\n",
+        # The shortest beside the longest.
+        "def handle_f6(v0):\n    return min(len(v1) for v1 in v0) * 1\n",
+    ],
+)
+def test_short_siblings_are_left_alone(code: str, check: Check) -> None:
+    assert not check(code, SHORT).refuted
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -144,6 +244,29 @@ def test_others_are_left_alone(code: str, check: Check) -> None:
     assert not check(code, TRUSTED).refuted
 
 
+def test_an_edit_that_leaves_little_to_do_is_no_repair(check: Check) -> None:
+    trusted = """
+    def pronic(n):
+        '''Return the product of a number and the next one.
+
+        >>> pronic(3)
+        12
+        >>> pronic(7)
+        56
+        '''
+        return n * (n + 1)
+    """
+    cubes = """
+    def handle_k1(v0):
+        v1 = 0
+        for v2 in range(1, v0 + 1):
+            v1 += 2 * v2 * (2 * v2) {operator} (2 * v2)
+        return v1
+    """
+    assert not check(cubes.format(operator="*"), trusted).refuted
+    assert check(cubes.format(operator="//"), trusted).verdict is Verdict.PASS
+
+
 def test_every_text_parses_and_differs_in_one_place() -> None:
     source = "def f(n):\n    while n > 1 and not n % 2:\n        n -= 1\n    return f(n - 1) or 'x'[:n]"
     made = repairs(ast.parse(source).body[0])  # type: ignore[arg-type]
@@ -159,6 +282,7 @@ def test_every_text_parses_and_differs_in_one_place() -> None:
         ("def f(a, n, d):\n    return a / (n - 1) * d", "return a + (n - 1) * d"),
         ("def f(a, n, d):\n    return a - n * d", "return a / n * d"),
         ("def f(rows):\n    return rows[1]", "return rows[(-1)]"),
+        ("def f(rows):\n    return rows[-1]", "return rows[(0)]"),
         ("def f(n):\n    return (+n, ~n)", "return (+n, (-n))"),
         ("def f(n):\n    return (+n, ~n)", "return ((-n), ~n)"),
     ],

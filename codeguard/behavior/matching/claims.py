@@ -64,6 +64,7 @@ LEAST_NAMESAKE = 0.45
 DISTINCTIVE_DOC_WORDS = 6  # this many common words are no accident
 LEAST_BODY_TOKENS = 10
 MAX_SCORED = 40
+MAX_NAMED = 10  # further ones that have the whole name
 LEAST_SIBLINGS = 3  # common public methods that make two classes similar, and their share of all
 LEAST_SHARED_SIBLINGS = 0.4
 
@@ -545,14 +546,21 @@ class ReferenceIndex:
             weight = math.log(1.0 + len(self._references) / (1.0 + len(holders)))
             for index in holders:
                 votes[index] = votes.get(index, 0.0) + weight
-        nearest = sorted(votes, key=lambda index: (-votes[index], index))[:MAX_SCORED]
+        nearest = sorted(votes, key=lambda index: (-votes[index], index))
+        # The words of a long body are those of many functions, and must not crowd out the one of that name.
+        named = frozenset(self._postings.get(_whole_name(wanted), ()))
+        nearest = nearest[:MAX_SCORED] + [one for one in nearest[MAX_SCORED:] if one in named][:MAX_NAMED]
         self._last = wanted, [(index, self.compare(wanted, self._references[index])) for index in nearest]
         return self._last[1]
 
 
+def _whole_name(wanted: Features) -> str:
+    return "whole:" + "_".join(wanted.name)
+
+
 def _keys(wanted: Features) -> set[str]:
     keys = {f"name:{word}" for word in wanted.name} | {f"doc:{word}" for word in wanted.words}
-    keys.add("whole:" + "_".join(wanted.name))
+    keys.add(_whole_name(wanted))
     keys.update(f"body:{token}" for token in wanted.body)
     keys.update(f"text:{gram}" for gram in wanted.text.grams)
     return keys

@@ -40,6 +40,7 @@ LEAST_WEIGHT = 1.5  # minimum weight of the equal results
 COMMON = 0.3  # weight of a common result, relative to any other
 MOST_FOUND = 2
 LEAST_BODY = 4  # nodes; smaller bodies do next to nothing
+SHORT_BODY = 12  # nodes; the results of smaller ones are one edit away from those of many functions
 _COMMON = frozenset(("set()", *map(repr, (True, False, None, 0.0, 1.0, -1.0, "", [], {}))))
 _POOLS = (NUMBERS, REALS, TEXTS, LISTS, TEXT_LISTS, MAPS, NESTED)
 _PAIRS = ((NUMBERS, NUMBERS), (TEXTS, TEXTS), (LISTS, LISTS), (LISTS, NUMBERS), (TEXTS, NUMBERS))
@@ -242,6 +243,11 @@ def worth_probing(wanted: Features) -> bool:
     least, most = wanted.least_args, wanted.most_args
     possible = least <= MOST_ARGUMENTS and (most is None or most > 0) and not wanted.required_keywords
     return possible and not wanted.bound and wanted.body.total() >= LEAST_BODY
+
+
+def is_short(wanted: Features) -> bool:
+    """Return whether a function's body is too short to be known by its results after an edit."""
+    return wanted.body.total() < SHORT_BODY
 
 
 def _example_calls(reference: Reference) -> Iterator[tuple[object, ...]]:

@@ -53,6 +53,11 @@ _TEXT_METHODS = frozenset(
     title translate upper zfill removeprefix removesuffix
     """.split()  # noqa: SIM905 - words read better as words
 )
+_MATH_FLOATS = frozenset(
+    """
+    acos asin atan atan2 cos degrees e exp fabs hypot inf log log10 log2 nan pi radians sin sqrt tan tau
+    """.split()  # noqa: SIM905 - words read better as words
+)
 _LIST_METHODS = frozenset({"split", "rsplit", "splitlines"})
 _NUMBER_METHODS = frozenset({"count", "find", "index", "rfind", "rindex"})
 _DISPLAYS: Mapping[type[ast.expr], str] = {
@@ -120,6 +125,8 @@ def kind_of(node: ast.expr, names: Kinds, depth: int = MAX_DEPTH) -> str:
             return names.get(name, UNKNOWN)
         case ast.Call(ast.Name(name)):
             return _OF_CALLS.get(name, UNKNOWN)
+        case ast.Attribute(ast.Name("math"), name) | ast.Call(ast.Attribute(ast.Name("math"), name)):
+            return "float" if name in _MATH_FLOATS else UNKNOWN
         case ast.Call(ast.Attribute(value, method)) if within(value) == "str":
             return _of_method(method)
         case ast.Subscript(value, ast.Slice()):
@@ -148,6 +155,7 @@ def _of_method(name: str) -> str:
 
 
 _NOT_OF_PLAIN = (ast.Sub, ast.Div, ast.FloorDiv, ast.MatMult, ast.Pow, ast.LShift, ast.RShift)
+_OF_BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
 _ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _CONTAINERS = SEQUENCES | {"dict"}
 
@@ -156,9 +164,12 @@ def lacks_operator(left: ast.expr, operator: ast.operator, right: ast.expr, name
     """Return whether two values have kinds between which there is no such operator, whatever else they are.
 
     A literal on the left may meet an object that brings the operator (a path, a grammar), so both have to be known.
+    Nothing has an operator of bits for floats.
     """
     one, other = kind_of(left, names), kind_of(right, names)
     literal = isinstance(left, ast.Constant)
+    if isinstance(operator, _OF_BITS) and "float" in (one, other):
+        return one == "float" or one in NUMBERS
     if isinstance(operator, _NOT_OF_PLAIN):
         if one in ("str", "bytes") and (other or not literal):
             return not (isinstance(operator, ast.Div) and not other)

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from codeguard.behavior.matching.text_overlap import numbered_text
 from codeguard.behavior.source.definitions import Function, parse_or_none, unparse
 
 MOST_REPAIRS = 120
@@ -58,6 +59,15 @@ _OPERATORS: dict[type[ast.operator], str] = {
     ast.LShift: "<<",
     ast.RShift: ">>",
 }
+_OPPOSITES = (
+    {ast.Lt, ast.Gt},
+    {ast.LtE, ast.GtE},
+    {ast.Lt, ast.GtE},
+    {ast.Gt, ast.LtE},
+    {ast.Eq, ast.NotEq},
+    {ast.In, ast.NotIn},
+    {ast.Is, ast.IsNot},
+)
 _COUNTERPARTS = {"min": "max", "max": "min", "any": "all", "all": "any"}
 
 
@@ -77,8 +87,25 @@ class Repair:
     """One edit: the function's source with it, renamed to `name`, and the edit as a reader would write it."""
 
     name: str
-    text: str
+    plain: str
     shown: str
+    opposite: bool = (
+        False  # the largest for the smallest, before for after: two functions that are often side by side
+    )
+
+    @property
+    def text(self) -> str:
+        """The source with a limit on the iterations of each loop, because an edit may make it endless."""
+        looped = _LOOP.sub(rf"\1while next({self.name}_turns) >= 0 and (\2):", self.plain)
+        if looped == self.plain:
+            return looped
+        return f"{self.name}_turns = iter(range({MOST_TURNS}))\n{looped}"
+
+    def numbered(self) -> tuple[str, ...]:
+        """Return what does not change with names of locals and layout; see `numbered_text`."""
+        tree = parse_or_none(self.plain)
+        first = tree.body[0] if tree is not None else None
+        return numbered_text(first) if isinstance(first, Function) else ()
 
 
 def repairs(function: Function) -> list[Repair]:
@@ -109,7 +136,7 @@ def repairs(function: Function) -> list[Repair]:
                 f"{edit.text}` for the operator of `" if isinstance(edit, _Operator) else f"{edit}` for `"
             )
             shown = f"`{written}{unparse(node)}`".replace(NAME, function.name)
-            found.append(Repair(name, _bounded(changed.replace(NAME, name), name), shown))
+            found.append(Repair(name, changed.replace(NAME, name), shown, _is_opposite(node, edit)))
         if len(found) == MOST_REPAIRS:
             break
     return found
@@ -121,12 +148,6 @@ def _rename(node: Function | ast.Name, own: str) -> None:
         node.id = NAME if node.id == own else node.id
     elif node.name == own:
         node.name = NAME
-
-
-def _bounded(text: str, name: str) -> str:
-    """Return the source with a limit on the iterations of each loop, because an edit may make it endless."""
-    looped = _LOOP.sub(rf"\1while next({name}_turns) >= 0 and (\2):", text)
-    return text if looped == text else f"{name}_turns = iter(range({MOST_TURNS}))\n{looped}"
 
 
 def _spliced(lines: Sequence[bytes], node: ast.expr | ast.stmt, edit: str) -> str | None:
@@ -231,6 +252,8 @@ def _edits(node: ast.expr | ast.stmt) -> Iterator[str]:
                     yield unparse(ast.Compare(left, changed, comparators))
         case ast.BoolOp(op=op, values=values):
             yield unparse(ast.BoolOp(ast.Or() if isinstance(op, ast.And) else ast.And(), values))
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value)) as operand) if value < 1 << 60:
+            yield from (unparse(operand), repr(1 - value), repr(-1 - value))
         case ast.UnaryOp(op=ast.Not() | ast.USub(), operand=operand):
             yield unparse(operand)
         case ast.UnaryOp(operand=operand):
@@ -245,6 +268,17 @@ def _edits(node: ast.expr | ast.stmt) -> Iterator[str]:
             yield "continue"
         case ast.Continue():
             yield "break"
+
+
+def _is_opposite(node: ast.expr | ast.stmt, edit: str | _Operator) -> bool:
+    """Return whether an edit exchanges `min` and `max`, or a comparison and the one that turns it round."""
+    if isinstance(node, ast.Name):
+        return _COUNTERPARTS.get(node.id) == edit
+    instead = parse_or_none(edit) if isinstance(node, ast.Compare) and isinstance(edit, str) else None
+    match (node, instead):
+        case ast.Compare(ops=own), ast.Module([ast.Expr(ast.Compare(ops=other))]):
+            return any({type(one), type(two)} in _OPPOSITES for one, two in zip(own, other, strict=False))
+    return False
 
 
 def _operators(own: type[ast.operator]) -> list[type[ast.operator]]:

@@ -82,13 +82,10 @@ NO_OVERLAP = TextOverlap()
 
 def comparable_text(function: Function) -> Text:
     """Return a function's text without layout, comments and names of locals."""
-    first = function.body[0]
-    documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-    body = function.body[1:] if documented else function.body
     own = _locals(function)
     named: list[str] = []
     renamed: list[str] = []
-    for part in (function.args, *body):
+    for part in (function.args, *_undocumented(function)):
         for node in _in_order(part):
             name, plain = _node_texts(node, own)
             if name:
@@ -97,6 +94,23 @@ def comparable_text(function: Function) -> Text:
             if len(named) > MAX_NODES:
                 return Text((), (), frozenset())
     return Text(tuple(named), tuple(renamed), frozenset(_grams(renamed)))
+
+
+def numbered_text(function: Function) -> tuple[str, ...]:
+    """Return a function's syntax nodes in order, without docstring and annotations, its locals numbered.
+
+    Two functions have the same one if nothing but names of locals, layout and comments differs.
+    """
+    own = _locals(function)
+    numbers: dict[str, str] = {function.name: "itself"}
+    found: list[str] = []
+    for part in (function.args, *_undocumented(function)):
+        for node in _in_order(part):
+            name, plain = _node_texts(node, own)
+            if isinstance(node, ast.Name | ast.arg) and plain == LOCAL:
+                name = numbers.setdefault(name, f"{LOCAL} {len(numbers)}")
+            found.append(name or type(node).__name__)
+    return tuple(found)
 
 
 def text_overlap(candidate: Text, reference: Text) -> TextOverlap:
@@ -109,6 +123,12 @@ def text_overlap(candidate: Text, reference: Text) -> TextOverlap:
         _share(reference.renamed, candidate.renamed, max(wanted, len(candidate.renamed))),
         wanted,
     )
+
+
+def _undocumented(function: Function) -> list[ast.stmt]:
+    first = function.body[0]
+    documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    return function.body[1:] if documented else function.body
 
 
 def _share(wanted: tuple[str, ...], found: tuple[str, ...], of: int) -> float:

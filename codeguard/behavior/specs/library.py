@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 from codeguard.behavior.matching.claims import Features, ReferenceIndex, Similarity, name_words
-from codeguard.behavior.matching.fingerprints import FingerprintIndex
-from codeguard.behavior.matching.text_overlap import text_overlap
+from codeguard.behavior.matching.fingerprints import FingerprintIndex, is_short, worth_probing
+from codeguard.behavior.matching.text_overlap import numbered_text, text_overlap
 from codeguard.behavior.source.definitions import read_module
 from codeguard.behavior.source.modules import TrustedModules
 from codeguard.behavior.source.needed import KNOWN_PACKAGES, NO_MODULES
@@ -150,6 +150,15 @@ class SpecLibrary:
         """Build the indexes now, so that no function's time limit is charged for them."""
         _ = self._by_name, self._index, self.fingerprints
         return self
+
+    @cached_property
+    def short_texts(self) -> Mapping[tuple[str, ...], Reference]:
+        """The trusted functions with a short body by their text, each text once; see `numbered_text`."""
+        found: dict[tuple[str, ...], Reference] = {}
+        for reference in self.references:
+            if is_short(reference.features) and worth_probing(reference.features):
+                found.setdefault(numbered_text(reference.definition.node), reference)
+        return found
 
     @cached_property
     def fingerprints(self) -> FingerprintIndex:

@@ -13,7 +13,7 @@ from codeguard.behavior.budget import Budget
 from codeguard.behavior.matching.candidate import TOO_LARGE, CandidateFunction, read_candidate
 from codeguard.behavior.matching.claims import Similarity, has_akin_methods
 from codeguard.behavior.matching.defects import defect_of
-from codeguard.behavior.matching.fingerprints import worth_probing
+from codeguard.behavior.matching.fingerprints import is_short, worth_probing
 from codeguard.behavior.matching.formulas import other_formula
 from codeguard.behavior.matching.stubs import (
     describes_result,
@@ -33,7 +33,7 @@ from codeguard.behavior.verdict.other_forms import in_other_form
 from codeguard.behavior.verdict.own_examples import against_own_examples, shown_examples
 from codeguard.behavior.verdict.probing import Answered, Fingerprint, Probes, fingerprint
 from codeguard.behavior.verdict.profiles import Profile, observe
-from codeguard.behavior.verdict.repaired import may_be_repaired, repaired
+from codeguard.behavior.verdict.repaired import may_be_repaired, repaired, repaired_text
 from codeguard.behavior.verdict.running import SUBJECT, CallRunner, Runs, Steps, drive, worlds_for
 from codeguard.behavior.version import POLICY_VERSION
 from codeguard.errors import SandboxError
@@ -446,8 +446,12 @@ class BehaviorChecker:
     def _one_edit_away(self, examination: Examination) -> Steps[CheckReport | None]:
         """Report a candidate that behaves like a trusted function after a single edit."""
         index, features = self._library.fingerprints, examination.candidate.features
-        answers = yield from fingerprint(examination.run_probes, index, index.trials(features))
-        found = yield from repaired(examination, index, answers, self._profile_at)
+        if is_short(features):
+            found = yield from repaired_text(examination, self._library.short_texts, self._profile_of)
+        else:
+            answers = yield from fingerprint(examination.run_probes, index, index.trials(features))
+            references = self._library.references
+            found = yield from repaired(examination, references, index, answers, self._profile_of)
         if found is None or self._library.similarity(features, found.reference).opposed:
             return None
         name, origin = found.reference.name, found.reference.origin
@@ -460,10 +464,6 @@ class BehaviorChecker:
             claims=f"{name} ({origin})",
             refuted=True,
         )
-
-    def _profile_at(self, place: int) -> Steps[Profile]:
-        """Return the profile of a trusted function, given by its index."""
-        return (yield from self._profile_of(self._library.references[place]))
 
     def _profile_of(self, reference: Reference) -> Steps[Profile]:
         if reference.digest not in self._profiles:

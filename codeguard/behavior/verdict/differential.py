@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.files import sample_files
 from codeguard.behavior.inputs.objects import needs_objects
-from codeguard.behavior.inputs.options import share_options
+from codeguard.behavior.inputs.options import is_called, share_options
 from codeguard.behavior.inputs.pools import Arguments
 from codeguard.behavior.inputs.preconditions import excluded_by
 from codeguard.behavior.matching.candidate import CandidateFunction
@@ -36,6 +36,11 @@ from codeguard.behavior.verdict.values import Comparison, compare_with_reference
 from codeguard.sandbox.model import Call, CallResult, JobResult, Level, Outcome, Tier
 
 MAX_DEPTH = 6
+
+
+def _is_no_function(value: object, called: bool) -> bool:
+    """Return whether a value is plain and goes to a parameter that is called; None may stand for no function."""
+    return called and isinstance(value, int | float | str | bytes | list | tuple | dict | set)
 
 
 def smaller(call: Arguments) -> Iterator[Arguments]:
@@ -340,15 +345,21 @@ class CandidateSession:
     def expects_other_kinds(self, results: Sequence[CaseResult]) -> bool:
         """Return whether the candidate's code shows that it expects arguments of other kinds.
 
-        It reads attributes that no plain value has, or its annotations exclude an argument of every
-        call.
+        It reads attributes that no plain value has, or in every call its annotations exclude an argument, or an
+        argument that it calls is no function.
         """
         definition = self.candidate.definition
         if any("AttributeError" in item.answer.exception for item in results) and needs_objects(definition):
             return True
-        kinds = [part.annotation for part in definition.parameters if part.kind == "positional"]
+        positional = [part for part in definition.parameters if part.kind == "positional"]
+        called = [is_called(part, definition.node) for part in positional]
+        kinds = [part.annotation for part in positional]
         given = [item.case.call.args for item in comparable_results(results)]
-        return bool(given) and all(args is not None and any(map(excluded_by, kinds, args)) for args in given)
+        return bool(given) and all(
+            args is not None
+            and (any(map(excluded_by, kinds, args)) or any(map(_is_no_function, args, called)))
+            for args in given
+        )
 
     def _accepts_other_form(self, results: Sequence[CaseResult]) -> Steps[bool]:
         """Return whether the candidate expects its arguments in another order, or paths as objects.

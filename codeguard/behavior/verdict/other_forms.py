@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from codeguard.behavior.inputs.forms import Form, Row, forms_for
 from codeguard.behavior.matching.claims import Similarity
-from codeguard.behavior.matching.fingerprints import result_text, returns_first_argument
+from codeguard.behavior.matching.fingerprints import is_short, result_text, returns_first_argument
 from codeguard.behavior.matching.repairs import Repair, repairs
 from codeguard.behavior.specs.examples import Returns
 from codeguard.behavior.verdict.comparison import Case, CaseResult, compare_results, wrong_results
@@ -35,7 +35,6 @@ LEAST_TAKEN = 0.5  # share of the calls of a form that return a result
 LEAST_SHOWN = 0.75  # agreement beyond chance that shows what a function is meant to be
 LEAST_FIRST, LEAST_SHARE = 0.75, 0.9  # share of the results that agree after an edit: of a few calls, of all
 LEAST_RARE = 4  # results other than the most common one
-LEAST_SIZE = 12  # nodes of a body
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +107,12 @@ def _in_form(
     if differs is not None:
         return differs
     # Few nodes are one edit away from many functions, so that nothing but the whole name shows which is meant.
-    small = session.candidate.features.body.total() < LEAST_SIZE
+    small = is_short(session.candidate.features)
     if small and similarity.name < 1.0:
         return None
     made = repairs(session.candidate.runnable.node)
-    for _, form in ranked[:MOST_EDITED] if made else ():
+    forms = [form for place, (_, form) in enumerate(ranked) if place < MOST_EDITED or form.is_own]
+    for form in forms if made else ():
         found = yield from _after_an_edit(session, profile, form, seen, made)
         if found is not None:
             return found
@@ -189,7 +189,8 @@ def _ranked_forms(session: CandidateSession, sample: Sequence[ObservedCall]) -> 
             for item in results
             if item.comparison is Comparison.SAME and item.case.reference is not None
         }
-        if cases and returned >= LEAST_TAKEN * len(cases):
+        # What fails on every call in its own form may do so because of an edit.
+        if cases and (form.is_own or returned >= LEAST_TAKEN * len(cases)):
             ranked.append((len(right), returned / len(cases), form))
     ranked.sort(key=lambda item: (-item[0], -item[1], not item[2].is_own))
     return [(right, form) for right, _, form in ranked]

@@ -9,7 +9,7 @@ is run on all probes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from codeguard.behavior.matching.candidate import CandidateFunction
@@ -46,7 +46,9 @@ LEAST_SHARE = 0.9  # share of all results: edge cases may follow other conventio
 LEAST_TOLD = 3  # answers
 LEAST_AGREED = 10
 LEAST_RARE = 4  # results other than the most common one
-LEAST_SIZE = 12  # nodes of a body; smaller ones are one edit away from many functions
+# Of a body: where a much smaller trusted one does the same after an edit, the edit made the rest idle.
+LEAST_LEFT = 1 / 3
+MOST_RELATIVES = 2  # trusted functions that a short one is one edit away from
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +65,19 @@ def may_be_repaired(candidate: CandidateFunction) -> bool:
     """Return whether a candidate makes no claim itself, so that only results can show what it is for."""
     wanted = candidate.features
     undescribed = len(wanted.doc) < LEAST_DOC_WORDS
-    return undescribed and worth_probing(wanted) and wanted.body.total() >= LEAST_SIZE and not wanted.owner
+    return undescribed and worth_probing(wanted) and not wanted.owner
 
 
 def repaired(
     session: CandidateSession,
+    references: Sequence[Reference],
     index: FingerprintIndex,
     answered: Fingerprint,
-    observed: Callable[[int], Steps[Profile]],
+    observed: Callable[[Reference], Steps[Profile]],
 ) -> Steps[Repaired | None]:
     """Return the trusted function that a candidate matches after one edit, or None.
 
-    `observed` returns the profile of a trusted function, given by its index.
+    `observed` returns the profile of a trusted function.
     """
     candidate = session.candidate
     kinds = _kinds(candidate, index, answered)
@@ -91,12 +94,46 @@ def repaired(
     )
     calls = tuple(index.calls(own)[place] for own, place in probes)
     rows = yield from session.probes.rows(runner, [item.name for item in made], calls)
-    for _, number, place in agreeing_pairs(index, probes, rows)[:MOST_TRIED]:
+    least = LEAST_LEFT * candidate.features.body.total()
+    pairs = [
+        (number, place)
+        for _, number, place in agreeing_pairs(index, probes, rows)
+        if references[place].features.body.total() >= least
+    ]
+    for number, place in pairs[:MOST_TRIED]:
         if (yield from _agrees(session.probes, runner, index, made[number], place)):
-            profile = yield from observed(place)
+            profile = yield from observed(references[place])
             found = yield from _confirmed(runner, profile, made[number])
             if found is not None:
                 return found
+    return None
+
+
+def repaired_text(
+    session: CandidateSession,
+    short_texts: Mapping[tuple[str, ...], Reference],
+    observed: Callable[[Reference], Steps[Profile]],
+) -> Steps[Repaired | None]:
+    """Return the trusted function that a short candidate is but for one edit, names of locals aside, or None.
+
+    The results of a short body are one edit away from those of many functions, its text hardly ever from that of one.
+    Where it is one edit away from several texts, such as the sum, the difference and the product of two numbers, it may
+    be one more. So may be the largest beside the smallest: an edit that exchanges opposites shows nothing.
+    """
+    candidate = session.candidate
+    made = repairs(candidate.runnable.node)
+    found = {text: item for item in made if (text := item.numbered()) in short_texts}
+    if len(found) > MOST_RELATIVES:
+        return None
+    found = {text: item for text, item in found.items() if not item.opposite}
+    source = "\n".join((candidate.runnable.source, *(item.text for item in found.values())))
+    runnable = replace(candidate.runnable, source=source)
+    runner = CallRunner(runnable, session.level, session.budget, session.runner.tier)
+    for text, repair in found.items():
+        profile = yield from observed(short_texts[text])
+        confirmed = yield from _confirmed(runner, profile, repair)
+        if confirmed is not None:
+            return confirmed
     return None
 
 
