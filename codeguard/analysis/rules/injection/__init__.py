@@ -469,21 +469,14 @@ def _may_be_honest(reading: Reading, segment: Segment, text: str, rule: Rule) ->
         or _is_of_options(segment, text)
         or (not by_model and not speaks(text, segment.kind))
         or (not by_model and rule is not INSTRUCTION and _is_wording(asked))
-        or (rule is LIKELY and _is_explanation(reading, segment, text))
+        or (rule is LIKELY and _is_explanation(segment, text))
     )
 
 
-def _is_explanation(reading: Reading, segment: Segment, text: str) -> bool:
-    """Return whether a text of code is part of a long remark that speaks to nobody, or the code is all about agents."""
-    if (
-        segment.kind is SegmentKind.COMMENT
-        and segment.text.count(" ") >= WORDS
-        and not speaks(text, segment.kind)
-    ):
-        return True
-    return segment.kind is not SegmentKind.PROSE and speaks_throughout(
-        reading.text, segment.start, segment.end
-    )
+def _is_explanation(segment: Segment, text: str) -> bool:
+    """Return whether a text is part of a long remark that speaks to nobody."""
+    long = segment.kind is SegmentKind.COMMENT and segment.text.count(" ") >= WORDS
+    return long and not speaks(text, segment.kind)
 
 
 def _describes(reading: Reading, segment: Segment, text: str, rule: Rule) -> bool:
@@ -511,10 +504,11 @@ def _is_for_readers(reading: Reading, segment: Segment, text: str, rule: Rule) -
         and len(list(islice(_CHANGES.finditer(segment.text), _SOME_CHANGES))) == _SOME_CHANGES
     ):
         return True
-    if _FOR_AGENTS.match(reading.text) or speaks_throughout(reading.text, segment.start, segment.end):
-        return True
     said = _without_examples(text)
     replaces = {"override", "instruction"} <= _named(said)
+    of_agents = _FOR_AGENTS.match(reading.text) or speaks_throughout(reading.text, segment.start, segment.end)
+    if of_agents and not replaces:
+        return True
     return (rule is LIKELY and not replaces) or (
         rule is INSTRUCTION and (_is_rule_for_people(text) or (said != text and _is_rule_for_people(said)))
     )
