@@ -12,7 +12,7 @@ from codeguard.analysis.rules.base import own_weights
 from codeguard.config import DefenseConfig
 from codeguard.corpus.chunking import chunk_file
 from codeguard.errors import ConfigError
-from codeguard.index.static_evidence import COMPANY, STATIC, place_of
+from codeguard.index.static_evidence import COMPANY, STATIC, StaticEvidence, place_of
 from codeguard.models import (
     DETECTOR_ERROR,
     NOT_YET,
@@ -36,6 +36,7 @@ from codeguard.ranking.signals.base import Moment, Signal, SignalContext, Signal
 from codeguard.ranking.signals.provenance import like_own
 from codeguard.trust import VerifiedManifest
 from codeguard.trust.acceptances import SIGNAL as ACCEPTANCE
+from codeguard.weights import INSECURE
 from codeguard.workers.deadline import Deadline, DeadlineError
 from codeguard.workers.tasks import LOOKING_S
 
@@ -208,7 +209,30 @@ class DefenseManager:
             look = partial(self._static, subject.chunk, subject.file, subject.trust)
             found += self._once(STATIC, id_, subject.trust, look)
             found += self._company(subject, found)
+            found = self._as_its_twin(self._static, found)
         return self._overruled(subject.chunk, settled(found, subject))
+
+    def _as_its_twin(self, static: StaticEvidence, found: Sequence[Evidence]) -> list[Evidence]:
+        """Return the evidence, insecure code at no cost if the trusted function that it passed against has the same.
+
+        The team's own function is no better then, so that it would only be the name that decides.
+        """
+        passed = (item for item in found if (item.signal, item.id) == ("behavior", "pass"))
+        twin = next((str(item.measurements.get("twin", "")) for item in passed), "")
+        weak = [item.id for item in found if item.signal == INSECURE and item.penalty > 0]
+        if not twin or not weak:
+            return list(found)
+        chunk, same = static.weaknesses_at(twin)
+        if chunk is None or self.trust_of(chunk) is not Trust.TRUSTED:
+            return list(found)
+        return [
+            replace(
+                item, penalty=0.0, demotes=False, reason=f"{item.reason}; the trusted {twin} has the same"
+            )
+            if item.signal == INSECURE and item.id in same
+            else item
+            for item in found
+        ]
 
     def _company(self, subject: Subject, found: Sequence[Evidence]) -> Iterator[Evidence]:
         """Yield evidence that a chunk depends on a severe finding in another chunk of its file.

@@ -27,6 +27,7 @@ _RULES = rules_of(__file__)
 EXHAUSTING = frozenset({Verdict.TIMEOUT, Verdict.MEMORY, Verdict.CRASH})
 FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 UNSHOWN = frozenset({Verdict.NO_SIGNAL, Verdict.POLICY, Verdict.ERROR, Verdict.UNSUPPORTED, Verdict.BADTYPE})
+COMPARED = frozenset({Verdict.PASS, Verdict.DIFFERS})
 LEAST_DIVERGENCE = 2.0
 SENDING = frozenset({"network", "process"})
 TAKING = frozenset({"environment", "files", "dynamic code", "native code"})
@@ -93,7 +94,7 @@ class BehaviorSignal:
                 "calls": report.calls,
                 "share": report.share,
                 **({"unreached": _unreached(report)} if report.verdict is Verdict.PASS else {}),
-                **({"twin": report.origin} if report.verdict is Verdict.DIFFERS else {}),
+                **({"twin": report.origin} if report.verdict in COMPARED else {}),
             },
         )
 
