@@ -84,14 +84,16 @@ class _Operator:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """One edit: the function's source with it, renamed to `name`, and the edit as a reader would write it."""
+    """One edit: the function's source with it, renamed to `name`, and the edit as a reader would write it.
+
+    An `opposite` one puts the largest for the smallest, or before for after, which two functions side by side often
+    do.
+    """
 
     name: str
     plain: str
     shown: str
-    opposite: bool = (
-        False  # the largest for the smallest, before for after: two functions that are often side by side
-    )
+    opposite: bool = False
 
     @property
     def text(self) -> str:
