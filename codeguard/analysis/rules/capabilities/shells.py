@@ -9,6 +9,12 @@ from itertools import islice
 from codeguard.corpus.patterns import lazy
 
 _END = r"(?=$|[\s;|&\"'`)])"
+# A whole Python program in the arguments that has no module to run anything with: it only reads what it is given.
+_READER = (
+    r"\s{1,4}-c\s{1,3}(?P<quote>[\"'])import\s(?:json|sys|re|csv)(?:\s{0,2},\s{0,2}(?:json|sys|re|csv)){0,4}\s{0,2};"
+    r"(?:(?!(?P=quote)|\$\(|`|__|\b(?:exec|eval|compile|import|getattr|globals|locals|vars|modules|open|breakpoint"
+    r"|builtins|os|subprocess|system|popen|spawn\w{0,4})\b)[^\n]){0,600}(?P=quote)"
+)
 _SHELL: tuple[tuple[str, str, re.Pattern[str]], ...] = (
     (
         "download-and-run",
@@ -18,9 +24,9 @@ _SHELL: tuple[tuple[str, str, re.Pattern[str]], ...] = (
             + _END
             + r"|\b(?:curl|wget)\b[^\n|;]{0,300}\|\s{0,4}(?:sudo\s{1,4})?(?:python[23]?|perl|ruby|node)"
             + _END
-            # A program in the arguments only reads what it is given, unless it runs that.
-            + r"(?!\s{1,4}-m\s{1,4}json\.tool\b|\s{1,4}(?:-\w{0,3}[ceEnp]|--eval|--print)\s"
-            + r"(?![^\n]{0,400}\b(?:exec|eval|Function|system|spawn)\b))"
+            + r"(?!\s{1,4}-m\s{1,4}json\.tool\b|"
+            + _READER
+            + r")"
             + r"|(?:\b(?:eval|source|(?:ba|z)?sh\s{1,3}-c)|(?<![\w)\]`\"'.])\.)"
             + r"\s{1,3}[\"']?(?:\$\(|`|<\()\s{0,3}(?:curl|wget)\b"
             + r"|\b(?:python[23]?|perl|ruby|node)\s{1,3}-(?:c|e)\s[^\n]{0,300}\b(?:exec|eval)\b[^\n]{0,200}"
