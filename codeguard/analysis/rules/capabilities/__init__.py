@@ -115,8 +115,8 @@ class CapabilitiesSignal:
 # What a list or a table of commands to look for begins with, and what an item has that is to be run.
 _LOOKED_FOR = lazy(
     r"\b(?:looks? for|looking for|hunt(?:s|ing)? for|scan(?:s|ning)? for|search(?:es)? for|watch for"
-    r"|detects?|flags?|patterns?|red flags?"
-    r"|warning signs?|suspicious|malicious|never run|findings?|attacks?|threats?)\b",
+    r"|patterns?|red flags?"
+    r"|warning signs?|suspicious|malicious|never run|attacks?|threats?)\b",
     re.IGNORECASE,
 )
 _TO_RUN = lazy(
