@@ -6,19 +6,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from codeguard.errors import MissingExtraError
 from codeguard.index.embedding import open_embedding
 from codeguard.text import label_embedding
 from experiments.text import consensus, filterrag, label_flip
 from experiments.text.common import Rows, show
 
 Section = dict[str, Any]
+CONSENSUS = "Map-reduce consensus"
 
 
 def run(data: Path, embedding: str = "auto") -> tuple[dict[str, Any], list[Section]]:
-    """Run all three; return their figures by name and one section each."""
+    """Run all three; return their figures by name and one section each.
+
+    Without the extra `llm` the consensus has no client for its model: its section says so.
+    """
     flips = label_flip.run(data, label_embedding(embedding))
     filters = filterrag.run(data, open_embedding(embedding, prose=True))
-    votes = consensus.run(None, open_embedding(embedding, prose=True))
     sections = [
         _section(
             "Label flips at ingestion",
@@ -42,8 +46,16 @@ def run(data: Path, embedding: str = "auto") -> tuple[dict[str, Any], list[Secti
             [filters["readings"], filters["lengths"], filters["rows"]],
             filters["plots"],
         ),
+    ]
+    results = {"label_flip": flips, "filterrag": filters}
+    try:
+        votes = consensus.run(None, open_embedding(embedding, prose=True))
+    except MissingExtraError as error:
+        sections.append(_section(CONSENSUS, [f"Not run: {error}."], [], {}))
+        return results, sections
+    sections.append(
         _section(
-            "Map-reduce consensus",
+            CONSENSUS,
             [
                 f"{votes['questions']} questions, {votes['draws']} draws, {votes['embedding']}, a scripted model "
                 "on loopback that obeys its context. Cells count where the undefended attack succeeds in at "
@@ -51,9 +63,9 @@ def run(data: Path, embedding: str = "auto") -> tuple[dict[str, Any], list[Secti
             ],
             [votes["clean"], votes["summary"], votes["rows"]],
             votes["plots"],
-        ),
-    ]
-    return {"label_flip": flips, "filterrag": filters, "consensus": votes}, sections
+        )
+    )
+    return results | {"consensus": votes}, sections
 
 
 def _section(title: str, paragraphs: Sequence[str], tables: Sequence[Rows], plots: dict[str, str]) -> Section:
