@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from codeguard.analysis.rules.injection import gives_order
 from codeguard.errors import ConfigError
 from codeguard.index.embedding import Embedding
+from codeguard.text.denials import find_denial
 from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, reject_all
 from codeguard.text.reading import Reader, ReaderAnswer, failures
 from codeguard.text.slots import find_slot_rivalry
@@ -217,8 +218,10 @@ class Consensus:
             find_camps(voted, texts, query, vote, groups, self.embedding.embed),
         )
         # Documents on another topic agree with each other as well, but contradict nothing.
-        rivalry = find_slot_rivalry(voted, texts, query, vote, groups, self.embedding.embed) or next(
-            (item for item in found if item and _both_near(item, near)), None
+        rivalry = (
+            find_slot_rivalry(voted, texts, query, vote, groups, self.embedding.embed)
+            or find_denial(voted, texts, query, vote, groups, self.embedding.embed)
+            or next((item for item in found if item and _both_near(item, near)), None)
         )
         notes = [f"{len(documents)} documents, {len({groups[index] for index in voting})} independent votes"]
         ordering = sum(text != document.text for text, document in zip(texts, documents, strict=True))

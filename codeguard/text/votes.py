@@ -115,7 +115,7 @@ def find_rivalry(
     groups have each. By chance so clean a split must have a probability of at most `CHANCE`, divided
     among all pairs that are as frequent. `same` decides whether two words are synonyms.
     """
-    question_stems = {stem(word) for word in words(query)} | _NEGATIONS
+    question_stems = {stem(word) for word in words(query)} | NEGATIONS
     holders: dict[str, set[int]] = defaultdict(set)
     display: dict[str, str] = {}
     for index, summary in enumerate(summaries):
@@ -324,11 +324,11 @@ def signed_words(text: str, question_stems: Collection[str]) -> set[str]:
                 for word in tokens
                 if content_words(word) and stem(word) not in question_stems
             }
-    return found - {sign + word for sign in ("", "-") for word in _NEGATIONS}
+    return found - {sign + word for sign in ("", "-") for word in NEGATIONS}
 
 
 def _negated(tokens: Sequence[str]) -> bool:
-    return sum(word in _NEGATIONS or word.endswith("n't") for word in tokens) % 2 == 1
+    return sum(word in NEGATIONS or word.endswith("n't") for word in tokens) % 2 == 1
 
 
 @cache
@@ -358,7 +358,7 @@ _NEGATION_WORDS = """
     bans banned banning forbid forbids forbidden avoid avoids avoided avoiding prevent prevents prevented exclude
     excludes excluded lack lacks lacking absent absence free eliminate eliminates eliminated refuse refuses refused
 """
-_NEGATIONS = frozenset(_NEGATION_WORDS.split())
+NEGATIONS = frozenset(_NEGATION_WORDS.split())
 _SMALL_NUMERALS = """
     zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
     seventeen eighteen nineteen twenty
