@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from codeguard.analysis.rules.injection import gives_order
 from codeguard.errors import ConfigError
 from codeguard.index.embedding import Embedding
-from codeguard.text.denials import find_denial
 from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, reject_all
+from codeguard.text.polarity import find_reversal
 from codeguard.text.reading import Reader, ReaderAnswer, failures
 from codeguard.text.slots import find_slot_rivalry
 from codeguard.text.tokens import longest_echo, sentences, words
@@ -220,7 +220,7 @@ class Consensus:
         # Documents on another topic agree with each other as well, but contradict nothing.
         rivalry = (
             find_slot_rivalry(voted, texts, query, vote, groups, self.embedding.embed)
-            or find_denial(voted, texts, query, vote, groups, self.embedding.embed)
+            or find_reversal(voted, texts, query, vote, groups, self.embedding.embed)
             or next((item for item in found if item and _both_near(item, near)), None)
         )
         notes = [f"{len(documents)} documents, {len({groups[index] for index in voting})} independent votes"]

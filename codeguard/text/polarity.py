@@ -1,0 +1,193 @@
+"""Find a claim that some votes make and others turn round: "weekly" and "not weekly", more and less sugar.
+
+A document that has to be believed against the others often repeats what they say and denies it ("not
+because of a landslide", "certified scales are not required") or says the opposite of the same thing
+("increases added sugars"). So it contradicts them, however alike or unlike its other words are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codeguard.text.slots import Slot
+from codeguard.text.tokens import content_words, sentences, words
+from codeguard.text.votes import LEAST_VOTES, NEGATIONS, Floats, Rivalry, stem
+
+REACH = 2  # content words on one side of a negation, or of a word for more or less, that it applies to
+HEARD = 0.4  # minimum share of the larger camp among the votes outside of the smaller one
+ABOUT = 0.4  # minimum cosine to the question of a sentence, relative to the summaries' nearest sentence
+
+Claim = tuple[str, str]  # what is said, and its opposite
+MADE, REVERSED, UNCLEAR = 1, -1, 0
+
+
+def find_reversal(
+    summaries: Sequence[str],
+    texts: Sequence[str],
+    query: str,
+    vote: Floats,
+    groups: Sequence[int],
+    embed: Callable[[Sequence[str]], NDArray[np.float32]],
+) -> Rivalry | None:
+    """Return the claim that votes make and others turn round, or None; the camp with more weight is first.
+
+    At least `LEAST_VOTES` votes only make it and at least as many turn it round, in sentences about
+    the question. Of several claims the one whose smaller camp is largest counts. A question with a
+    slot is left to what fills the slot.
+    """
+    if Slot.of(query):
+        return None
+    question_stems = frozenset(map(stem, words(query)))
+    members: dict[int, list[int]] = defaultdict(list)
+    for index, summary in enumerate(summaries):
+        if summary:
+            members[groups[index]].append(index)
+    said = {
+        group: {
+            part for index in own for text in (summaries[index], texts[index]) for part in sentences(text)
+        }
+        for group, own in members.items()
+    }
+    read = {part: claims(part, question_stems) for parts in said.values() for part in parts}
+    reversed_ = {claim for found in read.values() for claim, signs in found.items() if REVERSED in signs}
+    near = _nearness(
+        [part for part, found in read.items() if reversed_ & found.keys()], summaries, query, embed
+    )
+    camps: dict[Claim, tuple[set[int], set[int]]] = {claim: (set(), set()) for claim in reversed_}
+    for group, parts in said.items():
+        heard: dict[Claim, set[int]] = defaultdict(set)
+        for part in parts:
+            if near.get(part, 0.0) >= ABOUT:
+                for claim in reversed_ & read[part].keys():
+                    heard[claim] |= read[part][claim]
+        for claim, signs in heard.items():
+            if REVERSED in signs:
+                camps[claim][1].add(group)
+            elif signs == {MADE}:
+                camps[claim][0].add(group)
+    size = {claim: sorted(map(len, sides)) for claim, sides in sorted(camps.items())}
+    usable = [
+        claim
+        for claim, (smaller, larger) in size.items()
+        if smaller >= LEAST_VOTES and larger >= HEARD * (len(members) - smaller)
+    ]
+    if not usable:
+        return None
+    claim = max(usable, key=lambda key: size[key][0])
+    sides = [
+        (label, frozenset(index for group in camp for index in members[group]))
+        for label, camp in zip(claim, camps[claim], strict=True)
+    ]
+    weigh = {label: float(vote[sorted(camp)].sum()) for label, camp in sides}
+    (first, most), (second, fewest) = sorted(sides, key=lambda side: -weigh[side[0]])
+    return Rivalry(first, second, most, fewest, weigh[second] / (weigh[first] + weigh[second]))
+
+
+def claims(sentence: str, question_stems: frozenset[str] = frozenset()) -> Mapping[Claim, frozenset[int]]:
+    """Return what a sentence says of each content word beyond the question's, and how.
+
+    A clause with an odd number of plain negations denies the words next to them, and turns more
+    into less.
+
+    >>> sorted(claims("It moved weekly, not monthly."))
+    [('month', 'not month'), ('move', 'not move'), ('week', 'not week')]
+    """
+    found: dict[Claim, set[int]] = defaultdict(set)
+    plain = _INSTEAD.sub(" , not ", sentence.lower().replace("’", "'"))
+    plain = _CAUSE.sub("not ", _ONLY.sub(" ", plain))
+    for clause in _CLAUSE.split(plain):
+        tokens = words(clause)
+        content = [
+            place
+            for place, word in enumerate(tokens)
+            if content_words(word) and word not in NEGATIONS and not _denies(word)
+        ]
+        negations = [place for place, word in enumerate(tokens) if _denies(word)]
+        odd = len(negations) % 2 == 1
+        indirect = any(word in NEGATIONS and not _denies(word) for word in tokens)
+        denied = {
+            place
+            for negation in negations
+            for place in _next_to(negation, content, before=_of_predicate(tokens, negation))
+            if odd and not indirect
+        }
+        for place in content:
+            sign = REVERSED if place in denied else UNCLEAR if negations or indirect else MADE
+            found[stem(tokens[place]), f"not {stem(tokens[place])}"].add(sign)
+        for place, word in enumerate(tokens):
+            if direction := _direction(stem(word)):
+                for other in _next_to(place, content, before=True):
+                    if not _direction(key := stem(tokens[other])):
+                        found[f"more {key}", f"less {key}"].add(-direction if odd else direction)
+    return {
+        claim: frozenset(signs)
+        for claim, signs in found.items()
+        if claim[0].split()[-1] not in question_stems
+    }
+
+
+def _next_to(place: int, content: Sequence[int], *, before: bool) -> list[int]:
+    """Return the nearest content words after a place, and those before it."""
+    after = [other for other in content if other > place][:REACH]
+    return after + ([other for other in reversed(content) if other < place][:REACH] if before else [])
+
+
+def _of_predicate(tokens: Sequence[str], negation: int) -> bool:
+    """Return whether a negation denies a predicate, and with it the words before: "scales are not required"."""
+    return tokens[negation].endswith("n't") or (negation > 0 and tokens[negation - 1] in _AUXILIARIES)
+
+
+def _nearness(
+    parts: Sequence[str],
+    summaries: Sequence[str],
+    query: str,
+    embed: Callable[[Sequence[str]], NDArray[np.float32]],
+) -> Mapping[str, float]:
+    """Return the cosine of each sentence to the question, relative to that of the summaries' nearest one."""
+    if not parts:
+        return {}
+    best = [part for summary in summaries for part in sentences(summary)]
+    rows = embed([query, *parts, *best])
+    near = (rows[1:] @ rows[0]).tolist()
+    nearest = max(near[len(parts) :])
+    return {part: own / nearest if nearest > 0 else 0.0 for part, own in zip(parts, near, strict=False)}
+
+
+@cache
+def _direction(key: str) -> int:
+    """Return 1 for a stem that says that something is or becomes more, -1 for less, else 0."""
+    more, less = (key in map(stem, text.split()) for text in (_MORE, _LESS))
+    return more - less
+
+
+def _denies(word: str) -> bool:
+    return word in _PLAIN or word.endswith("n't")
+
+
+_PLAIN_NEGATIONS = "no not never neither nor none cannot without"
+_PLAIN = frozenset(_PLAIN_NEGATIONS.split())
+_AUXILIARY_WORDS = """
+    is are was were be been does do did can could will would has have had should may might must
+"""
+_AUXILIARIES = frozenset(_AUXILIARY_WORDS.split())
+_INSTEAD = re.compile(r"\b(?:rather than|instead of|as opposed to|in place of)\b")
+_ONLY = re.compile(r"\bnot (?:only|just|merely|simply|necessarily)\b")
+_CAUSE = re.compile(r"\bno longer\b|\bnot (?:because(?: of)?|due to|caused by)\b")
+_CLAUSE = re.compile(
+    r"[,;:—–().!?]|\b(?:and|if|but|while|although|though|whereas|however|because|since|which|who|that|when|where"
+    r"|after|before)\b"
+)
+_MORE = """
+    increase rise rose risen raise grow grew grown growth expand boost elevate strengthen lengthen widen
+    high higher more greater larger bigger longer
+"""
+_LESS = """
+    decrease reduce reduction lower low drop fall fell fallen decline shrink shrank shrunk cut weaken shorten narrow
+    diminish lessen less fewer smaller shorter
+"""
