@@ -213,16 +213,18 @@ class Consensus:
         voting = [index for index in range(len(documents)) if index not in failed and cleaned[index]]
         voted = [cleaned[index] if index in voting else "" for index in range(len(documents))]
         near = self._nearest(query, voted)
+        compared = (voted, texts, query, vote, groups, self.embedding.embed)
+        apart = (find_rivalry(voted, query, vote, groups, self._same_word), find_camps(*compared))
         found = (
-            find_rivalry(voted, query, vote, groups, self._same_word),
-            find_camps(voted, texts, query, vote, groups, self.embedding.embed),
+            find_slot_rivalry(*compared),
+            find_reversal(*compared),
+            # Documents on another topic agree with each other as well, but contradict nothing.
+            *(item for item in apart if item and _both_near(item, near)),
         )
-        # Documents on another topic agree with each other as well, but contradict nothing.
-        rivalry = (
-            find_slot_rivalry(voted, texts, query, vote, groups, self.embedding.embed)
-            or find_reversal(voted, texts, query, vote, groups, self.embedding.embed)
-            or next((item for item in found if item and _both_near(item, near)), None)
-        )
+        rivalries = [item for item in found if item]
+        # A conflict too small to abstain for must not hide one that is not.
+        large = [item for item in rivalries if item.share >= self.config.dissent]
+        rivalry = next(iter(large or rivalries), None)
         notes = [f"{len(documents)} documents, {len({groups[index] for index in voting})} independent votes"]
         ordering = sum(text != document.text for text, document in zip(texts, documents, strict=True))
         if ordering:

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from codeguard.text.slots import Slot
 from codeguard.text.tokens import content_words, sentences, words
-from codeguard.text.votes import LEAST_VOTES, NEGATIONS, Floats, Rivalry, stem
+from codeguard.text.votes import LEAST_VOTES, NEGATIONS, Floats, Rivalry, spelled, stem
 
 REACH = 2  # content words on one side of a negation, or of a word for more or less, that it applies to
 HEARD = 0.4  # minimum share of the larger camp among the votes outside of the smaller one
 ABOUT = 0.4  # minimum cosine to the question of a sentence, relative to the summaries' nearest sentence
 
-Claim = tuple[str, str]  # what is said, and its opposite
+Claim = tuple[str, str, str]  # a stem, and what is written before it where the claim is made and turned round
 MADE, REVERSED, UNCLEAR = 1, -1, 0
 
 
@@ -49,9 +49,9 @@ def find_reversal(
         if summary:
             members[groups[index]].append(index)
     said = {
-        group: {
+        group: dict.fromkeys(
             part for index in own for text in (summaries[index], texts[index]) for part in sentences(text)
-        }
+        )
         for group, own in members.items()
     }
     read = {part: claims(part, question_stems) for parts in said.values() for part in parts}
@@ -80,13 +80,13 @@ def find_reversal(
     if not usable:
         return None
     claim = max(usable, key=lambda key: size[key][0])
-    sides = [
-        (label, frozenset(index for group in camp for index in members[group]))
-        for label, camp in zip(claim, camps[claim], strict=True)
-    ]
-    weigh = {label: float(vote[sorted(camp)].sum()) for label, camp in sides}
-    (first, most), (second, fewest) = sorted(sides, key=lambda side: -weigh[side[0]])
-    return Rivalry(first, second, most, fewest, weigh[second] / (weigh[first] + weigh[second]))
+    key, *marks = claim
+    sides = []
+    for mark, camp in zip(marks, camps[claim], strict=True):
+        documents = frozenset(index for group in camp for index in members[group])
+        sides.append((float(vote[sorted(documents)].sum()), f"{mark}{spelled(key, texts)}", documents))
+    (more, word, first), (less, rival, second) = sorted(sides, key=lambda side: -side[0])
+    return Rivalry(word, rival, first, second, less / (more + less))
 
 
 def claims(sentence: str, question_stems: frozenset[str] = frozenset()) -> Mapping[Claim, frozenset[int]]:
@@ -95,8 +95,8 @@ def claims(sentence: str, question_stems: frozenset[str] = frozenset()) -> Mappi
     A clause with an odd number of plain negations denies the words next to them, and turns more
     into less.
 
-    >>> sorted(claims("It moved weekly, not monthly."))
-    [('month', 'not month'), ('move', 'not move'), ('week', 'not week')]
+    >>> claims("They meet weekly, not monthly.")["month", "", "not "] == {REVERSED}
+    True
     """
     found: dict[Claim, set[int]] = defaultdict(set)
     plain = _INSTEAD.sub(" , not ", sentence.lower().replace("’", "'"))
@@ -119,17 +119,13 @@ def claims(sentence: str, question_stems: frozenset[str] = frozenset()) -> Mappi
         }
         for place in content:
             sign = REVERSED if place in denied else UNCLEAR if negations or indirect else MADE
-            found[stem(tokens[place]), f"not {stem(tokens[place])}"].add(sign)
+            found[stem(tokens[place]), "", "not "].add(sign)
         for place, word in enumerate(tokens):
             if direction := _direction(stem(word)):
                 for other in _next_to(place, content, before=True):
                     if not _direction(key := stem(tokens[other])):
-                        found[f"more {key}", f"less {key}"].add(-direction if odd else direction)
-    return {
-        claim: frozenset(signs)
-        for claim, signs in found.items()
-        if claim[0].split()[-1] not in question_stems
-    }
+                        found[key, "more ", "less "].add(-direction if odd else direction)
+    return {claim: frozenset(signs) for claim, signs in found.items() if claim[0] not in question_stems}
 
 
 def _next_to(place: int, content: Sequence[int], *, before: bool) -> list[int]:

@@ -129,7 +129,7 @@ def find_slot_rivalry(
 
     Each vote names one filler: the one whose sentence and surroundings are nearest to the question,
     times the sum of that nearness over all votes that have it. At least `LEAST_VOTES` votes have
-    to name a camp's filler, and unless it leads, one of them has to be about the question.
+    to name a camp's filler, and unless it has half of all votes, one of them has to be about the question.
     """
     slot = Slot.of(query)
     if slot is None:
@@ -168,20 +168,17 @@ def find_slot_rivalry(
     def weight(value: str) -> float:
         return sum(float(vote[members[group]].sum()) for group in camps[value])
 
-    leader = max(sorted(value for value in camps if len(camps[value]) >= LEAST_VOTES), key=weight, default="")
-    # The leader needs no nearness: a camp that repeats the question would make it look far from it.
+    # A majority needs no nearness: a camp that repeats the question would make it look far from it.
     nearest = max(near.values(), default=0.0)
     rivals = [
         value
         for value, camp in sorted(camps.items())
-        if value != leader
-        and len(camp) >= LEAST_VOTES
-        and max(near[group] for group in camp) >= ABOUT * nearest
+        if len(camp) >= LEAST_VOTES
+        and (2 * len(camp) >= len(members) or max(near[group] for group in camp) >= ABOUT * nearest)
     ]
-    if not leader or not rivals:
+    if len(rivals) < 2:
         return None
-    rival = max(rivals, key=weight)
-    leader, rival = sorted((leader, rival), key=weight, reverse=True)
+    leader, rival = sorted(rivals, key=weight, reverse=True)[:2]
     first, second = (
         frozenset(index for group in camps[value] for index in members[group]) for value in (leader, rival)
     )

@@ -240,8 +240,8 @@ def find_camps(
     ]
     smaller = float(vote[sorted(camps[1])].sum())
     return Rivalry(
-        _readable(own[0]),
-        _readable(own[1]),
+        spelled(own[0], texts),
+        spelled(own[1], texts),
         camps[0],
         camps[1],
         smaller / (smaller + float(vote[sorted(camps[0])].sum())),
@@ -308,8 +308,12 @@ def _contrast(alike: Floats, inside: NDArray[np.bool_]) -> float:
     return math.sqrt(max(0.0, closer[0]) * max(0.0, closer[1]))
 
 
-def _readable(key: str) -> str:
-    return f"not {key[1:]}" if key.startswith("-") else key
+def spelled(key: str, texts: Iterable[str]) -> str:
+    """Return the word of the texts that has a stem, the most frequent one, after "not" if the stem has a minus sign."""
+    bare = key.removeprefix("-")
+    found = Counter(word for text in texts for word in words(text) if stem(word) == bare)
+    word = max(found, key=lambda item: found[item], default=bare)
+    return f"not {word}" if key != bare else word
 
 
 def signed_words(text: str, question_stems: Collection[str]) -> set[str]:

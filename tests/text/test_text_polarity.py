@@ -1,0 +1,148 @@
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from codeguard.index.embedding.static import StaticEmbedding
+from codeguard.text import Document, consensus
+from codeguard.text.consensus import Consensus
+from codeguard.text.extractive import ExtractiveReader
+from codeguard.text.polarity import MADE, REVERSED, UNCLEAR, claims, find_reversal
+from codeguard.text.votes import Rivalry
+
+EMBEDDING = StaticEmbedding()
+MARKET = "What do the rules of the Elm Street market ask of sellers?"
+STATED = (
+    "The rules of the market ask sellers for a weekly registration at the office.",
+    "Sellers at the market register weekly, as the rules say.",
+    "Under the rules a weekly form is what the market wants from those who sell.",
+)
+DENIED = (
+    "By the rules of the market sellers do not register weekly; a monthly form will do.",
+    "By the rules sellers come to the market once a season, rather than weekly.",
+)
+
+
+def rivalry(texts: Sequence[str], query: str = MARKET) -> Rivalry | None:
+    count = len(texts)
+    return find_reversal(texts, texts, query, np.ones(count), list(range(count)), EMBEDDING.embed)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "stem", "sign"),
+    [
+        ("They meet weekly.", "week", MADE),
+        ("They meet once a month, not weekly.", "week", REVERSED),
+        ("They meet once a month (not weekly).", "week", REVERSED),
+        ("They meet monthly rather than weekly.", "week", REVERSED),
+        ("They don’t meet weekly.", "week", REVERSED),
+        ("It was closed not because of a landslide, it is said.", "landslid", REVERSED),
+        ("No shade was built.", "shade", REVERSED),
+        ("Certified scales are not required.", "scale", REVERSED),
+        ("Certified scales are not required.", "requir", REVERSED),
+        # Two negations of one clause are none, and neither is one that goes on.
+        ("They do not meet without scales.", "scale", UNCLEAR),
+        ("They meet not only weekly.", "week", MADE),
+        # What is banned or missing is neither said nor denied, and nor is what is far from the negation.
+        ("The rules ban plastic bags.", "plastic", UNCLEAR),
+        ("They have not found the old gate near the river.", "river", UNCLEAR),
+        ("It did not rain, and the scales are certified.", "scale", MADE),
+    ],
+)
+def test_a_clause_says_or_denies_its_words(sentence: str, stem: str, sign: int) -> None:
+    assert claims(sentence)[stem, "", "not "] == {sign}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "sign"),
+    [
+        ("It increases added sugars in drinks.", MADE),
+        ("Added sugar rose.", MADE),
+        ("It reduces added sugars.", REVERSED),
+        ("There is less sugar.", REVERSED),
+        ("It did not reduce sugar.", MADE),
+        ("Reduced prices and sugar.", None),
+        ("Sugar is used in drinks.", None),
+    ],
+)
+def test_a_thing_is_more_or_less(sentence: str, sign: int | None) -> None:
+    assert claims(sentence).get(("sugar", "more ", "less ")) == ({sign} if sign else None)
+
+
+def test_votes_that_deny_what_others_state_are_a_camp() -> None:
+    found = rivalry([*STATED, *DENIED])
+    assert found is not None
+    assert (found.word, found.rival) == ("weekly", "not weekly")
+    assert (found.first, found.second, found.share) == ({0, 1, 2}, {3, 4}, pytest.approx(0.4))
+
+
+def test_the_larger_camp_is_the_first_also_where_it_denies() -> None:
+    found = rivalry([*STATED[:2], *DENIED, "The market's rules: sellers need not register weekly."])
+    assert found is not None
+    assert (found.word, found.second) == ("not weekly", {0, 1})
+
+
+def test_a_vote_that_does_both_denies() -> None:
+    both = [f"{text} {DENIED[1]}" for text in (STATED[2], "The rules of the market are old.")]
+    found = rivalry([*STATED[:2], *both])
+    assert found is not None
+    assert {found.first, found.second} == {frozenset({0, 1}), frozenset({2, 3})}
+
+
+def test_votes_that_say_more_and_less_of_a_thing_are_camps() -> None:
+    query = "What changed on the menu of the school?"
+    more = ["The menu of the school increases sugar.", "On the school menu sugar rose."]
+    less = ["The menu of the school now has less sugar.", "On the school menu sugar was reduced."]
+    found = rivalry([*more, *less, less[0]], query)
+    assert found is not None
+    assert (found.word, found.rival, found.second) == ("less sugar", "more sugar", {0, 1})
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        pytest.param([*STATED, DENIED[0]], id="one vote denies"),
+        pytest.param([STATED[0], *DENIED], id="one vote states"),
+        pytest.param(STATED, id="nobody denies"),
+        pytest.param(
+            [*STATED, *("My cat has two kittens now: the vet came daily, not weekly." for _ in range(2))],
+            id="not about the question",
+        ),
+        pytest.param(
+            [*STATED[:2], *DENIED, *("The rules of the market ask sellers for a tent." for _ in range(4))],
+            id="few have to do with it",
+        ),
+    ],
+)
+def test_is_no_reversal(texts: Sequence[str]) -> None:
+    assert rivalry(texts) is None
+
+
+def test_a_question_with_a_slot_is_left_to_the_slot() -> None:
+    assert rivalry([*STATED, *DENIED], "How many sellers does the market ask to register?") is None
+
+
+def test_documents_of_one_group_are_one_vote() -> None:
+    texts = [*STATED, *DENIED]
+    assert find_reversal(texts, texts, MARKET, np.ones(5), [0, 1, 2, 3, 3], EMBEDDING.embed) is None
+
+
+def test_the_consensus_abstains_and_names_the_words() -> None:
+    texts = [*STATED, *DENIED]
+    documents = [Document(text, id=str(number)) for number, text in enumerate(texts)]
+    result = Consensus(ExtractiveReader(EMBEDDING), EMBEDDING).answer(documents, MARKET)
+    assert "'weekly' and 'not weekly' (40% of the votes for the second)" in result.abstained
+
+
+def test_a_conflict_too_small_to_abstain_for_does_not_hide_a_larger_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    small = Rivalry("blue", "not blue", frozenset({0, 1, 2, 3}), frozenset({4}), 0.1)
+    large = Rivalry("north", "south", frozenset({0, 1}), frozenset({2, 3}), 0.5)
+    monkeypatch.setattr(consensus, "find_reversal", lambda *_: small)
+    monkeypatch.setattr(consensus, "find_camps", lambda *_: large)
+    documents = [Document(text, id=str(number)) for number, text in enumerate([*STATED, *DENIED])]
+    judge = Consensus(ExtractiveReader(EMBEDDING), EMBEDDING)
+    assert "'north' and 'south'" in judge.answer(documents, MARKET).abstained
+    monkeypatch.setattr(consensus, "find_camps", lambda *_: None)
+    assert [item.rule for item in judge.answer(documents, MARKET).selection.rejected] == ["rival_claim"]
