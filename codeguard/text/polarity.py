@@ -100,7 +100,7 @@ def claims(sentence: str, question_stems: frozenset[str] = frozenset()) -> Mappi
     """
     found: dict[Claim, set[int]] = defaultdict(set)
     plain = _INSTEAD.sub(" , not ", sentence.lower().replace("’", "'"))
-    plain = _CAUSE.sub("not ", _ONLY.sub(" ", plain))
+    plain = _COMPOUND.sub("", _CAUSE.sub("not ", _ONLY.sub(" ", plain)))
     for clause in _CLAUSE.split(plain):
         tokens = words(clause)
         content = [
@@ -122,7 +122,7 @@ def claims(sentence: str, question_stems: frozenset[str] = frozenset()) -> Mappi
             found[stem(tokens[place]), "", "not "].add(sign)
         for place, word in enumerate(tokens):
             if direction := _direction(stem(word)):
-                for other in _next_to(place, content, before=True):
+                for other in _next_to(place, content, before=word in _ITSELF or _of_predicate(tokens, place)):
                     if not _direction(key := stem(tokens[other])):
                         found[key, "more ", "less "].add(-direction if odd else direction)
     return {claim: frozenset(signs) for claim, signs in found.items() if claim[0] not in question_stems}
@@ -134,9 +134,9 @@ def _next_to(place: int, content: Sequence[int], *, before: bool) -> list[int]:
     return after + ([other for other in reversed(content) if other < place][:REACH] if before else [])
 
 
-def _of_predicate(tokens: Sequence[str], negation: int) -> bool:
-    """Return whether a negation denies a predicate, and with it the words before: "scales are not required"."""
-    return tokens[negation].endswith("n't") or (negation > 0 and tokens[negation - 1] in _AUXILIARIES)
+def _of_predicate(tokens: Sequence[str], place: int) -> bool:
+    """Return whether a word is said of the words before it: "scales are not required", "sugar was reduced"."""
+    return tokens[place].endswith("n't") or (place > 0 and tokens[place - 1] in _AUXILIARIES)
 
 
 def _nearness(
@@ -175,6 +175,12 @@ _AUXILIARIES = frozenset(_AUXILIARY_WORDS.split())
 _INSTEAD = re.compile(r"\b(?:rather than|instead of|as opposed to|in place of)\b")
 _ONLY = re.compile(r"\bnot (?:only|just|merely|simply|necessarily)\b")
 _CAUSE = re.compile(r"\bno longer\b|\bnot (?:because(?: of)?|due to|caused by)\b")
+_COMPOUND = re.compile(r"\b(?:high|low)[-‑]")
+_ITSELF_WORDS = """
+    rise rises rose risen rising grow grows grew grown growing drop drops dropped dropping fall falls fell fallen
+    falling decline declines declined declining shrink shrinks shrank shrunk shrinking
+"""
+_ITSELF = frozenset(_ITSELF_WORDS.split())
 _CLAUSE = re.compile(
     r"[,;:—–().!?]|\b(?:and|if|but|while|although|though|whereas|however|because|since|which|who|that|when|where"
     r"|after|before)\b"

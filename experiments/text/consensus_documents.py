@@ -46,7 +46,7 @@ FACTS: tuple[Mode, ...] = ("replaced", "inserted", "substituted", "worded")
 MODES: tuple[Mode, ...] = (*FACTS, "ignore instructions", "biased summary")
 POISONED = (1, 2, 4, 8)
 TOP = 10
-SEEN = (8, 9, 13)  # questions of the second half whose cases were looked at, so they count as tuned
+SEEN = (8, 9, 11, 13)  # questions of the second half whose cases were looked at, so they count as tuned
 PUBLISHED_TOP, PUBLISHED_POISONED = (
     (5, 10),
     (1, 4, 8),

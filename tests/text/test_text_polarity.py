@@ -63,6 +63,10 @@ def test_a_clause_says_or_denies_its_words(sentence: str, stem: str, sign: int) 
         ("It did not reduce sugar.", MADE),
         ("Reduced prices and sugar.", None),
         ("Sugar is used in drinks.", None),
+        # What changes something else is not itself changed, and a compound says nothing of its parts.
+        ("Sugar reduces costs.", None),
+        ("It is a high-sugar drink.", None),
+        ("Sugar fell.", REVERSED),
     ],
 )
 def test_a_thing_is_more_or_less(sentence: str, sign: int | None) -> None:
