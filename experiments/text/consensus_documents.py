@@ -53,6 +53,9 @@ PUBLISHED_TOP, PUBLISHED_POISONED = (
 )  # documents retrieved, and poisoned of a question's ten
 PUBLISHED: tuple[Mode, ...] = ("inserted", "biased summary", "ignore instructions")
 SYSTEMS = ("plain RAG", "original", "sound")
+ALL_FACTS = "incorrect facts, all four"
+CONTESTED = "sound, two honest answers"
+Cell = dict[int, list[tuple[bool, float]]]  # by question: what happened in each run
 _CONFLICT = re.compile(
     r"\b(?:sources|accounts|reports|answers|responses|summaries|documents)\b[^.;]*"
     r"\b(?:conflict|contradict|differ|disagree|diverge|vary)\b",
@@ -327,13 +330,32 @@ def run(
         question for question in everything if part in ("all", "tuned" if question.tuned else "frozen")
     ]
     corpus = [text for question in everything for text in question.documents]
-    outcomes: dict[tuple[str, str], dict[int, list[tuple[bool, float]]]] = {}
-    for label, number, trial in clean_trials(questions, corpus, chosen, draws):
+    runs = {
+        (mode, bad): _attack(questions, mode, bad, draws, chosen) for mode, bad in product(MODES, POISONED)
+    }
+    together = [_attack_row(ALL_FACTS, bad, [runs[mode, bad] for mode in FACTS]) for bad in POISONED]
+    return {
+        "name": "consensus_documents",
+        "embedding": chosen.identity,
+        "set": name,
+        "part": part,
+        "questions": len(questions),
+        "draws": draws,
+        "clean": _clean_rows(questions, corpus, chosen, draws),
+        "attacks": together + [_attack_row(mode, bad, [found]) for (mode, bad), found in runs.items()],
+        "published": _published_rows(questions, corpus, chosen),
+    }
+
+
+def _clean_rows(
+    questions: Sequence[Question], corpus: Sequence[str], embedding: Embedding, draws: int
+) -> Rows:
+    outcomes: dict[tuple[str, str], Cell] = {}
+    for label, number, trial in clean_trials(questions, corpus, embedding, draws):
         for system in SYSTEMS[1:]:
-            answer, lost, count = judge(trial, system, chosen)
-            cell = outcomes.setdefault((label, system), {})
-            cell.setdefault(number, []).append((not answer, lost / count))
-    clean: Rows = [
+            answer, lost, count = judge(trial, system, embedding)
+            outcomes.setdefault((label, system), {}).setdefault(number, []).append((not answer, lost / count))
+    return [
         {
             "documents": label,
             "system": system,
@@ -343,52 +365,57 @@ def run(
         }
         for (label, system), cell in outcomes.items()
     ]
-    attacks: Rows = []
-    for mode in MODES:
-        for bad in POISONED:
-            success: dict[str, dict[int, list[tuple[bool, float]]]] = {system: {} for system in SYSTEMS}
-            contested: dict[int, list[tuple[bool, float]]] = {}
-            for number, question in enumerate(questions):
-                for seed in range(draws):
-                    trial = attacked(question, mode, bad, seed)
-                    for system in SYSTEMS:
-                        answer, _, _ = judge(trial, system, chosen)
-                        won = succeeded(mode, trial, answer)
-                        success[system].setdefault(number, []).append((won, float(not answer)))
-                    if question.contested(trial):
-                        contested.setdefault(number, []).append(success["sound"][number][-1])
-            row: dict[str, Any] = {"attack": mode, "poisoned of 10": bad, "n": len(questions) * draws}
-            row |= {system: _mean(cell, 0) for system, cell in success.items()}
-            row["sound abstains"] = _mean(success["sound"], 1)
-            row["two honest answers, n"] = sum(len(runs) for runs in contested.values())
-            row["sound then"] = _mean(contested, 0) if contested else "–"
-            attacks.append(row)
-    published: dict[tuple[str, str], dict[int, list[tuple[bool, float]]]] = {}
-    for mode, _, number, trial in published_trials(questions, corpus, chosen, 1):
+
+
+def _attack(
+    questions: Sequence[Question], mode: Mode, bad: int, draws: int, embedding: Embedding
+) -> dict[str, Cell]:
+    """Return for each system, and for the sound rule where two honest documents answer, who won and who abstained."""
+    found: dict[str, Cell] = {system: {} for system in (*SYSTEMS, CONTESTED)}
+    for (number, question), seed in product(enumerate(questions), range(draws)):
+        trial = attacked(question, mode, bad, seed)
         for system in SYSTEMS:
-            answer, _, _ = judge(trial, system, chosen)
-            cell = published.setdefault((mode, system), {})
-            cell.setdefault(number, []).append((succeeded(mode, trial, answer), float(not answer)))
-    as_published: Rows = []
-    for mode in PUBLISHED:
-        runs = sum(len(values) for values in published[mode, "sound"].values())
-        row = {"attack": mode, "n": runs}
-        row |= {system: _mean(published[mode, system], 0) for system in SYSTEMS}
-        as_published.append(row | {"sound abstains": _mean(published[mode, "sound"], 1)})
-    return {
-        "name": "consensus_documents",
-        "embedding": chosen.identity,
-        "set": name,
-        "part": part,
-        "questions": len(questions),
-        "draws": draws,
-        "clean": clean,
-        "attacks": attacks,
-        "published": as_published,
+            answer, _, _ = judge(trial, system, embedding)
+            outcome = (succeeded(mode, trial, answer), float(not answer))
+            found[system].setdefault(number, []).append(outcome)
+        if question.contested(trial):
+            found[CONTESTED].setdefault(number, []).append(found["sound"][number][-1])
+    return found
+
+
+def _attack_row(label: str, bad: int, found: Sequence[Mapping[str, Cell]]) -> dict[str, Any]:
+    cells = {
+        system: {
+            number: [outcome for part in found for outcome in part[system].get(number, ())]
+            for number in {number for part in found for number in part[system]}
+        }
+        for system in (*SYSTEMS, CONTESTED)
     }
+    row: dict[str, Any] = {"attack": label, "poisoned of 10": bad}
+    row["n"] = sum(map(len, cells["sound"].values()))
+    row |= {system: _mean(cells[system], 0) for system in SYSTEMS}
+    row["sound abstains"] = _mean(cells["sound"], 1)
+    row["two honest answers, n"] = sum(map(len, cells[CONTESTED].values()))
+    row["sound then"] = _mean(cells[CONTESTED], 0) if cells[CONTESTED] else "–"
+    return row
 
 
-def _mean(cell: Mapping[int, Sequence[tuple[bool, float]]], place: int) -> dict[str, Any]:
+def _published_rows(questions: Sequence[Question], corpus: Sequence[str], embedding: Embedding) -> Rows:
+    found: dict[tuple[str, str], Cell] = {}
+    for mode, _, number, trial in published_trials(questions, corpus, embedding, 1):
+        for system in SYSTEMS:
+            answer, _, _ = judge(trial, system, embedding)
+            outcome = (succeeded(mode, trial, answer), float(not answer))
+            found.setdefault((mode, system), {}).setdefault(number, []).append(outcome)
+    rows: Rows = []
+    for mode in PUBLISHED:
+        row: dict[str, Any] = {"attack": mode, "n": sum(map(len, found[mode, "sound"].values()))}
+        row |= {system: _mean(found[mode, system], 0) for system in SYSTEMS}
+        rows.append(row | {"sound abstains": _mean(found[mode, "sound"], 1)})
+    return rows
+
+
+def _mean(cell: Cell, place: int) -> dict[str, Any]:
     means = [float(np.mean([item[place] for item in runs])) for runs in cell.values()]
     low, high = bootstrap(means)
     return {"value": float(np.mean(means)), "n": len(means), "low": low, "high": high}

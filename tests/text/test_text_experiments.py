@@ -242,7 +242,7 @@ def test_the_consensus_on_a_folder_of_published_questions(tmp_path: Path) -> Non
     published_questions(tmp_path / "set")
     result = run_documents(tmp_path, LexicalEmbedding(), name="set", part="tuned", draws=1)
     assert result["questions"] == 1
-    assert {row["attack"] for row in result["attacks"]} == set(MODES)
+    assert {row["attack"] for row in result["attacks"]} == {*MODES, consensus_documents.ALL_FACTS}
     assert all(0 <= row["sound"]["low"] <= row["sound"]["high"] <= 1 for row in result["attacks"])
 
 
