@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 
 import numpy as np
@@ -37,9 +37,10 @@ def find_reversal(
 ) -> Rivalry | None:
     """Return the claim that votes make and others turn round, or None; the camp with more weight is first.
 
-    At least `LEAST_VOTES` votes only make it and at least as many turn it round, in sentences about
-    the question. Of several claims the one whose smaller camp is largest counts. A question with a
-    slot is left to what fills the slot.
+    At least `LEAST_VOTES` votes make it and at least as many turn it round, in sentences about the
+    question. A vote that does both, in different sentences, counts for both: a true document into
+    which a lie was put contradicts itself. Of several claims the one whose smaller camp is largest
+    counts. A question with a slot is left to what fills the slot.
     """
     if Slot.of(query):
         return None
@@ -55,7 +56,7 @@ def find_reversal(
         for group, own in members.items()
     }
     read = {part: claims(part, question_stems) for parts in said.values() for part in parts}
-    reversed_ = {claim for found in read.values() for claim, signs in found.items() if REVERSED in signs}
+    reversed_ = {claim for found in read.values() for claim, sign in found.items() if sign == REVERSED}
     near = _nearness(
         [part for part, found in read.items() if reversed_ & found.keys()], summaries, query, embed
     )
@@ -65,11 +66,11 @@ def find_reversal(
         for part in parts:
             if near.get(part, 0.0) >= ABOUT:
                 for claim in reversed_ & read[part].keys():
-                    heard[claim] |= read[part][claim]
+                    heard[claim].add(read[part][claim])
         for claim, signs in heard.items():
             if REVERSED in signs:
                 camps[claim][1].add(group)
-            elif signs == {MADE}:
+            if MADE in signs and UNCLEAR not in signs:
                 camps[claim][0].add(group)
     size = {claim: sorted(map(len, sides)) for claim, sides in sorted(camps.items())}
     usable = [
@@ -85,47 +86,65 @@ def find_reversal(
     for mark, camp in zip(marks, camps[claim], strict=True):
         documents = frozenset(index for group in camp for index in members[group])
         sides.append((float(vote[sorted(documents)].sum()), f"{mark}{spelled(key, texts)}", documents))
-    (more, word, first), (less, rival, second) = sorted(sides, key=lambda side: -side[0])
-    return Rivalry(word, rival, first, second, less / (more + less))
+    (_, word, first), (less, rival, second) = sorted(sides, key=lambda side: -side[0])
+    return Rivalry(word, rival, first - second, second, less / float(vote[sorted(first | second)].sum()))
 
 
-def claims(sentence: str, question_stems: frozenset[str] = frozenset()) -> Mapping[Claim, frozenset[int]]:
+def claims(sentence: str, question_stems: frozenset[str] = frozenset()) -> Mapping[Claim, int]:
     """Return what a sentence says of each content word beyond the question's, and how.
 
     A clause with an odd number of plain negations denies the words next to them, and turns more
     into less.
 
-    >>> claims("They meet weekly, not monthly.")["month", "", "not "] == {REVERSED}
+    >>> claims("They meet weekly, not monthly.")["month", "", "not "] == REVERSED
     True
     """
     found: dict[Claim, set[int]] = defaultdict(set)
-    plain = _INSTEAD.sub(" , not ", sentence.lower().replace("’", "'"))
-    plain = _COMPOUND.sub("", _CAUSE.sub("not ", _ONLY.sub(" ", plain)))
-    for clause in _CLAUSE.split(plain):
-        tokens = words(clause)
+    for tokens in _clauses(sentence):
         content = [
             place
             for place, word in enumerate(tokens)
             if content_words(word) and word not in NEGATIONS and not _denies(word)
         ]
-        negations = [place for place, word in enumerate(tokens) if _denies(word)]
-        odd = len(negations) % 2 == 1
-        indirect = any(word in NEGATIONS and not _denies(word) for word in tokens)
-        denied = {
-            place
-            for negation in negations
-            for place in _next_to(negation, content, before=_of_predicate(tokens, negation))
-            if odd and not indirect
-        }
-        for place in content:
-            sign = REVERSED if place in denied else UNCLEAR if negations or indirect else MADE
-            found[stem(tokens[place]), "", "not "].add(sign)
-        for place, word in enumerate(tokens):
-            if direction := _direction(stem(word)):
-                for other in _next_to(place, content, before=word in _ITSELF or _of_predicate(tokens, place)):
-                    if not _direction(key := stem(tokens[other])):
-                        found[key, "more ", "less "].add(-direction if odd else direction)
-    return {claim: frozenset(signs) for claim, signs in found.items() if claim[0] not in question_stems}
+        for claim, sign in (*_stated(tokens, content), *_changed(tokens, content)):
+            if claim[0] not in question_stems:
+                found[claim].add(sign)
+    return {
+        claim: next(sign for sign in (REVERSED, UNCLEAR, MADE) if sign in signs)
+        for claim, signs in found.items()
+    }
+
+
+def _clauses(sentence: str) -> Iterator[list[str]]:
+    """Yield the words of each clause; what an insertion interrupts goes on after it."""
+    plain = sentence.lower().replace("’", "'")
+    for pattern, replacement in _REWRITTEN:
+        plain = pattern.sub(replacement, plain)
+    for part in (_INSERTED.sub(" ", plain), *_INSERTED.findall(plain)):
+        yield from map(words, _CLAUSE.split(part))
+
+
+def _stated(tokens: Sequence[str], content: Sequence[int]) -> Iterator[tuple[Claim, int]]:
+    """Yield each word as stated or denied, or as unclear where something else is denied, or banned, or avoided."""
+    negations = [place for place, word in enumerate(tokens) if _denies(word)]
+    indirect = any(word in NEGATIONS and not _denies(word) for word in tokens)
+    denied: set[int] = set()
+    if len(negations) % 2 and not indirect:
+        for place in negations:
+            denied.update(_next_to(place, content, before=_of_predicate(tokens, place)))
+    for place in content:
+        sign = REVERSED if place in denied else UNCLEAR if negations or indirect else MADE
+        yield (stem(tokens[place]), "", "not "), sign
+
+
+def _changed(tokens: Sequence[str], content: Sequence[int]) -> Iterator[tuple[Claim, int]]:
+    """Yield each word that is said to become, or to be, more or less."""
+    odd = sum(map(_denies, tokens)) % 2
+    for place, word in enumerate(tokens):
+        if direction := _direction(stem(word)):
+            for other in _next_to(place, content, before=word in _ITSELF or _of_predicate(tokens, place)):
+                if not _direction(key := stem(tokens[other])):
+                    yield (key, "more ", "less "), -direction if odd else direction
 
 
 def _next_to(place: int, content: Sequence[int], *, before: bool) -> list[int]:
@@ -172,10 +191,15 @@ _AUXILIARY_WORDS = """
     is are was were be been does do did can could will would has have had should may might must
 """
 _AUXILIARIES = frozenset(_AUXILIARY_WORDS.split())
-_INSTEAD = re.compile(r"\b(?:rather than|instead of|as opposed to|in place of)\b")
-_ONLY = re.compile(r"\bnot (?:only|just|merely|simply|necessarily)\b")
-_CAUSE = re.compile(r"\bno longer\b|\bnot (?:because(?: of)?|due to|caused by)\b")
-_COMPOUND = re.compile(r"\b(?:high|low)[-‑]")
+# In this order; a comma ends what is denied.
+_REWRITTEN = [
+    (re.compile(r"\b(?:rather than|instead of|as opposed to|in place of)\b"), ", not "),
+    (re.compile(r"\bnot (?:only|just|merely|simply|necessarily)\b"), " "),
+    (re.compile(r"\bno longer\b|\bnot (?:because(?: of)?|due to|caused by)\b"), "not "),
+    (re.compile(r"\bnon?[-‑](\w+)"), r"not \1, "),
+    (re.compile(r"\b(?:high|low)[-‑]"), ""),
+]
+_INSERTED = re.compile(r"\([^()]*\)|[—–][^—–]*[—–]")
 _ITSELF_WORDS = """
     rise rises rose risen rising grow grows grew grown growing drop drops dropped dropping fall falls fell fallen
     falling decline declines declined declining shrink shrinks shrank shrunk shrinking

@@ -40,6 +40,10 @@ def rivalry(texts: Sequence[str], query: str = MARKET) -> Rivalry | None:
         ("No shade was built.", "shade", REVERSED),
         ("Certified scales are not required.", "scale", REVERSED),
         ("Certified scales are not required.", "requir", REVERSED),
+        ("They follow a no-plastic policy.", "plastic", REVERSED),
+        ("They follow a no-plastic policy.", "polici", MADE),
+        ("Plastic (including bags) is not allowed.", "plastic", REVERSED),
+        ("Plastic — bags, too — is banned.", "plastic", UNCLEAR),
         # Two negations of one clause are none, and neither is one that goes on.
         ("They do not meet without scales.", "scale", UNCLEAR),
         ("They meet not only weekly.", "week", MADE),
@@ -50,7 +54,7 @@ def rivalry(texts: Sequence[str], query: str = MARKET) -> Rivalry | None:
     ],
 )
 def test_a_clause_says_or_denies_its_words(sentence: str, stem: str, sign: int) -> None:
-    assert claims(sentence)[stem, "", "not "] == {sign}
+    assert claims(sentence)[stem, "", "not "] == sign
 
 
 @pytest.mark.parametrize(
@@ -70,7 +74,7 @@ def test_a_clause_says_or_denies_its_words(sentence: str, stem: str, sign: int) 
     ],
 )
 def test_a_thing_is_more_or_less(sentence: str, sign: int | None) -> None:
-    assert claims(sentence).get(("sugar", "more ", "less ")) == ({sign} if sign else None)
+    assert claims(sentence).get(("sugar", "more ", "less ")) == sign
 
 
 def test_votes_that_deny_what_others_state_are_a_camp() -> None:
@@ -86,11 +90,15 @@ def test_the_larger_camp_is_the_first_also_where_it_denies() -> None:
     assert (found.word, found.second) == ("not weekly", {0, 1})
 
 
-def test_a_vote_that_does_both_denies() -> None:
-    both = [f"{text} {DENIED[1]}" for text in (STATED[2], "The rules of the market are old.")]
-    found = rivalry([*STATED[:2], *both])
+def test_true_documents_into_which_a_lie_was_put_are_a_camp_though_no_other_states_the_truth() -> None:
+    both = [f"{text} {DENIED[1]}" for text in STATED[:2]]
+    found = rivalry([*both, DENIED[0]])
     assert found is not None
-    assert {found.first, found.second} == {frozenset({0, 1}), frozenset({2, 3})}
+    assert (found.word, found.rival, found.share) == ("not weekly", "weekly", pytest.approx(2 / 3))
+    assert rivalry([both[0], *DENIED]) is None
+    # Within one sentence it is no contradiction.
+    once = [f"{text[:-1]}, not a weekly fee." for text in STATED[:2]]
+    assert rivalry([*once, DENIED[0]]) is None
 
 
 def test_votes_that_say_more_and_less_of_a_thing_are_camps() -> None:
