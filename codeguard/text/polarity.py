@@ -40,9 +40,11 @@ def find_reversal(
     At least `LEAST_VOTES` votes make it and at least as many turn it round, in sentences about the
     question. A vote that does both, in different sentences, counts for both: a true document into
     which a lie was put contradicts itself. Of several claims the one whose smaller camp is largest
-    counts. A question with a slot is left to what fills the slot.
+    counts. A question with a slot is left to what fills the slot, and of one that is answered by yes
+    or no nothing is returned.
     """
-    if Slot.of(query):
+    # Yes or no is said of the question's own words, which are left out here.
+    if Slot.of(query) or _AUXILIARIES.intersection(words(query)[:1]):
         return None
     question_stems = frozenset(map(stem, words(query)))
     members: dict[int, list[int]] = defaultdict(list)

@@ -134,6 +134,12 @@ def test_a_question_with_a_slot_is_left_to_the_slot() -> None:
     assert rivalry([*STATED, *DENIED], "How many sellers does the market ask to register?") is None
 
 
+def test_a_question_that_is_answered_by_yes_or_no_is_left_out() -> None:
+    assert (
+        rivalry([*STATED, *DENIED], "Do the rules of the Elm Street market ask anything of sellers?") is None
+    )
+
+
 def test_documents_of_one_group_are_one_vote() -> None:
     texts = [*STATED, *DENIED]
     assert find_reversal(texts, texts, MARKET, np.ones(5), [0, 1, 2, 3, 3], EMBEDDING.embed) is None
