@@ -12,7 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +87,15 @@ class ConsensusResult:
     summaries: tuple[str, ...]
 
 
+class _Judged(NamedTuple):
+    """The selection, each document's summary and the number of its vote, and in `split` why no answer is safe."""
+
+    selection: Selection
+    summaries: tuple[str, ...]
+    groups: list[int]
+    split: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Consensus:
     """Keeps the documents whose summaries agree, and answers from them."""
@@ -97,19 +106,18 @@ class Consensus:
 
     def select(self, documents: Sequence[Document], query: str = "") -> Selection:
         """Judge retrieved documents; a failure rejects all of them."""
-        return self._judge_or_reject(documents, query)[0]
+        judged = self._judge_or_reject(documents, query)
+        notes = (*judged.selection.notes, judged.split) if judged.split else judged.selection.notes
+        return replace(judged.selection, notes=notes)
 
     def answer(self, documents: Sequence[Document], query: str) -> ConsensusResult:
         """Judge the documents and answer the query from the summaries of those that were kept.
 
         The answer uses one summary of each independent vote, because repetition is no confirmation.
         """
-        selection, summaries, groups = self._judge_or_reject(documents, query)
-        if selection.error:
-            return ConsensusResult(selection, "", selection.error, summaries)
-        split = [item for item in selection.judgments if item.rule == "two_camps"]
-        if split:
-            return ConsensusResult(selection, "", split[0].reason, summaries)
+        selection, summaries, groups, split = self._judge_or_reject(documents, query)
+        if selection.error or split:
+            return ConsensusResult(selection, "", selection.error or split, summaries)
         texts = self._answer_texts(selection, summaries, groups, query)
         if not texts:
             return ConsensusResult(selection, "", "no document was kept", summaries)
@@ -141,24 +149,17 @@ class Consensus:
         parts = [[item for item in group if core.agreement(item) >= AGREED * best] for group in parts]
         return [" ".join(group) for group in parts if group]
 
-    def _judge_or_reject(
-        self, documents: Sequence[Document], query: str
-    ) -> tuple[Selection, tuple[str, ...], list[int]]:
+    def _judge_or_reject(self, documents: Sequence[Document], query: str) -> _Judged:
         try:
             return self._judge(documents, query)
         except Exception as error:  # fail closed
             reason = f"the consensus failed, so nothing is kept: {type(error).__name__}: {error}"
-            return (
-                reject_all(documents, "detector_error", reason, error=reason),
-                ("",) * len(documents),
-                list(range(len(documents))),
-            )
+            selection = reject_all(documents, "detector_error", reason, error=reason)
+            return _Judged(selection, ("",) * len(documents), list(range(len(documents))))
 
-    def _judge(
-        self, documents: Sequence[Document], query: str
-    ) -> tuple[Selection, tuple[str, ...], list[int]]:
+    def _judge(self, documents: Sequence[Document], query: str) -> _Judged:
         if not documents:
-            return Selection(()), (), []
+            return _Judged(Selection(()), (), [])
         texts = [document.text for document in documents]
         if self.config.rule == "sound":
             texts = [without_orders(text) for text in texts]
@@ -170,16 +171,16 @@ class Consensus:
         readings = [next(summarised) if text else ReaderAnswer("") for text in texts]
         failed = {index: reading.error for index, reading in enumerate(readings) if reading.error}
         summaries = [reading.text for reading in readings]
-        if self.config.rule == "original":
-            judged = self._judge_original(documents, summaries, failed)
-            selection = Selection(tuple(judged), failures=failures(readings))
-            return selection, tuple(summaries), list(range(len(documents)))
-        selection, voted, groups = self._judge_sound(documents, texts, query, summaries, failed)
-        return replace(selection, failures=failures(readings)), voted, groups
+        judged = (
+            self._judge_original(documents, summaries, failed)
+            if self.config.rule == "original"
+            else self._judge_sound(documents, texts, query, summaries, failed)
+        )
+        return judged._replace(selection=replace(judged.selection, failures=failures(readings)))
 
     def _judge_original(
         self, documents: Sequence[Document], summaries: Sequence[str], failed: dict[int, str]
-    ) -> list[Judgment]:
+    ) -> _Judged:
         present = [index for index in range(len(documents)) if index not in failed]
         similarity = mean_similarity(self.embedding.embed([summaries[index] for index in present]))
         limit = -np.inf
@@ -196,7 +197,7 @@ class Consensus:
             figures = {"similarity": score[index], "limit": limit}
             rule = "outlier" if low else "agrees"
             judgments.append(Judgment(document, not low, rule, reason, figures if np.isfinite(limit) else {}))
-        return judgments
+        return _Judged(Selection(tuple(judgments)), tuple(summaries), list(range(len(documents))))
 
     def _judge_sound(
         self,
@@ -205,7 +206,7 @@ class Consensus:
         query: str,
         summaries: Sequence[str],
         failed: dict[int, str],
-    ) -> tuple[Selection, tuple[str, ...], list[int]]:
+    ) -> _Judged:
         vectors = self.embedding.embed([document.text for document in documents])
         groups = dependent_groups(documents, vectors, query, self.config.duplicate)
         cleaned = self._on_task(query, summaries)
@@ -229,18 +230,22 @@ class Consensus:
         ordering = sum(text != document.text for text, document in zip(texts, documents, strict=True))
         if ordering:
             notes.append(f"orders to a model were taken out of {ordering} documents")
+        split = ""
         if rivalry:
-            notes.append(
-                f"two camps: {rivalry.word!r} against {rivalry.rival!r}, "
-                f"the second with {rivalry.share:.0%} of the votes"
+            camps = (
+                f"{rivalry.word!r} and {rivalry.rival!r} ({rivalry.share:.0%} of the votes for the second)"
             )
+            if rivalry.share >= self.config.dissent:
+                split = f"the documents split over {camps}: no answer is safe"
+            else:
+                notes.append(f"two camps: {camps}")
         judgments = [
             _failed(document, failed[index])
             if index in failed
             else self._verdict(index, document, bool(voted[index]), rivalry)
             for index, document in enumerate(documents)
         ]
-        return Selection(tuple(judgments), tuple(notes)), tuple(voted), groups
+        return _Judged(Selection(tuple(judgments), tuple(notes)), tuple(voted), groups, split)
 
     def _nearest(self, query: str, summaries: Sequence[str]) -> Floats:
         """Return the cosine to the query of each summary's nearest sentence; 0 for an empty summary."""
@@ -259,13 +264,11 @@ class Consensus:
         if rivalry is None:
             return Judgment(document, True, "agrees", "no rival claim among the summaries")
         if rivalry.share >= self.config.dissent:
-            return Judgment(
-                document,
-                False,
-                "two_camps",
-                f"the documents split over {rivalry.word!r} and {rivalry.rival!r} "
-                f"({rivalry.share:.0%} of the votes for the second): no answer is safe",
+            sides = ((rivalry.first, rivalry.word), (rivalry.second, rivalry.rival))
+            own = next(
+                (f"in the camp of {word!r}" for camp, word in sides if index in camp), "in neither camp"
             )
+            return Judgment(document, False, "two_camps", own)
         if index in rivalry.second:
             return Judgment(
                 document,

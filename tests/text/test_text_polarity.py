@@ -148,8 +148,14 @@ def test_documents_of_one_group_are_one_vote() -> None:
 def test_the_consensus_abstains_and_names_the_words() -> None:
     texts = [*STATED, *DENIED]
     documents = [Document(text, id=str(number)) for number, text in enumerate(texts)]
-    result = Consensus(ExtractiveReader(EMBEDDING), EMBEDDING).answer(documents, MARKET)
+    judge = Consensus(ExtractiveReader(EMBEDDING), EMBEDDING)
+    result = judge.answer(documents, MARKET)
     assert "'weekly' and 'not weekly' (40% of the votes for the second)" in result.abstained
+    assert judge.select(documents, MARKET).notes[-1] == result.abstained
+    assert [item.reason for item in result.selection.judgments] == [
+        *["in the camp of 'weekly'"] * 3,
+        *["in the camp of 'not weekly'"] * 2,
+    ]
 
 
 def test_a_conflict_too_small_to_abstain_for_does_not_hide_a_larger_one(
