@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from codeguard.text.slots import Slot
 from codeguard.text.tokens import content_words, sentences, words
-from codeguard.text.votes import LEAST_VOTES, NEGATIONS, Floats, Rivalry, spelled, stem
+from codeguard.text.votes import LEAST_VOTES, NEGATIONS, Floats, Rivalry, spelled, stem, voters
 
 REACH = 2  # content words on one side of a negation, or of a word for more or less, that it applies to
 HEARD = 0.4  # minimum share of the larger camp among the votes outside of the smaller one
@@ -47,10 +47,7 @@ def find_reversal(
     if Slot.of(query) or _AUXILIARIES.intersection(words(query)[:1]):
         return None
     question_stems = frozenset(map(stem, words(query)))
-    members: dict[int, list[int]] = defaultdict(list)
-    for index, summary in enumerate(summaries):
-        if summary:
-            members[groups[index]].append(index)
+    members = voters(summaries, groups)
     said = {
         group: dict.fromkeys(
             part for index in own for text in (summaries[index], texts[index]) for part in sentences(text)
@@ -58,16 +55,14 @@ def find_reversal(
         for group, own in members.items()
     }
     read = {part: claims(part, question_stems) for parts in said.values() for part in parts}
-    reversed_ = {claim for found in read.values() for claim, sign in found.items() if sign == REVERSED}
-    near = _nearness(
-        [part for part, found in read.items() if reversed_ & found.keys()], summaries, query, embed
-    )
-    camps: dict[Claim, tuple[set[int], set[int]]] = {claim: (set(), set()) for claim in reversed_}
+    turned = {claim for found in read.values() for claim, sign in found.items() if sign == REVERSED}
+    near = _nearness([part for part, found in read.items() if turned & found.keys()], summaries, query, embed)
+    camps: dict[Claim, tuple[set[int], set[int]]] = {claim: (set(), set()) for claim in turned}
     for group, parts in said.items():
         heard: dict[Claim, set[int]] = defaultdict(set)
         for part in parts:
             if near.get(part, 0.0) >= ABOUT:
-                for claim in reversed_ & read[part].keys():
+                for claim in turned & read[part].keys():
                     heard[claim].add(read[part][claim])
         for claim, signs in heard.items():
             if REVERSED in signs:
@@ -141,12 +136,12 @@ def _stated(tokens: Sequence[str], content: Sequence[int]) -> Iterator[tuple[Cla
 
 def _changed(tokens: Sequence[str], content: Sequence[int]) -> Iterator[tuple[Claim, int]]:
     """Yield each word that is said to become, or to be, more or less."""
-    odd = sum(map(_denies, tokens)) % 2
+    turned = -1 if sum(map(_denies, tokens)) % 2 else 1
     for place, word in enumerate(tokens):
-        if direction := _direction(stem(word)):
+        if direction := _directions().get(stem(word)):
             for other in _next_to(place, content, before=word in _ITSELF or _of_predicate(tokens, place)):
-                if not _direction(key := stem(tokens[other])):
-                    yield (key, "more ", "less "), -direction if odd else direction
+                if (key := stem(tokens[other])) not in _directions():
+                    yield (key, "more ", "less "), turned * direction
 
 
 def _next_to(place: int, content: Sequence[int], *, before: bool) -> list[int]:
@@ -177,10 +172,9 @@ def _nearness(
 
 
 @cache
-def _direction(key: str) -> int:
-    """Return 1 for a stem that says that something is or becomes more, -1 for less, else 0."""
-    more, less = (key in map(stem, text.split()) for text in (_MORE, _LESS))
-    return more - less
+def _directions() -> Mapping[str, int]:
+    """Return the stems that say that something is or becomes more, with 1, and those for less, with -1."""
+    return {stem(word): sign for sign, text in ((1, _MORE), (-1, _LESS)) for word in text.split()}
 
 
 def _denies(word: str) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codeguard.text.tokens import sentences, words
-from codeguard.text.votes import LEAST_VOTES, Floats, Rivalry, is_number, stem
+from codeguard.text.votes import LEAST_VOTES, Floats, Rivalry, is_number, stem, voters
 
 NEAREST = 5  # sentences of a vote, the nearest to the question, in which its filler is looked for
 AROUND = 6  # words on either side of a filler that are compared with the question
@@ -134,10 +134,7 @@ def find_slot_rivalry(
     slot = Slot.of(query)
     if slot is None:
         return None
-    members: dict[int, list[int]] = defaultdict(list)
-    for index, summary in enumerate(summaries):
-        if summary:
-            members[groups[index]].append(index)
+    members = voters(summaries, groups)
     lower = {word for text in (*summaries, *texts) for word in _LOWER.findall(text)} | _CALENDAR
     upper = {_bare(word) for text in (*summaries, *texts) for word in _UPPER.findall(text)}
     offers: dict[int, Mapping[str, float]] = {}

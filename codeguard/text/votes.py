@@ -86,6 +86,15 @@ def weights(groups: Sequence[int], trusted: Sequence[bool], trusted_weight: floa
     )
 
 
+def voters(summaries: Sequence[str], groups: Sequence[int]) -> dict[int, list[int]]:
+    """Return the documents of each group that have a summary, by the group's number."""
+    members: dict[int, list[int]] = defaultdict(list)
+    for index, summary in enumerate(summaries):
+        if summary:
+            members[groups[index]].append(index)
+    return dict(members)
+
+
 @dataclass(frozen=True, slots=True)
 class Rivalry:
     """Two claims that exclude each other, with the documents of each and the share of the smaller one.
@@ -202,10 +211,7 @@ def find_camps(
     within than to each other.
     """
     question_stems = frozenset(stem(word) for word in words(query))
-    members: dict[int, list[int]] = defaultdict(list)
-    for index, summary in enumerate(summaries):
-        if summary:
-            members[groups[index]].append(index)
+    members = voters(summaries, groups)
     count = len(members)
     if count < 2 * LEAST_VOTES:
         return None

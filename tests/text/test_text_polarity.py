@@ -44,11 +44,14 @@ def rivalry(texts: Sequence[str], query: str = MARKET) -> Rivalry | None:
         ("They follow a no-plastic policy.", "polici", MADE),
         ("Plastic (including bags) is not allowed.", "plastic", REVERSED),
         ("Plastic — bags, too — is banned.", "plastic", UNCLEAR),
+        ("Certified scales aren't required.", "scale", REVERSED),
+        ("A weekly form, not a weekly visit.", "week", REVERSED),
         # Two negations of one clause are none, and neither is one that goes on.
         ("They do not meet without scales.", "scale", UNCLEAR),
         ("They meet not only weekly.", "week", MADE),
         # What is banned or missing is neither said nor denied, and nor is what is far from the negation.
         ("The rules ban plastic bags.", "plastic", UNCLEAR),
+        ("The rules do not ban plastic.", "plastic", UNCLEAR),
         ("They have not found the old gate near the river.", "river", UNCLEAR),
         ("It did not rain, and the scales are certified.", "scale", MADE),
     ],
@@ -77,6 +80,15 @@ def test_a_thing_is_more_or_less(sentence: str, sign: int | None) -> None:
     assert claims(sentence).get(("sugar", "more ", "less ")) == sign
 
 
+def test_the_words_of_the_question_and_of_more_and_less_are_no_claims() -> None:
+    found = claims("Lower high prices weekly.", frozenset({"week"}))
+    assert ("price", "more ", "less ") in found
+    assert not {stem for stem, mark, _ in found if mark} & {"high", "lower"}
+    assert "week" not in {stem for stem, *_ in found}
+    weekly = "What do the rules of the market ask of sellers weekly?"
+    assert rivalry([*STATED, *DENIED], weekly) is None
+
+
 def test_votes_that_deny_what_others_state_are_a_camp() -> None:
     found = rivalry([*STATED, *DENIED])
     assert found is not None
@@ -95,6 +107,7 @@ def test_true_documents_into_which_a_lie_was_put_are_a_camp_though_no_other_stat
     found = rivalry([*both, DENIED[0]])
     assert found is not None
     assert (found.word, found.rival, found.share) == ("not weekly", "weekly", pytest.approx(2 / 3))
+    assert not found.first & found.second
     assert rivalry([both[0], *DENIED]) is None
     # Within one sentence it is no contradiction.
     once = [f"{text[:-1]}, not a weekly fee." for text in STATED[:2]]
@@ -128,6 +141,27 @@ def test_votes_that_say_more_and_less_of_a_thing_are_camps() -> None:
 )
 def test_is_no_reversal(texts: Sequence[str]) -> None:
     assert rivalry(texts) is None
+
+
+def test_a_vote_that_says_it_once_and_bans_something_like_it_is_in_no_camp() -> None:
+    unclear = f"{STATED[0]} The rules of the market ban weekly sellers from the hall."
+    assert rivalry([*STATED[1:], *DENIED]) is not None
+    assert rivalry([STATED[1], unclear, *DENIED]) is None
+
+
+def test_few_others_may_have_nothing_to_do_with_it() -> None:
+    other = [f"The rules of the market ask sellers for a {thing}." for thing in ("tent", "table", "lamp")]
+    assert rivalry([*STATED[:2], *DENIED, *other]) is not None
+
+
+def test_of_several_claims_the_one_with_the_larger_second_camp_counts() -> None:
+    market = [f"By the rules of the market, sellers bring scales ({number})." for number in "abc"]
+    denied = [f"By the rules of the market, sellers bring no scales ({number})." for number in "abc"]
+    found = rivalry(
+        [*(f"{text} {more}" for text, more in zip(STATED, market, strict=True)), *denied, *DENIED]
+    )
+    assert found is not None
+    assert {found.word, found.rival} == {"scales", "not scales"}
 
 
 def test_a_question_with_a_slot_is_left_to_the_slot() -> None:
