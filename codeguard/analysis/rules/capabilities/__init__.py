@@ -43,6 +43,7 @@ from codeguard.analysis.rules.capabilities.shells import (
 )
 from codeguard.analysis.rules.capabilities.threats import threats
 from codeguard.analysis.text.assistants import is_for_assistants
+from codeguard.analysis.text.lists import lead_of
 from codeguard.analysis.tree_flow import TreeArrival, tree_arrivals
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Severity
@@ -122,23 +123,14 @@ _LOOKED_FOR = lazy(
 _TO_RUN = lazy(
     r"\b(?:run|runs|execute|use|paste|start|install|launch|type|call|set up)\b[^´]{0,60}\Z", re.IGNORECASE
 )
-_LIST_LINE = lazy(r"[ \t]{0,12}(?:[-*+|]|\d{1,2}[.)]\s)")
-_MOST_ITEMS = 40
 
 
 def _is_pattern(text: str, place: int) -> bool:
     """Return whether a command of inline code is in a list or table of what its reader is to look for."""
-    first = text.rfind("\n", 0, place) + 1
-    if "´" not in text[first:place] or not _LIST_LINE.match(text, first) or _TO_RUN.search(text[first:place]):
-        return False
-    for _ in range(_MOST_ITEMS):
-        end = first - 1
-        first = text.rfind("\n", 0, max(0, end)) + 1
-        if end <= 0:
-            return False
-        if text[first:end].strip() and not _LIST_LINE.match(text, first):
-            return _LOOKED_FOR.search(text[first:end]) is not None
-    return False
+    before = text[text.rfind("\n", 0, place) + 1 : place]
+    return (
+        "´" in before and not _TO_RUN.search(before) and _LOOKED_FOR.search(lead_of(text, place)) is not None
+    )
 
 
 _FENCED = lazy(r"^[ \t]{0,12}(```|~~~)[^\n]{0,200}$", re.MULTILINE)
