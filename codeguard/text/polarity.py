@@ -202,7 +202,7 @@ _ITSELF_WORDS = """
 """
 _ITSELF = frozenset(_ITSELF_WORDS.split())
 _CLAUSE = re.compile(
-    r"[,;:—–().!?]|\b(?:and|if|but|while|although|though|whereas|however|because|since|which|who|that|when|where"
+    r"[,;:—–().!?]|\b(?:and|if|but|while|although|though|whereas|however|since|which|who|that|when|where"
     r"|after|before)\b"
 )
 _MORE = """

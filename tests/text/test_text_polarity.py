@@ -37,6 +37,7 @@ def rivalry(texts: Sequence[str], query: str = MARKET) -> Rivalry | None:
         ("They meet monthly rather than weekly.", "week", REVERSED),
         ("They don’t meet weekly.", "week", REVERSED),
         ("It was closed not because of a landslide, it is said.", "landslid", REVERSED),
+        ("It was not moved because of a landslide.", "landslid", UNCLEAR),
         ("No shade was built.", "shade", REVERSED),
         ("Certified scales are not required.", "scale", REVERSED),
         ("Certified scales are not required.", "requir", REVERSED),
