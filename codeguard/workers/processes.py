@@ -590,12 +590,13 @@ class _Work:
         self._runs: dict[str, Run] = {}
         self._collector = Collector()
         self._needed: int | None = None  # bytes of address space before the first item
+        self._clean: int | None = None  # the same after the last collection
 
     def make_ready(self, name: str, digest: str, data: bytes) -> None:
         """Prepare a task, replacing the same task with other shared data."""
         _limit_memory(None)
         self._runs.pop(name, None)
-        self._needed = None
+        self._needed = self._clean = None
         module, _, attribute = name.partition(":")
         try:
             task = getattr(importlib.import_module(module), attribute)
@@ -608,15 +609,16 @@ class _Work:
         else:
             gc.collect()
             gc.freeze()
-            self._needed = _address_space()
+            self._needed = self._clean = _address_space()
             self._say(READY, b"")
 
     def run(self, name: str, payload: bytes, memory: int | None) -> None:
         """Answer one item."""
         size = _address_space()
-        if size is not None and self._needed is not None and size > self._needed + SLACK_BYTES:
+        # Since the last collection: a cache that stays would otherwise cost one for every item.
+        if size is not None and self._clean is not None and size > self._clean + SLACK_BYTES:
             gc.collect()
-            size = _address_space()
+            self._clean = size = _address_space()
         _limit_memory(None if size is None or memory is None else size + memory)
         ended, why = "", ""
         try:

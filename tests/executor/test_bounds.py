@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import gc
 import importlib
 import os
 import re
@@ -120,6 +121,22 @@ def with_deadline() -> Run:
 def where() -> Run:
     def run(payload: bytes) -> Iterator[bytes]:
         yield f"{os.getpid()} {os.getppid()} {in_worker()}".encode()
+
+    return run
+
+
+def keep() -> Run:
+    """Answer how often all garbage was collected; the item "keep" takes memory that stays taken."""
+    kept: list[bytearray] = []
+    collected: list[int] = []
+    gc.callbacks.append(
+        lambda phase, info: collected.append(1) if (phase, info["generation"]) == ("start", 2) else None
+    )
+
+    def run(payload: bytes) -> Iterator[bytes]:
+        if payload == b"keep":
+            kept.append(bytearray(128 << 20))
+        yield str(len(collected)).encode()
 
     return run
 
@@ -288,6 +305,14 @@ def test_a_worker_imports_nothing_from_the_working_directory(
     with Processes(1) as executor:
         assert next(spread(executor, act, [[b"x"]])).last == b"X"
     assert not (tmp_path / "ran").exists()
+
+
+def test_memory_that_stays_taken_costs_one_collection_and_not_one_for_every_item() -> None:
+    items = [b"first", b"keep", *[b"next"] * 6]
+    with Processes(1) as executor:
+        counts = [int(answer.last) for answer in spread(executor, keep, [items])]
+    assert counts[2] == counts[1] + 1
+    assert counts[-1] == counts[2]
 
 
 def test_this_process_is_no_worker() -> None:
