@@ -243,4 +243,8 @@ def _line(item: Any, label: Truth) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("interrupted; no report was written, and an earlier one is as it was", file=sys.stderr)
+        sys.exit(130)

@@ -126,12 +126,10 @@ def find_rivalry(
     """
     question_stems = {stem(word) for word in words(query)} | NEGATIONS
     holders: dict[str, set[int]] = defaultdict(set)
-    display: dict[str, str] = {}
     for index, summary in enumerate(summaries):
         for word in content_words(" ".join(_CLAUSE.split(summary))):
             if (key := stem(word)) not in question_stems:
                 holders[key].add(index)
-                display.setdefault(key, word.removesuffix("'s"))
     count = len({group for group, summary in zip(groups, summaries, strict=True) if summary})
     camps = {key: {groups[index] for index in who} for key, who in sorted(holders.items())}
     usable = [key for key, camp in camps.items() if LEAST_VOTES <= len(camp) <= count - LEAST_VOTES]
@@ -148,7 +146,7 @@ def find_rivalry(
         for one, other in pairs
         if not camps[one] & camps[other]
         and len(pairs) <= CHANCE * math.comb(count, len(camps[one]))
-        and (is_number(one) or not same(display[one], display[other]))
+        and (is_number(one) or not same(spelled(one, summaries), spelled(other, summaries)))
     ]
     if not split:
         return None
@@ -156,8 +154,8 @@ def find_rivalry(
     weight = {key: float(vote[sorted(holders[key])].sum()) for key in (one, other)}
     first, second = (one, other) if weight[one] >= weight[other] else (other, one)
     return Rivalry(
-        display[first],
-        display[second],
+        spelled(first, summaries),
+        spelled(second, summaries),
         frozenset(holders[first]),
         frozenset(holders[second]),
         weight[second] / (weight[first] + weight[second]),
@@ -317,7 +315,7 @@ def _contrast(alike: Floats, inside: NDArray[np.bool_]) -> float:
 def spelled(key: str, texts: Iterable[str]) -> str:
     """Return the word of the texts that has a stem, the most frequent one, after "not" if the stem has a minus sign."""
     bare = key.removeprefix("-")
-    found = Counter(word for text in texts for word in words(text) if stem(word) == bare)
+    found = Counter(word.removesuffix("'s") for text in texts for word in words(text) if stem(word) == bare)
     word = max(found, key=lambda item: found[item], default=bare)
     return f"not {word}" if key != bare else word
 
