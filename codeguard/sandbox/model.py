@@ -176,7 +176,10 @@ class LineCoverage:
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """The host's result of one job. `effects` are what the code tried to do (`open:/etc/passwd`)."""
+    """The host's result of one job. `effects` are what the code tried to do (`open:/etc/passwd`).
+
+    `cpu_s` are the CPU seconds of the child as its parent, the zygote, got them from the kernel.
+    """
 
     status: Status
     level: Level
@@ -186,6 +189,7 @@ class JobResult:
     coverage: LineCoverage | None = None
     detail: str = ""
     wall_s: float = 0.0
+    cpu_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

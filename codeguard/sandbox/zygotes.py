@@ -6,6 +6,7 @@ import array
 import importlib.util
 import itertools
 import json
+import math
 import select
 import socket
 import subprocess
@@ -36,6 +37,7 @@ SPARE = 2  # waiting children: one is prepared while the other works
 _OWED = 1  # unconfirmed burials allowed when the next is ordered
 _MOST_WAITS = 10  # deadlines of a child that others keep from the processor
 _SHARE = 0.5  # of its time: a child that waited less for a core is late by its own doing
+_LEAST_LOOK_S = 0.005  # between two looks at what a child has used
 
 _numbers = itertools.count()  # of the control groups
 
@@ -99,7 +101,7 @@ class Zygote:
             self._group.add(self._process.pid)
         self._control = ours
         self.until = 0.0  # when the current job is overdue
-        self._since = self._wall_s = 0.0  # when it began, and what it is allowed
+        self._since = self._wall_s = self._cpu_s = 0.0  # when it began, and what it is allowed
         self._spare: deque[Line] = deque()
         self._line: Line | None = None  # of the current job
         self._limits = (0.0, 0)  # of the waiting children
@@ -140,7 +142,7 @@ class Zygote:
 
     def send(self, payload: bytes, limits: Limits, extra_bytes: int) -> None:
         """Give a waiting child its job; raise ZygoteDiedError if there is none to take it."""
-        wanted = (limits.cpu_s, limits.memory_bytes)
+        wanted = (math.ceil(limits.cpu_s), limits.memory_bytes)  # the kernel counts whole seconds, `collect` parts
         for _ in range(len(self._spare)):
             if self._limits != wanted:
                 self._spare.popleft().close()
@@ -150,15 +152,15 @@ class Zygote:
             self._order(wanted, bury=False)
         self._line = self._spare.popleft()
         self._line.send(payload, limits.frame_bytes + extra_bytes, time.monotonic() + _HUNG_S)
-        self._since, self._wall_s = time.monotonic(), limits.wall_s
-        self.until = self._since + self._wall_s
+        self._since, self._wall_s, self._cpu_s = time.monotonic(), limits.wall_s, limits.cpu_s
+        self.until = self._since + min(self._wall_s, self._cpu_s if self._cpu_s < wanted[0] else self._wall_s)
 
     def collect(self) -> Answer | None:
         """Read the child's output once, waiting until it is overdue; None if more may follow."""
         assert self._line is not None
         taken = time.monotonic() - self._since
-        if self.until - self._since <= taken < _MOST_WAITS * self._wall_s and self._is_kept_waiting(taken):
-            self.until = self._since + taken + self._wall_s
+        if self.until - self._since <= taken and (more := self._more_time(taken)):
+            self.until = self._since + taken + more
             return None
         end = self._line.collect(self.until)
         if end is None:
@@ -180,20 +182,28 @@ class Zygote:
             if answer is not None:
                 return answer
 
-    def _is_kept_waiting(self, taken_s: float) -> bool:
-        """Return whether the working child waited for a core most of the time: a loaded machine is not its doing.
+    def _more_time(self, taken_s: float) -> float:
+        """Return the seconds that the working child still has, 0 if it is overdue.
 
-        The kernel counts how long a process was ready to run and did not; a child that sleeps does not add to
-        it. False where the system does not tell.
+        It has them while its CPU seconds are not spent; after its wall time only if it waited for a core most of it: a
+        loaded machine is not its doing. The kernel counts how long a process ran, and how long it was ready to run
+        and did not; a child that sleeps adds to neither. Where the system does not tell, the wall time decides.
         """
+        used_s = waited_s = 0.0
         try:
             child = self.pid
             while below := Path(f"/proc/{child}/task/{child}/children").read_bytes().split():
                 child = int(below[0])  # of several the oldest, which has the job
-            _, waited_ns, _ = Path(f"/proc/{child}/schedstat").read_bytes().split()
+            used_ns, waited_ns, _ = map(int, Path(f"/proc/{child}/schedstat").read_bytes().split())
+            used_s, waited_s = used_ns / 1e9, waited_ns / 1e9
         except (OSError, ValueError):
-            return False
-        return int(waited_ns) >= _SHARE * taken_s * 1e9
+            pass
+        if used_s >= self._cpu_s:
+            return 0.0
+        if taken_s < self._wall_s:
+            return min(max(self._cpu_s - used_s, _LEAST_LOOK_S), self._wall_s - taken_s)
+        kept_waiting = waited_s >= _SHARE * taken_s and taken_s < _MOST_WAITS * self._wall_s
+        return self._wall_s if kept_waiting else 0.0
 
     def _order(self, limits: tuple[float, int], bury: bool) -> None:
         """Order the oldest child to be reaped, if requested, and a new waiting child."""
