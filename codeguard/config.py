@@ -54,8 +54,10 @@ class DefenseConfig:
     `codeguard.ranking.own_code`), "penalty" by the penalty alone (the
     method's own order). `fetch_multiplier` times k candidates are fetched;
     if they cover fewer than k distinct files and texts, the set grows up to
-    `max_candidates`. `query_budget_s` bounds the behavior checks that a
-    query still has to run, in seconds. `trust_paths` and `untrust` are the
+    `max_candidates`. A run of any command
+    may spend `budget_s` CPU seconds in the sandbox, and
+    `file_budget_s` on one file: what is not fully checked by then is
+    demoted. `trust_paths` and `untrust` are the
     defaults of `index --trust` and `--untrust`. `required_level` is the sandbox level
     below which nothing is run. `modules` are the absolute paths of installed pure Python packages that
     trusted code needs: the sandbox loads them, confined like everything else.
@@ -72,7 +74,8 @@ class DefenseConfig:
     fetch_multiplier: int = 3
     max_candidates: int = 400
     drop_threshold: float = 2.0
-    query_budget_s: float = 20.0
+    budget_s: float = 300.0
+    file_budget_s: float = 20.0
     required_level: str = "L2"
     modules: tuple[str, ...] = ()
     disabled_signals: tuple[str, ...] = ()
@@ -86,8 +89,9 @@ class DefenseConfig:
             raise ConfigError("fetch_multiplier", got=self.fetch_multiplier, expected="1 or more")
         if self.max_candidates < 1:
             raise ConfigError("max_candidates", got=self.max_candidates, expected="1 or more")
-        if self.query_budget_s < 0:
-            raise ConfigError("query_budget_s", got=self.query_budget_s, expected="0 or more seconds")
+        for name, seconds in (("budget_s", self.budget_s), ("file_budget_s", self.file_budget_s)):
+            if not seconds > 0:
+                raise ConfigError(name, got=seconds, expected="more than 0 seconds")
 
     def enabled(self, signal: str) -> bool:
         """Return whether the signal of this name is enabled."""
@@ -277,7 +281,7 @@ def _check_keys(values: Mapping[str, Any], known: Mapping[str, type], where: str
         if key not in known:
             raise ConfigError(
                 f"{where}: unknown key {key!r}",
-                expected=f"one of {', '.join(get_close_matches(key, known, n=1) or sorted(known))}",
+                expected=f"one of {', '.join(get_close_matches(key, known, n=2) or sorted(known))}",
                 hint="codeguard config show lists them",
             )
         wanted: tuple[type, ...] = (int, float) if known[key] is float else (known[key],)

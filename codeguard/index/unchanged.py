@@ -81,6 +81,7 @@ def unchanged_report(
         removed=0,
         unchanged=len(discovery.files),
         checked=0,
+        budget=report.budget and replace(report.budget, spent_s=0.0),
         notes=discovery.notes,
         seconds=time.monotonic() - start,
     )

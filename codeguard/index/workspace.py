@@ -29,6 +29,7 @@ from codeguard.index.behavior_reports import (
     ProbeAnswers,
 )
 from codeguard.index.catalog import EXCLUDED_GLOBS, INDEXED_PATHS, SIGNED_TREES, Catalog
+from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.siblings import IndexedFiles, Siblings
 from codeguard.index.swapping import READY, ROWS, VECTORS, WRITING, finish_swap
 from codeguard.index.trusted_paths import TrustedPath, trusted_by_name
@@ -606,17 +607,26 @@ class Workspace:
 
     def reports(
         self,
-        budget_s: float | None = None,
+        *,
+        known_only: bool = False,
         executor: Executor | None = None,
         siblings: Siblings | None = None,
     ) -> BehaviorReports:
-        """Return the source of behavior reports for the current epoch; see `checks` for the executor.
+        """Return the source of behavior reports for the current epoch, with the budget of one run.
 
-        `siblings` finds what files import, where not only the index counts.
+        See `checks` for the executor. With `known_only` nothing is run. `siblings` finds what files import, where not only the index counts.
         """
         level = self.catalog.meta("sandbox_level") or ""
         checks = partial(self.checks, executor)
-        return BehaviorReports(checks, self.epoch, self.catalog, budget_s, level, siblings or self.siblings())
+        return BehaviorReports(
+            checks,
+            self.epoch,
+            self.catalog,
+            budget=SandboxBudget.of(self.settings.defense),
+            known_only=known_only,
+            level=level,
+            siblings=siblings or self.siblings(),
+        )
 
     def siblings(self) -> Siblings:
         """Return what finds the files that an indexed file imports, as the index is now."""

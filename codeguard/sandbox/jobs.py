@@ -88,7 +88,7 @@ def result(
     Raises ZygoteDiedError if it is unknown how the child ended, or if that was not the job's doing.
     """
     bodies = deque(decoding.complete_frames(answer.output))
-    spent = wall_s, answer.how()[1]
+    spent = wall_s, answer.how()[1] + answer.idle_s
     if sent.extra_bytes > wire.CODE_BYTES and bodies and bodies[0].startswith(wire.CODE):
         # the child wrote it before running any of the source
         codes.put(sent.key, bodies.popleft()[len(wire.CODE) :])

@@ -55,8 +55,8 @@ class Outcome(StrEnum):
 class Limits:
     """The limits of one child in seconds and bytes.
 
-    Wall time is enforced from outside. A child that waited for a core for half of it is given it again, several
-    times: a loaded machine must not change a result.
+    Both times are enforced from outside, the CPU time in whole seconds by the kernel too. The time that a child waits
+    for a core does not count: a loaded machine must not change a result.
     """
 
     wall_s: float = 2.0
@@ -178,7 +178,7 @@ class LineCoverage:
 class JobResult:
     """The host's result of one job. `effects` are what the code tried to do (`open:/etc/passwd`).
 
-    `cpu_s` are the CPU seconds of the child as its parent, the zygote, got them from the kernel.
+    `spent_s` are the CPU seconds of the child, with those that it slept, as the kernel counts them for its parents.
     """
 
     status: Status
@@ -189,7 +189,7 @@ class JobResult:
     coverage: LineCoverage | None = None
     detail: str = ""
     wall_s: float = 0.0
-    cpu_s: float = 0.0
+    spent_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

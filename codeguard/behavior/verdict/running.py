@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import hmac
+import math
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -90,6 +91,66 @@ Steps = Generator[tuple[Job, ...], tuple[JobResult, ...], T]
 SUBJECT = "codeguard_subject"  # placeholder for the function in expressions
 STUCK = (Status.TIMEOUT, Status.MEMORY, Status.CRASH)
 MAX_STUCK = 2
+
+
+class SharedRuns(tuple[Job, ...]):
+    """Jobs that run trusted code for all checks alike, and are charged to none."""
+
+
+class BudgetSpentError(Exception):
+    """A check has spent its seconds in the sandbox."""
+
+
+@dataclass
+class Meter:
+    """The seconds that one check may spend in the sandbox, and has spent."""
+
+    allowed_s: float = math.inf
+    spent_s: float = 0.0
+
+
+def shared_runs(steps: Steps[T]) -> Steps[T]:
+    """Run steps whose jobs are charged to no check."""
+    try:
+        jobs = next(steps)
+        while True:
+            jobs = steps.send((yield SharedRuns(jobs)))
+    except StopIteration as stop:
+        value: T = stop.value
+        return value
+
+
+def metered(meter: Meter, steps: Steps[T]) -> Steps[T]:
+    """Run steps, each job with what is left on the meter as its limit.
+
+    Raises:
+        BudgetSpentError: nothing is left.
+    """
+    try:
+        jobs = next(steps)
+        while True:
+            if isinstance(jobs, SharedRuns):
+                jobs = steps.send((yield jobs))
+                continue
+            answer: tuple[JobResult, ...] = ()
+            for job in jobs:
+                left = meter.allowed_s - meter.spent_s
+                if left <= 0:
+                    raise BudgetSpentError
+                limits = replace(
+                    job.limits, cpu_s=min(job.limits.cpu_s, left), wall_s=min(job.limits.wall_s, left)
+                )
+                (result,) = yield (replace(job, limits=limits),)
+                meter.spent_s += result.spent_s
+                if result.status is Status.TIMEOUT and limits != job.limits:
+                    raise BudgetSpentError
+                answer += (result,)
+            jobs = steps.send(answer)
+    except StopIteration as stop:
+        value: T = stop.value
+        return value
+    finally:
+        steps.close()
 
 
 class Runs(Protocol):
