@@ -125,7 +125,9 @@ class Settings:
     instead of `jobs` processes here. `shared_state` are state directories
     that other installations write as well, on purpose.
     `share` lets a server process hold an embedded store and serve every process of this user, until it was
-    idle for `share_idle_s` seconds; without it the store belongs to one process at a time. `lexical_weight`
+    idle for `share_idle_s` seconds; without it the store belongs to one process at a time. A process that serves a
+    store has `wait_s` seconds for an answer, five times as many where it writes, and one that changes the index ten
+    times as many to end. `lexical_weight`
     is the share of lexical scores in retrieval, 0 to 1: 0 uses only the vectors, None selects the measured
     best for the embedding (see `codeguard.ranking.scoring`). `exclude` are .gitignore patterns for the names
     of files to leave out. `include_secrets` indexes what holds secrets as well, which are masked all the
@@ -143,6 +145,7 @@ class Settings:
     lexical_weight: float | None = None
     share: bool = True
     share_idle_s: float = 60.0
+    wait_s: float = 60.0
     require_signature: bool = False
     exclude: tuple[str, ...] = ()
     include_secrets: bool = False
@@ -154,6 +157,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_jobs(self.jobs)
+        if not self.wait_s > 0:
+            raise ConfigError("wait_s", got=self.wait_s, expected="more than 0 seconds")
         if "://" in self.store and not self.remote:
             raise ConfigError(
                 "not the address of a store", got=self.store, expected="a folder, or http(s)://host:port"
@@ -245,6 +250,7 @@ def _settings(table: Mapping[str, Any], where: str) -> Settings:
         "lexical_weight": float,
         "share": bool,
         "share_idle_s": float,
+        "wait_s": float,
         "require_signature": bool,
         "exclude": list,
         "include_secrets": bool,

@@ -24,6 +24,7 @@ KEYS: Mapping[str, str] = {
     "cluster": "address of a dask scheduler that does the heavy work instead of processes here",
     "lexical_weight": "share of the words in retrieval, 0 to 1; by default what suits the embedding",
     "share": "whether one process holds an embedded store and serves the others",
+    "wait_s": "seconds for an answer of the process or server that holds the store, before a command gives up",
     "share_idle_s": "seconds without work after which that process ends",
     "require_signature": "refuse trust that no signature proves",
     "exclude": "files that are left out, as in .gitignore",

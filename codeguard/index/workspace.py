@@ -305,9 +305,9 @@ class Workspace:
         settings = self.settings
         if settings.share and not settings.remote:
             # Before loading the embedding, so that the serving process starts meanwhile.
-            return SharedStore(self.state / VECTORS, idle_s=settings.share_idle_s)
+            return SharedStore(self.state / VECTORS, idle_s=settings.share_idle_s, wait_s=settings.wait_s)
         if settings.remote:
-            return VectorStore.open_url(settings.store, settings.headers)
+            return VectorStore.open_url(settings.store, settings.headers, settings.wait_s)
         return VectorStore.open_folder(self.state / VECTORS)
 
     @contextlib.contextmanager
@@ -614,7 +614,8 @@ class Workspace:
     ) -> BehaviorReports:
         """Return the source of behavior reports for the current epoch, with the budget of one run.
 
-        See `checks` for the executor. With `known_only` nothing is run. `siblings` finds what files import, where not only the index counts.
+        See `checks` for the executor. With `known_only` nothing is run. `siblings` finds what files import, where not
+        only the index counts.
         """
         level = self.catalog.meta("sandbox_level") or ""
         checks = partial(self.checks, executor)
@@ -635,9 +636,9 @@ class Workspace:
     @contextlib.contextmanager
     def writing(self, waiting: Callable[[], None] | None = None) -> Iterator[bool]:
         """Hold the right to change this index; yield whether it was acquired (see `writer_lock.held`)."""
-        from codeguard.index.writer_lock import held  # imports logging, which readers do not need
+        from codeguard.index.writer_lock import WORKING, held  # imports logging, which readers do not need
 
-        with held(self.state / WRITING, waiting) as alone:
+        with held(self.state / WRITING, waiting, WORKING * self.settings.wait_s) as alone:
             yield alone
 
     def refresh(self) -> None:
