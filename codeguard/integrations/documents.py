@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from codeguard.api import CodeGuard
-from codeguard.config import DefenseConfig, below_level
+from codeguard.config import DefenseConfig, Settings, below_level
 from codeguard.corpus.secrets import mask_secrets
 from codeguard.corpus.syntax import parse
 from codeguard.errors import CorpusError, SandboxWarning
@@ -174,6 +174,11 @@ class DocumentJudge:
         self._epoch = ""
         self._behavior = BehaviorService()
         self._lasting = self._momentary = DefenseManager(self.config, signals=())
+
+    @property
+    def wait_s(self) -> float:
+        """The seconds that a store has for an answer."""
+        return (Settings() if self._guard is None else self._guard.settings).wait_s
 
     def judge(self, documents: Sequence[StoredText]) -> Verdicts:
         """Return documents ordered and, in mode "drop", filtered; the input order does not matter."""
