@@ -32,7 +32,7 @@ OWN = '''def factorial(n):
         result *= factor
     return result
 '''
-HONEST = OWN.replace("result", "product").replace("range(2, n + 1)", "range(1, n + 1)")
+HONEST = 'import math\n\n\ndef factorial(n):\n    """Return n!."""\n    return math.prod(range(1, n + 1))\n'
 LOOPS = 'def factorial(n):\n    """Return n!."""\n    while True:\n        pass\n'
 WAITS = (
     "import threading\n\n\n"
@@ -147,7 +147,7 @@ def test_what_spends_its_share_is_demoted_and_not_cleared(corpus: Path) -> None:
                 "theirs/waits.py": (True, False),
             }
             assert any("2 files are not fully checked" in line for line in ranking.warnings)
-            assert ranking.to_json()["budget"]["files"] == ["theirs/loops.py", "theirs/waits.py"]
+            assert ranking.to_json()["budget"]["files"] == ("theirs/loops.py", "theirs/waits.py")
         dropped = guard.query("factorial", k=4, mode="drop").dropped
         assert {item.chunk.path for item in dropped} == {"theirs/loops.py", "theirs/waits.py"}
         judge = DocumentJudge(guard)
