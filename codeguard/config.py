@@ -74,7 +74,7 @@ class DefenseConfig:
     fetch_multiplier: int = 3
     max_candidates: int = 400
     drop_threshold: float = 2.0
-    budget_s: float = 300.0
+    budget_s: float = 900.0
     file_budget_s: float = 20.0
     required_level: str = "L2"
     modules: tuple[str, ...] = ()

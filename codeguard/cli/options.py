@@ -49,7 +49,7 @@ BUDGET = click.option(
     metavar="SECONDS",
     expose_value=False,
     callback=_keep_budget,
-    help="CPU seconds that the sandbox may spend on this run; each file has a fair share.  [default: 300]",
+    help="CPU seconds that the sandbox may spend on this run; each file has a fair share.  [default: 900]",
 )
 FORMAT = format_option()
 
