@@ -36,14 +36,14 @@ def untested(checked: Sequence[CheckedFunction]) -> bool:
 
 
 def check_json(
-    checked: Sequence[CheckedFunction], required_level: str, budget: BudgetReport
+    checked: Sequence[CheckedFunction], required_level: str, budget: BudgetReport | None = None
 ) -> dict[str, Any]:
     """Return the reports as plain values, schema `codeguard.check/1`."""
     below = checked_below(checked, required_level)
     return {
         "schema": "codeguard.check/1",
         "warnings": [below] if below else [],
-        "budget": asdict(budget),
+        "budget": budget and asdict(budget),
         "functions": [
             {
                 "path": item.chunk.path,
@@ -59,11 +59,14 @@ def check_json(
     }
 
 
-def check_text(checked: Sequence[CheckedFunction], required_level: str, budget: BudgetReport) -> str:
+def check_text(
+    checked: Sequence[CheckedFunction], required_level: str, budget: BudgetReport | None = None
+) -> str:
     """Return one line per function followed by its details; the sandbox level comes first."""
     levels = sorted({item.report.level for item in checked if item.report.level})
     level = checked_below(checked, required_level) or f"sandbox {', '.join(levels) or 'not used'}"
-    lines = [f"{level}, {sum(map(tested, checked))} of {len(checked)} functions tested; {budget}"]
+    lines = [f"{level}, {sum(map(tested, checked))} of {len(checked)} functions tested"]
+    lines += [f"sandbox: {budget}"] if budget else []
     for item in checked:
         report = item.report
         word = report.word

@@ -17,7 +17,12 @@ _KIND = {Verdict.PASS: "good"}
 
 
 def check_page(
-    checked: Sequence[CheckedFunction], required_level: str, budget: BudgetReport, *, command: str, made: str
+    checked: Sequence[CheckedFunction],
+    required_level: str,
+    budget: BudgetReport | None = None,
+    *,
+    command: str,
+    made: str,
 ) -> FinishedPage:
     """Return the page of one check."""
     wrong = sum(map(_wrong, checked))
@@ -36,7 +41,7 @@ def check_page(
             facts={
                 "checked in": f"sandbox {', '.join(levels)}" if levels else "no sandbox",
                 "functions": str(len(checked)),
-                "sandbox": str(budget),
+                **({"sandbox": str(budget)} if budget else {}),
             },
             command=command,
             made=made,
