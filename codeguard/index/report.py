@@ -84,7 +84,8 @@ class IndexReport:
                 ),
                 **{key: tuple(Suspect(**item) for item in fields[key]) for key in ("convicted", "demoted")},
                 "coverage": SpecCoverage(**fields["coverage"]),
-                "budget": BudgetReport(**{**fields["budget"], "files": tuple(fields["budget"]["files"])}),
+                "budget": (budget := fields["budget"])
+                and BudgetReport(**{**budget, "files": tuple(budget["files"])}),
                 **{
                     key: tuple(fields[key])
                     for key in ("by_lines", "notes", "signed_by", "warnings", "trusted_before")
