@@ -278,6 +278,7 @@ class CheckReport:
     notes: tuple[str, ...] = ()
     claims: str = ""
     refuted: bool = False
+    spent: bool = False  # ended because its share of the budget was spent: not fully checked, and not cleared
     not_yet: bool = False  # not checked so far; never cached
 
     @property
@@ -306,6 +307,7 @@ class CheckReport:
             "notes": list(self.notes),
             "claims": self.claims,
             "refuted": self.refuted,
+            "spent": self.spent,
         }
 
     @classmethod
@@ -325,6 +327,7 @@ class CheckReport:
             notes=tuple(str(note) for note in value["notes"]),
             claims=str(value["claims"]),
             refuted=bool(value["refuted"]),
+            spent=bool(value["spent"]),
         )
 
 

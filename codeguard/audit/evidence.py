@@ -17,13 +17,14 @@ from codeguard.audit.trust import TrustedBase
 from codeguard.config import Settings, below_level
 from codeguard.corpus.agent_files import agent_file_kind
 from codeguard.errors import CodeguardError
-from codeguard.models import Severity, SourceFile, Trust, Verdict
+from codeguard.models import NOT_FULLY_READ, Severity, SourceFile, Trust, Verdict
 from codeguard.ranking.signals.base import SignalContext, SignalServices, Subject
 from codeguard.ranking.signals.behavior import BehaviorSignal
 from codeguard.ranking.signals.provenance import ProvenanceSignal
 from codeguard.trust.paths import NameIndex
 
 if TYPE_CHECKING:
+    from codeguard.index.sandbox_budget import BudgetReport
     from codeguard.index.siblings import Siblings
     from codeguard.index.workspace import Workspace
 
@@ -41,6 +42,7 @@ class Checked:
     functions: int = 0
     ran: int = 0
     warnings: tuple[str, ...] = ()
+    budget: BudgetReport | None = None
 
 
 def provenance_findings(inspected: Sequence[Inspected], base: TrustedBase) -> list[Finding]:
@@ -143,6 +145,7 @@ def _checked(
     siblings: Siblings,
 ) -> Checked:
     from codeguard.audit.evidence_store import ensure_level
+    from codeguard.behavior.budget import SPENT
     from codeguard.index.behavior_reports import checkable
 
     level = ensure_level(workspace)
@@ -162,8 +165,13 @@ def _checked(
     found: list[Finding] = []
     for file in files:
         found += _of_file(file, base, context)
+    budget = reports.budget.report()
+    digests = {file.path: file.sha256 for file in files}
+    for path in budget.files:
+        reason = f"{SPENT}: {budget.file_s:g} CPU seconds at most, and a fair part of {budget.allowed_s:g}"
+        found.append(own_finding(f"{AUDIT}.budget-spent", path, reason, digests[path]))
     warnings = [*([below] if below else []), *workspace.warnings]
-    return Checked(tuple(found), level, 0 if below else len(subjects), ran, tuple(warnings))
+    return Checked(tuple(found), level, 0 if below else len(subjects), ran, tuple(warnings), budget)
 
 
 def _of_file(file: SourceFile, base: TrustedBase, context: SignalContext) -> list[Finding]:
@@ -180,6 +188,8 @@ def _of_file(file: SourceFile, base: TrustedBase, context: SignalContext) -> lis
             found.append(finding_of(file, detector_error(signal.name, reading, error)))
             continue
         for item in evidence:
+            if item.id == NOT_FULLY_READ:  # told of the file
+                continue
             rule = _BEHAVIOR[item.id]
             if item.measurements.get("verdict") == Verdict.ERROR.value and item.id == "untested":
                 failed = Rule("untested", rule.summary, Severity.LOW, rule.confidence)

@@ -205,6 +205,7 @@ class _Audit:
             sandbox_level=checked.level,
             checked=checked.functions,
             ran=checked.ran,
+            budget=checked.budget,
             seconds=time.monotonic() - self._begun,
             warnings=(*self._warnings, *checked.warnings),
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from codeguard.cli.options import FORMAT, STORE
+from codeguard.cli.options import BUDGET, FORMAT, STORE
 from codeguard.cli.output import Progress, guarded, read_settings, say_block, say_json, warn
 from codeguard.errors import ConfigError, NoIndexError
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 )
 @click.option("--include-secrets", is_flag=True, help="Index what holds secrets as well; they are masked.")
 @FORMAT
+@BUDGET
 @click.pass_context
 @guarded
 def index(

@@ -11,6 +11,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
@@ -206,11 +207,18 @@ def _command_path() -> str:
 
 
 def read_settings(context: click.Context, **changes: Any) -> Settings:
-    """Return the settings of `--config`, with the given options applied."""
+    """Return the settings of `--config`, with the given options and `--budget` applied."""
     from codeguard.config import load_settings  # not needed for `--help`
 
     path = context.find_root().params.get("config")
-    return load_settings(Path(path) if path else None).replace(**changes)
+    settings = load_settings(Path(path) if path else None).replace(**changes)
+    seconds = context.meta.get(BUDGET_KEY)
+    if seconds is None:
+        return settings
+    return settings.replace(defense=replace(settings.defense, budget_s=seconds))
+
+
+BUDGET_KEY = "codeguard.budget"  # of the command's context, where `--budget` is kept for `read_settings`
 
 
 BAR = 24  # characters

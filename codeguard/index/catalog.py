@@ -26,7 +26,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from codeguard.errors import REBUILD, StoreError
+from codeguard.errors import REBUILD, STOPPED, StoreError
 from codeguard.index import lexical
 from codeguard.index.retrieval_text import retrievable
 from codeguard.models import Chunk, ChunkKind, SourceFile, Span, text_digest
@@ -43,6 +43,7 @@ PARAMETERS = 500  # per statement; SQLite's own limit is at least 999
 
 # Ids and digests fall on random pages: with SQLite's default of 2 MiB, a batch writes most of them several
 # times.
+BUSY_S = 30.0  # for a transaction of another process
 CACHE_KIB = 128 * 1024
 CHECKPOINT_PAGES = 16 * 1024
 # Settings of the catalog that an earlier run left for the next: texts of JSON.
@@ -174,7 +175,7 @@ class Catalog:
 
     def _connect(self) -> sqlite3.Connection:
         with self._told("cannot be opened"), opened_by_path(self.path, companions=_COMPANIONS):
-            db = sqlite3.connect(self.path, timeout=30.0, isolation_level=None, check_same_thread=False)
+            db = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
             try:
                 db.execute("PRAGMA foreign_keys = ON")
                 db.execute("PRAGMA secure_delete = ON")
@@ -259,6 +260,8 @@ class Catalog:
             hint = None
             if "full" in str(error):
                 hint = "free some space"
+            elif "locked" in str(error):
+                what, hint = f"{what} after {BUSY_S:g} s of waiting for another process", STOPPED
             elif not os.access(self.path.parent, os.W_OK):
                 hint = NEEDS_WRITING
             raise StoreError(f"the catalog {self.path} {what} ({error})", hint=hint) from error

@@ -18,6 +18,7 @@ from codeguard.index.cluster import Cluster
 from codeguard.index.executor import spread, workers_of
 from codeguard.index.observation_tasks import ExaminationRequest, ExaminedFile, examine_files
 from codeguard.index.report import FALSE_CLAIM, Progress, Suspect
+from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.siblings import siblings_digest
 from codeguard.index.worker_facts import own_level
 from codeguard.index.workspace import Workspace
@@ -64,6 +65,7 @@ class Judge:
         self._executor = executor
         self._required = Level[workspace.settings.defense.required_level]
         self._due = self._read = 0  # files whose signals are needed, and those of them that were read
+        self.budget = SandboxBudget.of(workspace.settings.defense)
         self.unfinished: list[str] = []  # a line for each file that `run` could not fully examine
         self._enabled = workspace.settings.defense.enable_behavior
         if self._enabled:
@@ -90,6 +92,7 @@ class Judge:
         if len(subjects) <= BY_NAME:
             subjects.sort(key=lambda subject: subject[0].symbol.rpartition(".")[2])
         reports = self._workspace.reports(siblings=self._siblings)
+        self.budget = reports.budget
         checked = reports.prepare(
             subjects,
             lambda done, total: self._progress("checks", done, total),
@@ -160,7 +163,7 @@ class Judge:
 
     def _look(self, path: str, key: str) -> dict[str, Any]:
         """Collect the verdicts of one file; they are stored if every check was done."""
-        reports = self._workspace.reports(budget_s=0.0, siblings=self._siblings)
+        reports = self._workspace.reports(known_only=True, siblings=self._siblings)
         rows: dict[str, list[dict[str, Any]]] = {"convicted": [], "demoted": []}
         verdicts: Counter[str] = Counter()
         for file in self._files([path]):
@@ -172,7 +175,7 @@ class Judge:
                     group = "convicted" if report.verdict in CONVICTING else "demoted"
                     rows[group].append(_row(chunk, report))
         found = {**rows, "verdicts": verdicts}
-        if not reports.out_of_budget:
+        if not reports.unchecked:
             self._catalog.put_analyses({key: found})
         return found
 

@@ -28,6 +28,7 @@ from codeguard.index.evidence_tasks import start_workers
 from codeguard.index.executor import open_executor
 from codeguard.index.report import IndexReport, Progress, Suspect, WithheldLines
 from codeguard.index.retrieval_text import holds_recorded_specs, retrievable, retrieval_text
+from codeguard.index.sandbox_budget import BudgetReport
 from codeguard.index.scopes import below
 from codeguard.index.secret_tasks import masked
 from codeguard.index.store_contents import StoreContents
@@ -252,7 +253,9 @@ class Indexer:
             self._workspace.warnings.extend(passing)
             self._workspace.reached(Stage.COMPLETE)
         self._executor = default_workers()
-        report = self._report(run, checked, coverage, outcome, quarantined, time.monotonic() - start)
+        report = self._report(
+            run, checked, coverage, outcome, quarantined, time.monotonic() - start, judge.budget.report()
+        )
         report = replace(report, trusted_before=plan.as_before)
         # An unchanged run would not report it.
         if not passing and not any(line.endswith(REPLACED) for line in report.warnings):
@@ -466,6 +469,7 @@ class Indexer:
         outcome: VerdictCounts,
         quarantined: int,
         seconds: float,
+        budget: BudgetReport,
     ) -> IndexReport:
         manifest = self._workspace.manifest
         files = self._catalog.files()
@@ -498,7 +502,8 @@ class Indexer:
             sandbox_level=level,
             embedding=self._catalog.meta("embedding") or "",
             seconds=seconds,
-            warnings=(*([too_low] if too_low else []), *self._workspace.warnings),
+            warnings=(*filter(None, [too_low, budget.unfinished]), *self._workspace.warnings),
+            budget=budget,
         )
 
 

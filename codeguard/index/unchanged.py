@@ -39,7 +39,7 @@ SYSTEM = (
 )
 NAMESPACES = ("user", "mnt", "pid", "net", "cgroup")
 VARIABLES = ("CODEGUARD_", "CHROMA_", "HF_", "OPENAI_", "XDG_", "PATH", "PYTHON", "TMPDIR", "HOME")
-UNIMPORTANT = {"jobs": None, "cluster": None, "share": True, "share_idle_s": 0.0}
+UNIMPORTANT = {"jobs": None, "cluster": None, "share": True, "share_idle_s": 0.0, "wait_s": 60.0}
 
 
 def unchanged_report(
@@ -81,6 +81,7 @@ def unchanged_report(
         removed=0,
         unchanged=len(discovery.files),
         checked=0,
+        budget=report.budget and replace(report.budget, spent_s=0.0),
         notes=discovery.notes,
         seconds=time.monotonic() - start,
     )

@@ -29,6 +29,7 @@ from codeguard.index.behavior_reports import (
     ProbeAnswers,
 )
 from codeguard.index.catalog import EXCLUDED_GLOBS, INDEXED_PATHS, SIGNED_TREES, Catalog
+from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.siblings import IndexedFiles, Siblings
 from codeguard.index.swapping import READY, ROWS, VECTORS, WRITING, finish_swap
 from codeguard.index.trusted_paths import TrustedPath, trusted_by_name
@@ -304,9 +305,9 @@ class Workspace:
         settings = self.settings
         if settings.share and not settings.remote:
             # Before loading the embedding, so that the serving process starts meanwhile.
-            return SharedStore(self.state / VECTORS, idle_s=settings.share_idle_s)
+            return SharedStore(self.state / VECTORS, idle_s=settings.share_idle_s, wait_s=settings.wait_s)
         if settings.remote:
-            return VectorStore.open_url(settings.store, settings.headers)
+            return VectorStore.open_url(settings.store, settings.headers, settings.wait_s)
         return VectorStore.open_folder(self.state / VECTORS)
 
     @contextlib.contextmanager
@@ -606,17 +607,27 @@ class Workspace:
 
     def reports(
         self,
-        budget_s: float | None = None,
+        *,
+        known_only: bool = False,
         executor: Executor | None = None,
         siblings: Siblings | None = None,
     ) -> BehaviorReports:
-        """Return the source of behavior reports for the current epoch; see `checks` for the executor.
+        """Return the source of behavior reports for the current epoch, with the budget of one run.
 
-        `siblings` finds what files import, where not only the index counts.
+        See `checks` for the executor. With `known_only` nothing is run. `siblings` finds what files import, where not
+        only the index counts.
         """
         level = self.catalog.meta("sandbox_level") or ""
         checks = partial(self.checks, executor)
-        return BehaviorReports(checks, self.epoch, self.catalog, budget_s, level, siblings or self.siblings())
+        return BehaviorReports(
+            checks,
+            self.epoch,
+            self.catalog,
+            budget=SandboxBudget.of(self.settings.defense),
+            known_only=known_only,
+            level=level,
+            siblings=siblings or self.siblings(),
+        )
 
     def siblings(self) -> Siblings:
         """Return what finds the files that an indexed file imports, as the index is now."""
@@ -625,9 +636,9 @@ class Workspace:
     @contextlib.contextmanager
     def writing(self, waiting: Callable[[], None] | None = None) -> Iterator[bool]:
         """Hold the right to change this index; yield whether it was acquired (see `writer_lock.held`)."""
-        from codeguard.index.writer_lock import held  # imports logging, which readers do not need
+        from codeguard.index.writer_lock import WORKING, held  # imports logging, which readers do not need
 
-        with held(self.state / WRITING, waiting) as alone:
+        with held(self.state / WRITING, waiting, WORKING * self.settings.wait_s) as alone:
             yield alone
 
     def refresh(self) -> None:

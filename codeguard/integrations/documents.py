@@ -17,12 +17,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from codeguard.api import CodeGuard
-from codeguard.config import DefenseConfig, below_level
+from codeguard.config import DefenseConfig, Settings, below_level
 from codeguard.corpus.secrets import mask_secrets
 from codeguard.corpus.syntax import parse
 from codeguard.errors import CorpusError, SandboxWarning
 from codeguard.index.behavior_reports import BehaviorReports
 from codeguard.index.chunk_tasks import chunk_one
+from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.secret_tasks import masked, secrets_in
 from codeguard.index.static_evidence import evidence_alone
 from codeguard.index.workspace import stamp
@@ -174,9 +175,16 @@ class DocumentJudge:
         self._behavior = BehaviorService()
         self._lasting = self._momentary = DefenseManager(self.config, signals=())
 
+    @property
+    def wait_s(self) -> float:
+        """The seconds that a store has for an answer."""
+        return (Settings() if self._guard is None else self._guard.settings).wait_s
+
     def judge(self, documents: Sequence[StoredText]) -> Verdicts:
         """Return documents ordered and, in mode "drop", filtered; the input order does not matter."""
         self._renew()
+        if self._guard is not None:
+            self._behavior.reports.budget.coming = len(documents)
         costs = [document.distance if document.distance is not None else 0.0 for document in documents]
         judged = [
             self._judged(document, cost, z)
@@ -190,7 +198,7 @@ class DocumentJudge:
         return Verdicts(retained, dropped)
 
     def _renew(self) -> None:
-        """Reset the time budget of the checks, and drop results of another manifest or other models."""
+        """Give the checks a new budget, and drop results of another manifest or other models."""
         guard, manifest = self._guard, self._own_manifest
         parts: tuple[object, ...] = (manifest,)
         accepted: tuple[int, ...] = ()
@@ -214,7 +222,7 @@ class DocumentJudge:
                 workspace.checks,
                 self._epoch,
                 workspace.catalog,
-                self.config.query_budget_s,
+                budget=SandboxBudget.of(self.config),
                 siblings=workspace.siblings(),
             )
 
@@ -260,7 +268,7 @@ class DocumentJudge:
 
     @property
     def _unchecked(self) -> int:
-        return 0 if self._guard is None else self._behavior.reports.out_of_budget
+        return 0 if self._guard is None else self._behavior.reports.unchecked
 
     def _examined(
         self, document: StoredText, text: str, name: str

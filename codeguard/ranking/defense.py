@@ -113,7 +113,7 @@ class DefenseManager:
         services: the services that signals need. A signal whose service is missing is inactive and listed in
         `inactive`. signals: instead of the registered ones. One that is neither codeguard's own nor installed
         as a plugin runs in this process, where it can only be interrupted in the main thread. remember: cache
-        the evidence of signals of moment INDEX by candidate id, until `forget`. Ids must be unique for a
+        the evidence of signals of moment INDEX by candidate id. Ids must be unique for a
         chunk of a file.
     """
 
@@ -168,11 +168,6 @@ class DefenseManager:
         untrusted chunks.
         """
         return self._evidence_of(None, subject)
-
-    def forget(self) -> None:
-        """Clear the cached evidence, some of which is outdated or was temporary."""
-        self._kept.clear()
-        self._whole.clear()
 
     def _evidence_of(self, id_: str | None, subject: Subject) -> tuple[Evidence, ...]:
         found: list[Evidence] = []

@@ -97,7 +97,7 @@ class Inventory:
         if basis != self._basis:
             self._basis, self._known = basis, {}
         services = SignalServices(
-            behavior=_once_a_file(workspace.reports(budget_s=0.0)), static=static, acceptances=accepted
+            behavior=_once_a_file(workspace.reports(known_only=True)), static=static, acceptances=accepted
         )  # the perplexity model never decides alone
         signals = [item for item in load_signals() if ours(item)]  # plugins may be slow
         manager = DefenseManager(config, manifest=workspace.manifest, services=services, signals=signals)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from codeguard.index.sandbox_budget import BudgetReport
 from codeguard.models import (
     DETECTOR_ERROR,
     NOT_FULLY_READ,
@@ -81,6 +82,11 @@ class Ranked:
         """The names of the signals that have not examined it yet."""
         return tuple(dict.fromkeys(item.signal for item in self.evidence if item.id == NOT_YET))
 
+    @property
+    def spent(self) -> bool:
+        """Whether its file spent its share of the budget before this was fully checked."""
+        return any(item.signal == "behavior" and item.id == NOT_FULLY_READ for item in self.evidence)
+
     def _behavior(self, key: str) -> str:
         found = (item.measurements.get(key) for item in self.evidence if item.signal == "behavior")
         return next((str(value) for value in found if value is not None), "")
@@ -133,7 +139,7 @@ class Ranking:
     `results` is the top k with one chunk per file and each text once,
     `baseline_results` the first k files without defense. `ranking` and `baseline` hold every candidate, after and
     before. `dropped` is empty in mode "rerank". `warnings` are lines a user
-    has to see.
+    has to see. `budget` is what the checks of this query spent in the sandbox.
     """
 
     query: str
@@ -148,6 +154,7 @@ class Ranking:
     baseline: tuple[Ranked, ...]
     dropped: tuple[Ranked, ...]
     warnings: tuple[str, ...] = ()
+    budget: BudgetReport | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the stable form of the ranking, schema `codeguard.query/1`."""
@@ -163,6 +170,7 @@ class Ranking:
             "ranking": [item.to_json() for item in self.ranking],
             "dropped": [item.to_json() for item in self.dropped],
             "warnings": list(self.warnings),
+            "budget": self.budget and asdict(self.budget),
         }
 
 

@@ -6,7 +6,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from codeguard.config import DefenseConfig, below_level
 from codeguard.errors import REBUILD, StoreError
 from codeguard.index.behavior_reports import BehaviorReports
+from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.siblings import Siblings
 from codeguard.index.workspace import Stage, Workspace, stamp
 from codeguard.models import CheckReport, Chunk, SourceFile, Trust
@@ -213,9 +214,10 @@ class Searcher:
             workspace.checks,
             self._epoch,
             workspace.catalog,
-            0.0 if self._under_way else config.query_budget_s,
-            self._level,
-            self._siblings,
+            budget=SandboxBudget.of(config),
+            known_only=self._under_way,
+            level=self._level,
+            siblings=self._siblings,
         )
         self._behavior.reports = reports
         count = config.fetch_multiplier * k
@@ -225,7 +227,9 @@ class Searcher:
             searched = max(count, LEAST_SEARCHED)
             if fetched is None or fetched.searched < searched:
                 fetched = self._fetch(query, searched, manager.trust_of, warnings)
-            outcome = manager.apply(self._candidates(fetched, count, manager.trust_of))
+            candidates = self._candidates(fetched, count, manager.trust_of)
+            reports.budget.coming = len({item.chunk.path for item in candidates})
+            outcome = manager.apply(candidates)
             enough = _enough(outcome, k, config) or (fetched.all_of_them and len(fetched.nearest) <= count)
             if enough or count >= limit:
                 break
@@ -238,12 +242,11 @@ class Searcher:
             warnings[f"{self._refused} acceptances do not verify: they do not count"] = None
         workspace.ran_at = reports.ran_at or workspace.ran_at
         warnings |= dict.fromkeys(self._unfinished(outcome))
-        if reports.out_of_budget and not self._under_way:
-            manager.forget()
-            warnings[
-                f"{reports.out_of_budget} checks not run within {config.query_budget_s:g} s (query_budget_s)"
-            ] = None
-        return self._ranking(query.text, outcome, warnings, config, k, defense)
+        met = {item.chunk.path for item in (*outcome.retained, *outcome.dropped) if item.spent}
+        budget = replace(reports.budget.report(), files=tuple(sorted(met)))
+        if budget.unfinished:
+            warnings[budget.unfinished] = None
+        return replace(self._ranking(query.text, outcome, warnings, config, k, defense), budget=budget)
 
     def _fetch(
         self,
@@ -504,7 +507,7 @@ class Searcher:
 
 
 class BehaviorService:
-    """The behavior service of a manager that outlives a query: each query brings its own time budget."""
+    """The behavior service of a manager that outlives a query: each query brings its own budget."""
 
     reports: BehaviorReports
 

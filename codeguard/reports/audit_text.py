@@ -169,6 +169,8 @@ def _summary(report: AuditReport) -> list[str]:
         f"{counted(report.files, 'file')}, {counted(report.functions, 'function')}, "
         f"{counted(report.lines, 'line')}{rate}{checked if report.checked else ''}",
     ]
+    if report.budget:
+        lines.append(f"sandbox: {report.budget}")
     if report.trusted:
         lines.append(
             f"trusted: {report.trusted} of the {report.files} files, their behavior is not looked at"

@@ -43,6 +43,7 @@ def index_text(report: IndexReport, required_level: str) -> str:
         "(shipped with codeguard, or your own)",
         *_missing(report.coverage),
         _behavior(report),
+        *([f"sandbox: {report.budget}"] if report.budget else []),
     ]
     if report.trusted_before:
         lines.insert(4, f"trusted as before: {escaped(', '.join(report.trusted_before))}")

@@ -309,4 +309,5 @@ def test_json_has_the_stable_form() -> None:
         "ranking": [item],
         "dropped": [],
         "warnings": ["a warning"],
+        "budget": None,
     }

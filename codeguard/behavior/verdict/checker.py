@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from codeguard.behavior.budget import Budget
+from codeguard.behavior.budget import SPENT, Budget
 from codeguard.behavior.matching.candidate import TOO_LARGE, CandidateFunction, read_candidate
 from codeguard.behavior.matching.claims import Similarity, has_akin_methods
 from codeguard.behavior.matching.defects import defect_of
@@ -34,7 +34,18 @@ from codeguard.behavior.verdict.own_examples import against_own_examples, shown_
 from codeguard.behavior.verdict.probing import Answered, Fingerprint, Probes, fingerprint
 from codeguard.behavior.verdict.profiles import Profile, observe
 from codeguard.behavior.verdict.repaired import may_be_repaired, repaired, repaired_text
-from codeguard.behavior.verdict.running import SUBJECT, CallRunner, Runs, Steps, drive, worlds_for
+from codeguard.behavior.verdict.running import (
+    SUBJECT,
+    BudgetSpentError,
+    CallRunner,
+    Meter,
+    Runs,
+    Steps,
+    drive,
+    metered,
+    shared_runs,
+    worlds_for,
+)
 from codeguard.behavior.version import POLICY_VERSION
 from codeguard.errors import SandboxError
 from codeguard.models import CONVICTING, CheckReport, Chunk, SourceFile, Verdict, parts_digest
@@ -100,16 +111,17 @@ class BehaviorChecker:
         return next(self.check_many([(chunk, file)]))
 
     def check_many(
-        self, subjects: Sequence[Subject], answered: Sequence[Answered] = ()
+        self, subjects: Sequence[Subject], answered: Sequence[Answered] = (), meters: Sequence[Meter] = ()
     ) -> Iterator[CheckReport]:
         """Yield the reports of many functions, in order; the sandbox runs them in parallel.
 
         `answered` are each function's answers to probes in earlier runs, if there are any; they are replaced
-        by those that its check needs.
+        by those that its check needs. `meters` limit what each may spend in the sandbox.
         """
         for start in range(0, len(subjects), WINDOW):
             prepared = [self._prepare(chunk, file) for chunk, file in subjects[start : start + WINDOW]]
             kept = answered[start : start + WINDOW] or [{} for _ in prepared]
+            limits = meters[start : start + WINDOW] or [Meter() for _ in prepared]
             wanted = {
                 item.digest: item
                 for plan in prepared
@@ -121,7 +133,7 @@ class BehaviorChecker:
             self._observe([item for digest, item in wanted.items() if digest not in self._profiles])
             if any(not isinstance(plan, CheckReport) and self._wants_probes(plan) for plan in prepared):
                 self._run_fingerprints()
-            checks = [self._checked_safely(*pair) for pair in zip(prepared, kept, strict=True)]
+            checks = [self._checked_safely(*parts) for parts in zip(prepared, kept, limits, strict=True)]
             yield from drive(self._sandbox, checks)
 
     def cache_key(self, chunk: Chunk, file: SourceFile) -> str | None:
@@ -299,19 +311,23 @@ class BehaviorChecker:
 
     def _observed(self, reference: Reference) -> Steps[Profile]:
         try:
-            return (yield from observe(reference, self._sandbox.level, self._budget, self._seed))
+            return (yield from shared_runs(observe(reference, self._sandbox.level, self._budget, self._seed)))
         except SandboxError:
             raise
         except Exception as error:  # an error on one function must not end the run
             able = module_capabilities(reference.runnable.source)
             return Profile(reference, (), (), None, able, problem=_internal(error))
 
-    def _checked_safely(self, plan: Plan | CheckReport, answered: Answered) -> Steps[CheckReport]:
+    def _checked_safely(
+        self, plan: Plan | CheckReport, answered: Answered, meter: Meter
+    ) -> Steps[CheckReport]:
         probes = self._probes(answered)
         try:
-            report = yield from _with_cpu_limit(EXAMINING_S, self._check(plan, probes))
+            report = yield from metered(meter, _with_cpu_limit(EXAMINING_S, self._check(plan, probes)))
         except SandboxError:
             raise
+        except BudgetSpentError:
+            return CheckReport(Verdict.NO_SIGNAL, SPENT, self._sandbox.level.name, spent=True)
         except DeadlineError as error:
             report = self._deadline_report(error)
         except Exception as error:  # nor may the function count as checked: the report has the error

@@ -40,6 +40,7 @@ def ranking_page(ranking: Ranking, required_level: str, *, command: str, made: s
         others = "".join(article(item, trusted, brief=True) for item in rest)
         body += folded(f"{len(rest)} more candidates, in their order", others)
     facts = {
+        **({"sandbox": str(ranking.budget)} if ranking.budget else {}),
         "checked in": level_line(ranking.sandbox_level, required_level),
         "mode": ranking.mode,
         "candidates": str(len(candidates)),
