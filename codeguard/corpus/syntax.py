@@ -87,6 +87,50 @@ def _too_large(what: str, text: str, offset: int) -> ParseBoundError:
     return ParseBoundError(what, ("<unknown>", text.count("\n", 0, offset) + 1, None, None))
 
 
+def unparse(node: ast.AST) -> str:
+    """Return the source of a tree; approximate where Python cannot write it.
+
+    `ast.unparse` raises for some trees that the parser accepts: of an f-string whose expressions need a backslash
+    (before Python 3.12), and of deep nesting. Then names, attributes, calls, subscripts and constants are written as
+    usual, and everything else as its parts in order.
+    """
+    try:
+        return ast.unparse(node)
+    except (ValueError, RecursionError, MemoryError):
+        return "".join(_parts(node))
+
+
+def _parts(node: ast.AST) -> Iterator[str]:
+    waiting: list[ast.AST | str] = [node]
+    while waiting:
+        at = waiting.pop()
+        if isinstance(at, str):
+            yield at
+        else:
+            waiting += reversed(_written(at))
+
+
+def _written(node: ast.AST) -> list[ast.AST | str]:
+    match node:
+        case ast.Name(id=name):
+            return [name]
+        case ast.Attribute(value=value, attr=name):
+            return [value, f".{name}"]
+        case ast.Call(func=called, args=args, keywords=named):
+            given: list[ast.AST | str] = [part for item in (*args, *named) for part in (item, ", ")]
+            return [called, "(", *given[:-1], ")"]
+        case ast.Subscript(value=value, slice=place):
+            return [value, "[", place, "]"]
+        case ast.keyword(arg=name, value=value):
+            return [f"{name}=" if name else "**", value]
+        case ast.Constant(value=value):
+            return [repr(value)]
+        case _:
+            named = (getattr(node, key, None) for key in ("name", "arg", "module"))
+            parts = [*(item for item in named if isinstance(item, str)), *children(node)]
+            return [part for item in parts for part in (item, " ")]
+
+
 def unqualified_name(node: ast.AST | None) -> str:
     """Return a variable's name, or an attribute's without what it belongs to; "" for any other node."""
     if isinstance(node, ast.Attribute):

@@ -46,6 +46,7 @@ from codeguard.analysis.text.assistants import is_for_assistants
 from codeguard.analysis.text.lists import lead_of
 from codeguard.analysis.tree_flow import TreeArrival, tree_arrivals
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import unparse
 from codeguard.models import Severity
 
 _FLOWING = lazy(
@@ -98,19 +99,30 @@ class CapabilitiesSignal:
         elif reading.tree is not None:
             # An example or a notebook, which is not imported.
             shown = IN_PROSE in reading.shared or IN_CELLS in reading.shared
-            yield from (item for item in threats(reading) if not (shown and item.rule == "import-effect"))
-            yield from malice(reading)
-            if _FLOWING.search(reading.text):
-                flow = TaintFlow(reading)
-                for arrival in flow.arrivals:
-                    yield from _carried(reading, arrival)
-                yield from _commanded(reading, flow)
-            abilities = able(reading)
-            trusted = context.services.trusted_functions
-            if trusted:
-                yield from beyond_counterparts(reading, abilities, trusted)
-            for ability in abilities:
-                yield ability.match
+            apart = reading.unread.apart
+            for item in apart("threats", threats, reading):
+                if not (shown and item.rule == "import-effect"):
+                    yield item
+            yield from apart("malice", malice, reading)
+            yield from apart("the data flow", _flowing, reading)
+            yield from apart("abilities", _abilities, reading, context)
+
+
+def _flowing(reading: Reading) -> Iterator[Match]:
+    if _FLOWING.search(reading.text):
+        flow = TaintFlow(reading)
+        for arrival in flow.arrivals:
+            yield from _carried(reading, arrival)
+        yield from _commanded(reading, flow)
+
+
+def _abilities(reading: Reading, context: DetectorContext) -> Iterator[Match]:
+    abilities = able(reading)
+    trusted = context.services.trusted_functions
+    if trusted:
+        yield from beyond_counterparts(reading, abilities, trusted)
+    for ability in abilities:
+        yield ability.match
 
 
 # What a list or a table of commands to look for begins with, and what an item has that is to be run.
@@ -345,7 +357,7 @@ def _has_to_fail(reading: Reading, call: ast.Call, name: str) -> bool:
     while at is not None and not isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef):
         if isinstance(at, ast.With | ast.AsyncWith) and not _WRITERS.search(name):
             made = (item.context_expr for item in at.items)
-            return any(isinstance(one, ast.Call) and _RAISES.search(ast.unparse(one.func)) for one in made)
+            return any(isinstance(one, ast.Call) and _RAISES.search(unparse(one.func)) for one in made)
         at = reading.parents.get(at)
     return False
 

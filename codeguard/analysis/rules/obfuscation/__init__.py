@@ -14,7 +14,7 @@ from typing import ClassVar
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.python.capabilities import DECODING, RUNNING_CODE, RUNNING_COMMANDS
 from codeguard.analysis.python.imports import SCRIPTS
-from codeguard.analysis.python.test_files import is_test_file
+from codeguard.analysis.python.test_files import is_in_test
 from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match, Rule, rules_of
 from codeguard.analysis.rules.obfuscation.texts import (
     encoded_code,
@@ -151,7 +151,7 @@ def _python(reading: Reading) -> Iterator[Match]:
             hidden = encoded_code(text) if isinstance(text, str) else ""
             if hidden:
                 match = Match("hidden-text", *reading.place(node), f"comes to {hidden[:MAX_SHOWN]!r}")
-                encoded.append(_unsure_in_test(reading, node, match))
+                encoded.append(_unsure_in_test(reading, match))
         elif kind is ast.Assign or kind is ast.ImportFrom:
             yield from _disguised(reading, node)  # type: ignore[arg-type]
         elif kind is ast.Name:
@@ -210,12 +210,12 @@ def _runs(reading: Reading, node: ast.Call) -> bool:
     return False
 
 
-def _unsure_in_test(reading: Reading, node: ast.AST, match: Match) -> Match:
-    """Return a match as less sure in a function of a file of tests.
+def _unsure_in_test(reading: Reading, match: Match) -> Match:
+    """Return a match as less sure in a test function and in what only those use.
 
     Tests run what the package has generated, and compare what a server sends with a text that nothing decodes.
     """
-    if reading.names.function_of(node) is None or not is_test_file(reading):
+    if not is_in_test(reading, match.start):
         return match
     return replace(match, measurements={**match.measurements, LESS_SURE: True})
 
@@ -248,7 +248,6 @@ def _call(reading: Reading, node: ast.Call) -> Iterator[Match]:
             reason = f"{name} gets what {origin} of another file holds"
             yield _unsure_in_test(
                 reading,
-                node,
                 Match("runs-imported-text", start, end, reason, Severity.LOW if shown else None),
             )
     elif name in DECODING or name.endswith(".join"):
