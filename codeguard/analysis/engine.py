@@ -153,6 +153,11 @@ class _Examination:
             reading.unread.note(
                 "it met a bound of the parser or the chunker: its functions may not be told apart"
             )
+        if "\0" in reading.text:
+            reading.unread.note(
+                "it has NUL bytes, which shells leave out and rules do not",
+                reading.line_of(reading.text.index("\0")),
+            )
         found = self._own(DISCOVERY, syntax)
         if is_notebook(reading.file):
             found += self._open_cells()

@@ -9,7 +9,7 @@ from typing import Any
 
 from codeguard import models
 from codeguard.analysis.reading import Reading
-from codeguard.analysis.rules.base import CorpusSignal, FileSignal, Match, Rule, rules_of
+from codeguard.analysis.rules.base import MISSING_LINES, CorpusSignal, FileSignal, Match, Rule, rules_of
 from codeguard.analysis.rules.secrets import hidden_in
 from codeguard.analysis.unread import Failure
 from codeguard.corpus import secrets
@@ -70,13 +70,22 @@ class Observation:
     @property
     def of_the_file(self) -> bool:
         """Whether it is about the examination of the whole file."""
-        return self.failed or (self.signal, self.rule) == NOT_FULLY_READ
+        return self.failed or self.unread
+
+    @property
+    def unread(self) -> bool:
+        """Whether it reports a limit, or lines that do not parse, so that a part of the file was not examined."""
+        return (self.signal, self.rule) == NOT_FULLY_READ or MISSING_LINES in self.measurements
 
     @property
     def demotes(self) -> bool:
-        """Whether it is severe and certain enough to rank the file after those without such an observation."""
-        certain = self.severity >= Severity.HIGH and self.confidence >= models.Confidence.HIGH
-        return certain and not self.of_the_file
+        """Whether it ranks the file after those without such an observation.
+
+        It is severe and certain, or a detector failed, or a part of the file was not examined, which may hold anything.
+        """
+        if self.of_the_file:
+            return self.severity >= Severity.MEDIUM
+        return self.severity >= Severity.HIGH and self.confidence >= models.Confidence.HIGH
 
     def to_values(self) -> list[Any]:
         """Return the observation as JSON values."""

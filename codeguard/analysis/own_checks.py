@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from codeguard.analysis.reading import Reading
-from codeguard.analysis.rules.base import Match
+from codeguard.analysis.rules.base import MISSING_LINES, Match
 from codeguard.analysis.text.segments import SegmentKind
 from codeguard.analysis.unread import Limit
 from codeguard.models import NOT_FULLY_READ, Severity, SourceFile
@@ -60,7 +60,9 @@ def syntax(reading: Reading) -> Iterator[Match]:
     what = reading.syntax_error.rpartition(" in line ")[0]
     reported = bool(what) and any(what in limit.what for limit in reading.unread.limits)
     severity = Severity.LOW if cython or reported else None
-    yield Match(SYNTAX, start, start, f"does not parse ({reading.syntax_error}){missing}", severity)
+    reason = f"does not parse ({reading.syntax_error}){missing}"
+    measured = {MISSING_LINES: len(ranges)} if ranges else {}
+    yield Match(SYNTAX, start, start, reason, severity, measurements=measured)
 
 
 def limit_met(reading: Reading, limit: Limit) -> Match:

@@ -126,8 +126,8 @@ def _written(node: ast.AST) -> list[ast.AST | str]:
         case ast.Constant(value=value):
             return [repr(value)]
         case _:
-            named = (getattr(node, key, None) for key in ("name", "arg", "module"))
-            parts = [*(item for item in named if isinstance(item, str)), *children(node)]
+            names = (getattr(node, key, None) for key in ("name", "arg", "module"))
+            parts = [*(item for item in names if isinstance(item, str)), *children(node)]
             return [part for item in parts for part in (item, " ")]
 
 
