@@ -207,6 +207,10 @@ class _Examination:
             found += self._own(DISCOVERY, lambda _: map(part.in_file, syntax(part.reading)))
             if code.shell:
                 self._part(code.shell, "bash", code.place)
+            for language, script in code.scripts[:MOST]:
+                self._part(script.text, language, script.place)
+            if len(code.scripts) > MOST:
+                self._reading.unread.note(f"no more than {MOST} scripts of a notebook were read as code")
             found += self._open_blocks(code.prose.text, code.prose.place)
         return found
 

@@ -75,11 +75,12 @@ def limit_met(reading: Reading, limit: Limit) -> Match:
 def foreign_cells(reading: Reading) -> Iterator[Match]:
     """Yield the notebook cells whose code is read as text."""
     if reading.notebook is None:
-        reason = (
-            "a notebook that is no JSON, or not in Python, is looked at as text: no rule about code sees it"
-        )
-        yield Match(NOT_FULLY_READ, 0, 0, reason, Severity.LOW)
+        reason = "a notebook that is no JSON is looked at as text: no rule about code sees it"
+        yield Match(NOT_FULLY_READ, 0, 0, reason)
         return
+    for start in reading.notebook.shown[:1]:
+        reason = "an output that a browser runs: only rules for JavaScript, which are few, see it"
+        yield Match(NOT_FULLY_READ, start, start, reason)
     for start in reading.notebook.foreign[:SHOWN]:
         reason = "a cell in another language is looked at as text: no rule about code sees it"
         yield Match(NOT_FULLY_READ, start, start, reason, Severity.LOW)

@@ -51,7 +51,24 @@ def parse(text: str) -> ast.Module:
     tree = ast.parse(text)
     if _LONG_NUMBER.search(text):
         _spell_out(tree)
+    if "_magic" in text:
+        _write_out_magic(tree)
     return tree
+
+
+_SHELL_MAGIC = frozenset({"system", "sx", "!", "!!", "bash", "sh", "script"})
+
+
+def _write_out_magic(tree: ast.Module) -> None:
+    """Make `x.run_cell_magic("bash", "", text)` what it comes to: `x.system(text)`."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(attr="run_line_magic" | "run_cell_magic"),
+                args=[ast.Constant(value=str() as name), *_, command],
+            ) if name in _SHELL_MAGIC:
+                node.func.attr = "system"  # type: ignore[attr-defined]
+                node.args = [command]
 
 
 def _spell_out(tree: ast.Module) -> None:
@@ -127,7 +144,8 @@ def _written(node: ast.AST) -> list[ast.AST | str]:
             return [repr(value)]
         case _:
             names = (getattr(node, key, None) for key in ("name", "arg", "module"))
-            parts = [*(item for item in names if isinstance(item, str)), *children(node)]
+            parts: list[ast.AST | str] = [item for item in names if isinstance(item, str)]
+            parts += children(node)
             return [part for item in parts for part in (item, " ")]
 
 
