@@ -125,7 +125,7 @@ _SIGNATURES: tuple[tuple[str, re.Pattern[bytes]], ...] = (
     (
         OBJECTS,  # pickles of every protocol, the first of them text, and arrays of objects, which hold one
         re.compile(
-            rb"\x80[\x02-\x05][\x00-\xff]|\(?c[A-Za-z_][\w.]{0,99}\n[A-Za-z_][\w.]{0,99}\n|\([ld]p\d*\n|\(i[\w.]+\n[\w.]+\n"
+            rb"\x80[\x02-\x05][\x00-\xff]|\(?c[A-Za-z_][\w.]{0,99}\n[A-Za-z_][\w.]{0,99}\n(?:[()\]}]|S['\"]|I-?\d|p\d)|\([ld]p\d*\n|\(i[\w.]+\n[\w.]+\n"
             rb"|\x93NUMPY[\x00-\xff]{4,6}[^\n]{0,8000}?'[|<>=]?O"
         ),
     ),

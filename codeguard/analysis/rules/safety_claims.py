@@ -76,7 +76,7 @@ class SafetyClaimsSignal:
         """Yield the claims in a Python file next to a finding about insecure code, or next to effects."""
         if reading.tree is None:
             return
-        yield from _false_effects(reading)
+        yield from reading.unread.apart("false-effect", _false_effects, reading)
         if not _CLAIM.search(reading.text):
             return
         found = [item for item in INSECURE.inspect(reading, context) if item.rule in _ABOUT]

@@ -30,6 +30,7 @@ from codeguard.analysis.python.taint import (
     TaintFlow,
     labels_of_kind,
 )
+from codeguard.analysis.python.test_files import is_in_test
 from codeguard.analysis.reading import IN_CELLS, IN_PROSE
 from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match, Rule, rules_of
 from codeguard.analysis.rules.capabilities.kinds import able, beyond_counterparts
@@ -81,7 +82,7 @@ class CapabilitiesSignal:
             yield from _graded(reading, said)
         elif reading.language != "python":
             known: set[tuple[str, int]] = set()
-            for carried in tree_arrivals(reading):
+            for carried in reading.unread.apart("the data flow", tree_arrivals, reading):
                 for found in _in_tree(carried):
                     known.add((found.rule, reading.line_of(found.start)))
                     yield found
@@ -187,11 +188,12 @@ def _in_prose(text: str) -> Iterator[Match]:
 def _graded(reading: Reading, found: Iterable[Match]) -> Iterator[Match]:
     """Yield commands with their severity: low for well-known installers, lower in documentation."""
     in_text = reading.language in PROSE or IN_PROSE in reading.shared
+    in_text = in_text and not is_for_assistants(reading.text)  # who runs what it says
     for match in found:
         if match.rule == "persistence" and _sets_up(reading.text, match.start):
             match = replace(match, severity=Severity.LOW)
         if match.rule == "destroys" and (
-            reading.language == "markdown" or _is_forbidden(reading.text, match.start)
+            (in_text and reading.language == "markdown") or _is_forbidden(reading.text, match.start)
         ):
             match = replace(match, severity=Severity.LOW)  # a text about such commands
         if match.rule != "download-and-run":
@@ -343,7 +345,11 @@ def _carried(reading: Reading, arrival: Arrival) -> Iterator[Match]:
     rule, reason, severity = _judged(arrival)
     if rule:
         start, end = reading.place(arrival.call)
-        refused = rule == "persistence" and _has_to_fail(reading, arrival.call, arrival.name)
+        refused = (
+            rule == "persistence"
+            and is_in_test(reading, start)
+            and _has_to_fail(reading, arrival.call, arrival.name)
+        )
         yield Match(rule, start, end, reason, Severity.LOW if refused else severity)
 
 

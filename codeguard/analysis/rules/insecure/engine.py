@@ -15,12 +15,10 @@ from typing import ParamSpec
 from codeguard.analysis import Reading
 from codeguard.analysis.python.dataflow.sinks import Sink, SinkIndex
 from codeguard.analysis.python.dataflow.values import Reach
-from codeguard.analysis.reading import IN_PROSE
 from codeguard.analysis.rules.base import Match
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, arrived, word_set
 from codeguard.analysis.rules.insecure.options import Options
 from codeguard.analysis.rules.insecure.shapes import Shapes
-from codeguard.models import Severity
 from codeguard.workers.deadline import DeadlineError
 
 P = ParamSpec("P")
@@ -185,9 +183,6 @@ def _least(check: Check) -> Reach:
 
 def _match(reading: Reading, check: Check, found: NodeMatch) -> Match:
     start, end = reading.place(found.node)
-    usual = (found.severity or check.rule.severity) <= Severity.MEDIUM
-    if usual and check.rule.id.startswith("hard-coded-") and IN_PROSE in reading.shared:
-        found = replace(found, severity=Severity.LOW)  # an example needs some value
     return Match(
         check.rule.id,
         start,

@@ -65,21 +65,26 @@ class ObfuscationSignal:
 
     def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
         """Yield obfuscated code, in the order of the rules."""
-        line = -1
-        for start, end in far_right(reading.text):
-            if (
-                reading.line_of(start) != line
-                and not _in_string(reading, start)
-                and not _in_table(reading, start)
-                and not _in_progress_bar(reading, start)
-            ):
-                line = reading.line_of(start)
-                yield Match("far-right", start, end, "code behind a hundred spaces or more, out of sight")
-        yield from _spelled(reading)
+        apart = reading.unread.apart
+        yield from apart("far-right", _far_right, reading)
+        yield from apart("escaped-text", _spelled, reading)
         if reading.tree is not None:
-            yield from _python(reading)
+            yield from apart("the rules for Python", _python, reading)
         elif reading.language in SCRIPTS:
-            yield from _script(reading)
+            yield from apart("the rules for scripts", _script, reading)
+
+
+def _far_right(reading: Reading) -> Iterator[Match]:
+    line = -1
+    for start, end in far_right(reading.text):
+        if (
+            reading.line_of(start) != line
+            and not _in_string(reading, start)
+            and not _in_table(reading, start)
+            and not _in_progress_bar(reading, start)
+        ):
+            line = reading.line_of(start)
+            yield Match("far-right", start, end, "code behind a hundred spaces or more, out of sight")
 
 
 def _in_table(reading: Reading, offset: int) -> bool:
@@ -139,7 +144,7 @@ def _python(reading: Reading) -> Iterator[Match]:
     for node in reading.nodes:
         kind = type(node)
         if kind is ast.Call:
-            found = list(_call(reading, node))  # type: ignore[arg-type]
+            found = list(reading.unread.apart("the rules about calls", _call, reading, node))  # type: ignore[arg-type]
             runs = runs or any(item.rule == "runs-built-text" for item in found) or _runs(reading, node)  # type: ignore[arg-type]
             yield from found
             decoded += ((item.start, item.end) for item in found)
