@@ -1,4 +1,4 @@
-"""What an interpreter, a tool or an assistant would read, and the audit did not, fails it; tables and pictures do not."""
+"""What an interpreter, a tool or an assistant would read, and the audit did not, fails it; tables do not."""
 
 from __future__ import annotations
 
