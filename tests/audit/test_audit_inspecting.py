@@ -18,7 +18,7 @@ from codeguard.analysis.observations import LISTED_OF_A_RULE, Place
 from codeguard.analysis.rules import DetectorContext, Match
 from codeguard.analysis.rules.base import IMPORTED
 from codeguard.audit.findings import Finding, Standing
-from codeguard.audit.inspection import Inspector, Source, is_in_test_folder, own_modules, told_once
+from codeguard.audit.inspection import Inspector, Source, own_modules, told_once
 from codeguard.audit.rules import RuleSelection, all_rules
 from codeguard.audit.skipped_files import secret_file_findings, skipped_findings
 from codeguard.corpus.discovery import discover
@@ -315,19 +315,5 @@ def test_a_copy_of_what_was_overruled_is_no_copy(tmp_path: Path) -> None:
 def test_an_import_of_an_audited_module_is_no_import_of_a_package(imported: str, severity: Severity) -> None:
     found = Finding("imports.any", "m.py", Place(1, 1, 1, 2), Severity.HIGH, Confidence.HIGH, "because")
     marked = replace(found, measurements={IMPORTED: imported} if imported else {})
-    names = ["pkg/helper.py", "tools/__init__.pyi", "other.md", "m.py"]
+    names = ["helper.py", "src/tools/__init__.py", "other.md", "m.py"]
     assert own_modules([marked], names) == [replace(marked, severity=severity)]
-
-
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        ("tests/key.pem", True),
-        ("src/TestData/deep/key.pem", True),
-        ("key.pem", False),
-        ("src/tests", False),
-        ("src/contests/key.pem", False),
-    ],
-)
-def test_a_file_lies_among_tests_where_a_folder_is_named_so(path: str, expected: bool) -> None:
-    assert is_in_test_folder(path) is expected

@@ -96,7 +96,10 @@ def test_only_the_main_guard_keeps_code_from_running_at_import(text: str, runs: 
     assert any(item.rule == "capabilities.import-effect" for item in seen(text)) is runs
 
 
-PATCH = "import ssl\n\n\nclass C:\n    def {}(self):\n        self._saved = ssl._create_default_https_context\n        ssl._create_default_https_context = {}\n"
+PATCH = (
+    "import ssl\n\n\nclass C:\n    def {}(self):\n        self._saved = ssl._create_default_https_context\n"
+    "        ssl._create_default_https_context = {}\n"
+)
 BACK = "\n    def {}(self):\n        ssl._create_default_https_context = self._saved\n"
 
 
