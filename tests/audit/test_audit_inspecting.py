@@ -20,7 +20,7 @@ from codeguard.analysis.rules.base import IMPORTED
 from codeguard.audit.findings import Finding, Standing
 from codeguard.audit.inspection import Inspector, Source, own_modules, told_once
 from codeguard.audit.rules import RuleSelection, all_rules
-from codeguard.audit.skipped_files import secret_file_findings, skipped_findings
+from codeguard.audit.skipped_files import skipped_findings
 from codeguard.corpus.discovery import discover
 from codeguard.errors import ConfigError
 from codeguard.models import Confidence, Severity, Skipped
@@ -131,9 +131,9 @@ def test_a_place_outside_of_the_file_is_brought_back() -> None:
         (b"def f(:\n", ["discovery.syntax"]),
         (b"x = (" + b"(" * 5_000, ["discovery.syntax"]),
         (b"-" * 200_000 + b"1", ["discovery.syntax", "audit.not-fully-read", "audit.not-fully-read"]),
-        (b"x = 1\n\0", ["discovery.syntax"]),
+        (b"x = 1\n\0", ["discovery.syntax", "audit.not-fully-read"]),
         (b"# coding: utf-7\nx = 1\n", ["discovery.encoding"]),
-        (b"\xff\xfe\x00\xd8", ["discovery.syntax"]),
+        (b"\xff\xfe\x00\xd8", ["discovery.syntax", "audit.not-fully-read"]),
         (b"\xef\xbb\xbfx = 1\n", []),
         (CLEAN.encode("utf-16"), []),
     ],
@@ -240,14 +240,6 @@ def test_what_copies_of_a_text_hold_is_told_once(tmp_path: Path) -> None:
     assert "also in" in first.reason
     assert "info/README.md" in first.reason
     assert sorted(item.severity for item in found) == [Severity.LOW, first.severity, first.severity]
-
-
-def test_a_key_among_tests_weighs_less() -> None:
-    found = secret_file_findings({"keys/id_rsa": "0" * 64, "tests/keys/id_rsa": "1" * 64}, [], [])
-    assert {item.path: item.severity for item in found} == {
-        "keys/id_rsa": Severity.HIGH,
-        "tests/keys/id_rsa": Severity.LOW,
-    }
 
 
 def test_of_several_lines_the_first_is_shown(tmp_path: Path) -> None:
