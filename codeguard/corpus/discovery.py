@@ -115,7 +115,7 @@ def discover(
         CorpusError: an argument does not exist, or two files would have the same name.
     """
     base = (root or Path.cwd()).resolve()
-    own = is_own_state or Path(STATE).absolute().__eq__
+    own = is_own_state or (Path.cwd().resolve() / STATE).__eq__
     walk = _Walk(max_bytes, Exclusion(exclude), known or {}, withhold_secrets, own)
     arguments = _arguments(paths)
     for real in arguments:

@@ -101,7 +101,7 @@ def left_alone(settings: Settings) -> str:
     return ""
 
 
-def is_own_state(folder: Path, shared: Sequence[str] = ()) -> bool:
+def is_own_state(folder: Path, shared: Sequence[str]) -> bool:
     """Return whether a folder is a state folder of this installation, or one that its user shares; never raises."""
     try:
         ensure_ours(folder, installation_key(), shared)
