@@ -494,12 +494,6 @@ CASES = [
         "class Options:\n    max_body_size: int | None = None\n",
     ),
     (
-        "hard-coded-secret",
-        "a.py",
-        'client = Client(secret_key="supersecret")\n',
-        '```python\nclient = Client(secret_key="supersecret")\n```\n',
-    ),
-    (
         "lookalike",
         "a.py",
         "import reqeusts\n",
