@@ -258,6 +258,9 @@ def test_the_callers_own_patterns_count_too(tmp_path: Path) -> None:
 def test_version_control_and_state_are_never_walked(tmp_path: Path) -> None:
     write(tmp_path, ".git/hooks/a.py", ".codeguard/index/catalog.py", "sub/.git/b.py", "a.py")
     found = discover([tmp_path], root=tmp_path)
+    assert names(found) == [".codeguard/index/catalog.py", "a.py"]
+    assert sorted(reasons(found)) == [".git/", "sub/.git/"]
+    found = discover([tmp_path], root=tmp_path, is_own_state=lambda folder: folder.parent == tmp_path)
     assert names(found) == ["a.py"]
     assert sorted(reasons(found)) == [".codeguard/", ".git/", "sub/.git/"]
 
@@ -352,7 +355,10 @@ def test_what_is_no_regular_file_is_never_opened(tmp_path: Path) -> None:
         (b"x = 1\n", None),
         (b"", None),
         (b"\x00", "binary (a NUL byte near its start)"),
-        (b"a" * 8000 + b"\x00", "binary (a NUL byte near its start)"),
+        (b"\x01\xff\x00", "binary (a NUL byte near its start)"),
+        (b"a" * 8000 + b"\x00", "binary: text with NUL bytes in it"),
+        (b"#!/bin/sh\n\x00", "binary: a script by its first line"),
+        (b"cos\nsystem\n(S'true'\ntR.", "binary: pickled objects"),
         (b"a" * 9000 + b"\x00", None),
         ("x = 'é'".encode("utf-16"), None),
         ("x = 'é'".encode("utf-32"), None),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from codeguard.config import Settings
@@ -23,6 +24,7 @@ from codeguard.trust import (
     unlistable,
     verify_unsigned,
 )
+from codeguard.trust.installation import is_own_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,8 @@ def of_paths(paths: Sequence[Path], settings: Settings, root: Path) -> TrustedBa
     parts = verified_trees(trees, settings)
     files: list[tuple[str, bytes, list[str]]] = []
     sources: dict[str, SourceFile] = {}
-    found = discover(paths, root=base).files
+    own = partial(is_own_state, shared=settings.shared_state)
+    found = discover(paths, root=base, is_own_state=own).files
     refused = unlistable(item.name for item in found)
     for item in found:
         if item.name.rpartition("/")[2] in (MANIFEST_NAME, BUNDLE_NAME) or item.name in refused:

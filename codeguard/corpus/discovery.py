@@ -10,7 +10,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from codeguard.corpus.decoding import DecodedText, byte_offsets, read_text, unreadable_reason
+from codeguard.corpus.decoding import (
+    DecodedText,
+    byte_offsets,
+    read_text,
+    too_large_reason,
+    unreadable_reason,
+)
 from codeguard.corpus.git import WorkingTree
 from codeguard.corpus.ignore_rules import Exclusion, IgnoreRules
 from codeguard.corpus.names import name_of
@@ -35,10 +41,8 @@ LARGEST_FILE = 2_000_000  # bytes
 EXCLUDED = "excluded by --exclude or the configuration"
 SECRET_BY_NAME = "a secret by its name"
 NOT_REGULAR = "not a regular file"
-NEVER_WALKED: Mapping[str, str] = {
-    ".git": "version control data",
-    ".codeguard": "state directory of codeguard",
-}
+GIT, STATE = ".git", ".codeguard"
+LINK_OUT = "link that leads out of the folder"
 # Characters that change the reading direction or break the line make a name misleading.
 _DECEPTIVE = frozenset(
     "\u200e\u200f\u061c\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff"
@@ -85,6 +89,7 @@ def discover(
     known: Mapping[str, tuple[int, int]] | None = None,
     withhold_secrets: bool = False,
     tops: Sequence[Path] = (),
+    is_own_state: Callable[[Path], bool] | None = None,
 ) -> Discovery:
     """Find the files under `paths`.
 
@@ -103,11 +108,15 @@ def discover(
     `known` maps names to (size, mtime_ns) of files whose content was found
     suitable before: unchanged ones are not opened.
 
+    `is_own_state` says whether a folder named `.codeguard` is the state of this installation, which is not
+    walked (default: the one in the working directory is): anyone can name a folder so.
+
     Raises:
         CorpusError: an argument does not exist, or two files would have the same name.
     """
     base = (root or Path.cwd()).resolve()
-    walk = _Walk(max_bytes, Exclusion(exclude), known or {}, withhold_secrets)
+    own = is_own_state or (Path.cwd().resolve() / STATE).__eq__
+    walk = _Walk(max_bytes, Exclusion(exclude), known or {}, withhold_secrets, own)
     arguments = _arguments(paths)
     for real in arguments:
         prefix = name_of(real, base, (*arguments, *tops))
@@ -185,7 +194,9 @@ class _Walk:
         exclusion: Exclusion,
         known: Mapping[str, tuple[int, int]],
         withhold_secrets: bool,
+        is_own_state: Callable[[Path], bool],
     ) -> None:
+        self._is_own_state = is_own_state
         self._max_bytes = max_bytes
         self._exclusion = exclusion
         self._known = known
@@ -263,8 +274,10 @@ class _Walk:
                 is_folder = entry.is_dir(follow_symlinks=False)
                 if entry.is_symlink():
                     raise _UnsuitableError(_link_reason(path, tree.top))
-                if is_folder and entry.name in NEVER_WALKED:
-                    raise _UnsuitableError(NEVER_WALKED[entry.name])
+                if is_folder and entry.name == GIT:
+                    raise _UnsuitableError("version control data")
+                if is_folder and entry.name == STATE and self._is_own_state(path):
+                    raise _UnsuitableError("state directory of codeguard")
                 if is_folder and self._exclusion.covers(name, is_folder):
                     raise _UnsuitableError(EXCLUDED)
                 source = tree.ignored_by(relative, is_folder)
@@ -311,7 +324,7 @@ class _Walk:
         if rule:
             raise _UnsuitableError(f"{SECRET_BY_NAME} (secrets.{rule})")
         if info.st_size > self._max_bytes:
-            raise _UnsuitableError(f"too large: {info.st_size} bytes, the limit is {self._max_bytes}")
+            raise _UnsuitableError(too_large_reason(info.st_size, self._max_bytes, _read(path, HEAD_BYTES)))
         if self._known.get(name) != (info.st_size, info.st_mtime_ns):
             head = _read(path, HEAD_BYTES)
             reason = unreadable_reason(head, name)
@@ -360,14 +373,21 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 def _link_reason(path: Path, top: Path) -> str:
     try:
-        target = path.resolve(strict=True)
-    except FileNotFoundError:
-        return "broken link"
+        target = path.resolve()
+        exists = target.exists()
     except (OSError, RuntimeError):
         return "link that leads in a circle or cannot be followed"
-    if target.is_relative_to(top):
-        return f"link to {_printable(target.relative_to(top).as_posix())}, which is looked at itself"
-    return "link that leads out of the folder"
+    if not target.is_relative_to(top):
+        return LINK_OUT
+    inside = target.relative_to(top)
+    shown = _printable(inside.as_posix())
+    if not exists:
+        return "broken link"
+    if {GIT, STATE} & set(inside.parts):
+        return f"link that leads into a folder that is not looked at ({shown})"
+    if target.is_file() and path.suffix.lower() not in ("", target.suffix.lower()):
+        return f"link that gives {shown} another kind of name"
+    return f"link to {shown}, which is looked at itself"
 
 
 def name_problem(name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from codeguard.corpus.discovery import discover, read_file
@@ -16,6 +17,7 @@ from codeguard.index.trusted_paths import name_in_index, trusted_by_name
 from codeguard.index.unchanged import LAST_RUN, forget
 from codeguard.index.workspace import Workspace
 from codeguard.models import Chunk
+from codeguard.trust.installation import is_own_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,7 @@ def changes(workspace: Workspace) -> Changes:
         exclude=workspace.excluded(),
         known=known,
         withhold_secrets=not settings.include_secrets,
+        is_own_state=partial(is_own_state, shared=settings.shared_state),
     )
     here = {item.name: item for item in found.files}
     differing = []

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,7 @@ from codeguard.index.unchanged import forget, remember
 from codeguard.index.workspace import Stage, Workspace
 from codeguard.models import Chunk, Skipped, SourceFile, SpecCoverage
 from codeguard.trust import BUNDLE_NAME, MANIFEST_NAME
+from codeguard.trust.installation import is_own_state
 from codeguard.workers.processes import default_workers
 
 FILES_A_BATCH = 64
@@ -105,6 +107,7 @@ def _discovered(
         known=known,
         withhold_secrets=not settings.include_secrets,
         tops=tops,
+        is_own_state=partial(is_own_state, shared=settings.shared_state),
     )
 
 

@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from codeguard.config import CATALOG, Settings, user_config_dir
@@ -23,7 +24,7 @@ from codeguard.errors import CodeguardError
 from codeguard.index.catalog import EXCLUDED_GLOBS, INDEXED_PATHS, SIGNED_TREES, Catalog
 from codeguard.index.report import IndexReport
 from codeguard.index.swapping import ROWS, VECTORS
-from codeguard.trust.installation import EVIDENCE_KEY, ensure_ours
+from codeguard.trust.installation import EVIDENCE_KEY, ensure_ours, is_own_state
 from codeguard.trust.state_files import inode_of
 
 LAST_RUN = "last run"
@@ -131,6 +132,7 @@ def _same_files(
         known=known,
         withhold_secrets=withhold,
         tops=[Path(item) for item in json.loads(catalog.meta(INDEXED_PATHS) or "[]")],
+        is_own_state=partial(is_own_state, shared=settings.shared_state),
     )
     same = all(known.get(item.name) == (item.size, item.mtime_ns) for item in discovery.files)
     return discovery if same and discovery.files else None

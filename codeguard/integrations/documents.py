@@ -374,6 +374,7 @@ def _unreadable(why: str) -> Evidence:
         id=DETECTOR_ERROR,
         penalty=0.0,
         reason=f"cannot be judged: {why}",
+        demotes=True,
         severity=Severity.MEDIUM,
         confidence=Confidence.HIGH,
     )

@@ -226,9 +226,9 @@ class _Assistant:
 
     def _report(self, report: AuditReport, fence: Fence, *, whole: bool) -> dict[str, Any]:
         grave = report.failing(Severity.MEDIUM)
-        unread = bool(report.skipped) or not report.files
+        unread = not report.files or (whole and bool(report.skipped))
         ordered = sorted(report.open, key=lambda item: (-item.severity, -item.confidence))
-        safe = False if grave else None if whole and unread else True
+        safe = False if grave else None if unread else True
         return {
             "safe": safe,
             "findings": [_finding(item, fence) for item in ordered[:MOST_FINDINGS]],

@@ -297,6 +297,7 @@ class DefenseManager:
                     id=DETECTOR_ERROR,
                     penalty=0.0,
                     reason=f"the signal failed: {type(error).__name__}: {error}",
+                    demotes=subject.trust is not Trust.TRUSTED,
                     severity=Severity.MEDIUM,
                     confidence=Confidence.HIGH,
                 ),

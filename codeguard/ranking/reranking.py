@@ -14,7 +14,6 @@ from codeguard.models import (
     NOT_YET,
     Chunk,
     Evidence,
-    Severity,
     Trust,
     Verdict,
 )
@@ -336,6 +335,5 @@ def _keeps(item: Ranked, drop_threshold: float) -> bool:
 
 
 def _is_unknown(evidence: Evidence) -> bool:
-    """Return whether a detector failed, was ended by a limit, died, or has not run yet."""
-    unread = evidence.id == NOT_FULLY_READ and evidence.severity >= Severity.HIGH
-    return unread or evidence.id in (DETECTOR_ERROR, NOT_YET)
+    """Return whether a detector failed, did not examine all of it, or has not run yet."""
+    return evidence.id == NOT_YET or (evidence.demotes and evidence.id in (DETECTOR_ERROR, NOT_FULLY_READ))

@@ -202,7 +202,7 @@ TOLD = "The client sends this value with every request. Create your own one and 
             "secrets.assigned-secret",
             False,
         ),
-        ("examples/store.py", f"secret_key = '{VALUE}'\n", "secrets.assigned-secret", False),
+        ("examples/store.py", f"secret_key = '{VALUE}'\n", "secrets.assigned-secret", True),
         ("guide.rst", f"{TOLD}\n::\n\n{KEY}\n", "secrets.private-key", False),
         ("server.txt", f"{KEY}\n", "secrets.private-key", True),
         ("README.md", f"{TOLD}\n    token = '{TOKEN}'\n", "secrets.service-token", True),
@@ -239,7 +239,7 @@ TOLD = "The client sends this value with every request. Create your own one and 
             "tests/settings.py",
             "import django\n\nROOT_URLCONF = 'urls'\nDEBUG = True\nMIDDLEWARE = []\n",
             "insecure.debug-server",
-            False,
+            True,
         ),
         (
             "shop/settings.py",

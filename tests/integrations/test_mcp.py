@@ -157,6 +157,17 @@ def test_a_name_that_could_be_a_sentence_is_quoted_too(indexed: CodeGuard, tmp_p
     assert all(quoted(path, answer["marker"]).endswith(sentence) for path in fenced)
 
 
+def test_what_was_not_read_is_not_safe(indexed: CodeGuard, tmp_path: Path) -> None:
+    (tmp_path / "script").mkdir()
+    (tmp_path / "script" / "run").write_bytes(b"#!/bin/sh\n" + b"# padding\n" * 250_000)
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "a.csv").write_bytes(b"1,2\n" * 600_000)
+    for path, safe in (("script", False), ("tables", None)):
+        assert call(indexed, "audit_path", (tmp_path,), path=path).structured_content["safe"] is safe
+    costume = f"import pytest\n{INSECURE}\n\ndef test_nothing():\n    assert True\n"
+    assert call(indexed, "check_code", code=costume).structured_content["safe"] is False
+
+
 def test_audit_path_stays_inside_its_roots(indexed: CodeGuard, tmp_path: Path) -> None:
     inside, outside = tmp_path / "inside", tmp_path / "outside"
     for folder in (inside, outside):

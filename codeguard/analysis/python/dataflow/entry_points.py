@@ -12,7 +12,7 @@ from codeguard.analysis.python.dataflow.values import ALL_USES, TEXT_USES, Origi
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import walk
+from codeguard.corpus.syntax import unparse, walk
 
 _COMMANDS = lazy(r"^(?:click\.(?:command|option|argument|group)|typer\..*command)$")
 _EVENTS = lazy(
@@ -100,7 +100,7 @@ def _by_place(function: FunctionNode, names: Names) -> Reach:
 
 def _returns_no_answer(function: FunctionNode) -> bool:
     """Return whether a function says that it returns something else than a view does: `-> bool`."""
-    said = "" if function.returns is None else ast.unparse(function.returns)
+    said = "" if function.returns is None else unparse(function.returns)
     return bool(said) and _ANSWERED.search(said) is None
 
 

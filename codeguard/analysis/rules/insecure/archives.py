@@ -13,7 +13,7 @@ from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.handlers import is_kept_upload
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import walk
+from codeguard.corpus.syntax import unparse, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -55,7 +55,7 @@ def _by_ending(view: View, node: ast.expr) -> bool:
     ]
     if not made:
         return False
-    tests = " ".join(ast.unparse(test) for value in made for part in value.generators for test in part.ifs)
+    tests = " ".join(unparse(test) for value in made for part in value.generators for test in part.ifs)
     return ".endswith(" in tests and not _LOOKS.search(tests)
 
 
@@ -68,7 +68,7 @@ def _for_old_pythons(view: View, node: ast.Call) -> bool:
     """Return whether the filter is omitted only for Python versions without it."""
     function = view.function_of(node)
     return function is not None and any(
-        isinstance(part, ast.If | ast.IfExp) and _ASKS_FOR_FILTER.search(ast.unparse(part))
+        isinstance(part, ast.If | ast.IfExp) and _ASKS_FOR_FILTER.search(unparse(part))
         for part in walk(function)
     )
 
@@ -100,8 +100,8 @@ def _members_checked(view: View, node: ast.Call) -> bool:
     for item in before:
         if (
             isinstance(item, ast.For)
-            and "member" in ast.unparse(item.iter)
-            and GUARD_NAME.search(ast.unparse(item.body[0]))
+            and "member" in unparse(item.iter)
+            and GUARD_NAME.search(unparse(item.body[0]))
         ):
             return True  # a helper that rejects members is called for each one
     return looks and any(isinstance(item, ast.Raise | ast.Continue | ast.Return) for item in before)

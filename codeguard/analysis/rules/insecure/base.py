@@ -20,7 +20,7 @@ from codeguard.analysis.python.names import Names
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import Rule
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name, walk
+from codeguard.corpus.syntax import unparse, unqualified_name, walk
 from codeguard.models import Confidence, Severity
 
 _SHOWN = 60  # characters of a part that are shown
@@ -146,7 +146,7 @@ class View:
         if known is None:
             # Of a branch only how it begins: each elif would write out all that follow it.
             short = ast.If(node.test, node.body[:4], []) if isinstance(node, ast.If) else node
-            known = self._written[node] = ast.unparse(short)[:_LONGEST]
+            known = self._written[node] = unparse(short)[:_LONGEST]
         return known
 
     @cached_property
@@ -344,7 +344,7 @@ def _declared_bounded(view: View, hit: SinkHit, origin: Origin) -> bool:
     return any(
         item.arg == origin.what
         and any(
-            part is not None and _BOUNDED.search(ast.unparse(part))
+            part is not None and _BOUNDED.search(unparse(part))
             for part in (item.annotation, given.get(item.arg))
         )
         for item in (*listed, *function.args.kwonlyargs)
@@ -400,7 +400,7 @@ def source(view: View, value: Value, use: str) -> Origin | None:
 def unsaid(node: ast.expr, part: ast.expr | None) -> Iterator[NodeMatch]:
     """Yield a match for a composed text if it has a part of unknown origin."""
     if part is not None:
-        what = ast.unparse(part)[:_SHOWN]
+        what = unparse(part)[:_SHOWN]
         reason = f"{what} is put into it, and the file does not say what that is"
         yield NodeMatch(node, reason, Severity.LOW, Confidence.LOW)
 

@@ -12,7 +12,7 @@ from codeguard.analysis.rules.insecure.handlers import is_handler, knows_user
 from codeguard.analysis.rules.insecure.sessions import framework_settings
 from codeguard.analysis.rules.insecure.surroundings import is_for_debugging
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name, walk
+from codeguard.corpus.syntax import unparse, unqualified_name, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -78,7 +78,7 @@ def _of_application(node: ast.AST) -> bool:
     """Return whether a node sets debug mode: `app.debug = True`, `app.config["DEBUG"] = True`."""
     if not isinstance(node, ast.Assign):
         return False
-    target = ast.unparse(node.targets[0])
+    target = unparse(node.targets[0])
     return target.startswith(("app.", "application.", "settings.")) or ".config[" in target
 
 
@@ -86,7 +86,7 @@ def _of_configuration(view: View, node: ast.AST) -> bool:
     """Return whether a node configures debug mode: `class ProductionConfig: DEBUG = True`, `config.update(…)`."""
     if isinstance(node, ast.keyword | ast.Dict):
         call = view.parent(node)
-        return isinstance(call, ast.Call) and ast.unparse(call.func).endswith(
+        return isinstance(call, ast.Call) and unparse(call.func).endswith(
             ("config.update", "config.from_mapping", "settings.configure")
         )
     owner = view.parent(node)
@@ -191,8 +191,8 @@ def _any_origin(view: View, node: ast.expr) -> bool:
     for value in [node, *view.names.values_of(node)]:
         if (
             isinstance(value, ast.Call | ast.Subscript)
-            and "origin" in ast.unparse(value).lower()
-            and "headers" in ast.unparse(value)
+            and "origin" in unparse(value).lower()
+            and "headers" in unparse(value)
         ):
             scope = view.function_of(node)
             return scope is None or not any(
@@ -299,8 +299,8 @@ def _kept_by_name(view: View, node: ast.Call) -> Iterator[NodeMatch]:
     if not view.has("cache") or len(node.args) < 2 or view.names.text(node.args[0]) is None:
         return
     held = [node.args[-1], *view.names.values_of(node.args[-1])]
-    if "cache" in ast.unparse(node.func.value).lower() and any(
-        _USER.search(ast.unparse(value)[:1000]) for value in held
+    if "cache" in unparse(node.func.value).lower() and any(
+        _USER.search(unparse(value)[:1000]) for value in held
     ):
         yield NodeMatch(node, "the cache keeps what belongs to one user under a name that all share")
 
@@ -308,7 +308,7 @@ def _kept_by_name(view: View, node: ast.Call) -> Iterator[NodeMatch]:
 def _kept_for_all(view: View, node: ast.AST) -> Iterator[NodeMatch]:
     """Find `@cache_page(600)` on a page for logged-in users, with the same key for all of them."""
     assert isinstance(node, FUNCTIONS)
-    decorators = {ast.unparse(item): item for item in node.decorator_list}
+    decorators = {unparse(item): item for item in node.decorator_list}
     for text, decorator in decorators.items():
         kept = re.match(r"(?:\w+\.)*(?:cache_page|cache\.cached)\b", text)
         if (
@@ -356,9 +356,7 @@ def _listing(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         if view.names.resolve(part) in ("http.server.SimpleHTTPRequestHandler", "functools.partial"):
             folder = view.argument(node, "directory")
             text = (
-                "~"
-                if folder is not None and "home" in ast.unparse(folder).lower()
-                else view.names.text(folder)
+                "~" if folder is not None and "home" in unparse(folder).lower() else view.names.text(folder)
             )
             if text in ("/", "~", "/home", "/root", "/etc", "/var"):
                 yield NodeMatch(node, f"everything under {text} is served")

@@ -19,7 +19,7 @@ from codeguard.analysis.rules.insecure.handlers import (
 )
 from codeguard.analysis.rules.insecure.sessions import framework_settings
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name, variables_in, walk
+from codeguard.corpus.syntax import unparse, unqualified_name, variables_in, walk
 
 _RULES = rules_of(__file__)
 
@@ -144,7 +144,7 @@ def _old_message(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             key, holder = view.names.text(part.args[0]), part.func
         else:
             continue
-        if key is None or not _STAMP.match(key) or "header" not in ast.unparse(holder).lower():
+        if key is None or not _STAMP.match(key) or "header" not in unparse(holder).lower():
             continue
         texts = {item.value for item in walk(function) if isinstance(item, ast.Constant)}
         if not _FRESH.search(joined_words(function.body, {text for text in texts if isinstance(text, str)})):
@@ -295,7 +295,7 @@ def _moved(view: View, taken: ast.AugAssign) -> Iterator[NodeMatch]:
         if not isinstance(part, ast.AugAssign) or not isinstance(part.target, ast.Attribute | ast.Subscript):
             continue
         named = isinstance(part.value, ast.Name) and part.value.id in given
-        if named and isinstance(part.value, ast.Name) and _WORTH.search(ast.unparse(part.target)):
+        if named and isinstance(part.value, ast.Name) and _WORTH.search(unparse(part.target)):
             moved.setdefault(part.value.id, set()).add(type(part.op))
     for held, operators in moved.items():
         if operators != {ast.Add, ast.Sub} or _BOUNDED.search(joined_words([node])):

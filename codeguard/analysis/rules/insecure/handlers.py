@@ -10,7 +10,7 @@ from codeguard.analysis.python.dataflow.values import Reach
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.insecure.base import FUNCTIONS, View, leaves
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name, walk
+from codeguard.corpus.syntax import unparse, unqualified_name, walk
 
 LOGIN = lazy(
     r"login|auth|jwt|permission|current_?user|protected|require|token|bearer|member|identity|staff",
@@ -163,9 +163,7 @@ def methods_of(view: View, function: FunctionNode) -> set[str]:
 
 def is_from_request(view: View, node: ast.expr) -> bool:
     """Return whether an expression, or the value of its name, reads from the request."""
-    return any(
-        REQUEST_READS.search(ast.unparse(value)[:300]) for value in (node, *view.names.values_of(node))
-    )
+    return any(REQUEST_READS.search(unparse(value)[:300]) for value in (node, *view.names.values_of(node)))
 
 
 def is_kept_upload(view: View, call: ast.Call, path: ast.expr) -> bool:

@@ -12,7 +12,7 @@ from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.analysis.rules.secrets import holds_secret
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.secrets import entropy
-from codeguard.corpus.syntax import unqualified_name
+from codeguard.corpus.syntax import unparse, unqualified_name
 from codeguard.models import Confidence, Severity
 
 _RULES = rules_of(__file__)
@@ -259,7 +259,7 @@ def _default_password(view: View, node: ast.Call, position: int = 0) -> Iterator
     text = _literal(node.args[position]) if len(node.args) > position else None
     statement = view.statement(node)
     alone = isinstance(statement, ast.Assign | ast.AnnAssign) and view.function_of(node) is None
-    if text and not _DUMMY.search(f"{text} {ast.unparse(statement)[:200]}") and not alone:
+    if text and not _DUMMY.search(f"{text} {unparse(statement)[:200]}") and not alone:
         yield NodeMatch(node, "the password of an account is written in the code")
 
 

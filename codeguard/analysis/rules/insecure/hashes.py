@@ -14,7 +14,7 @@ from codeguard.analysis.rules.insecure.ciphers import computed
 from codeguard.analysis.rules.insecure.sessions import framework_settings
 from codeguard.analysis.rules.insecure.words import PASSWORD, SECRET, last_name, mentions
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import walk
+from codeguard.corpus.syntax import unparse, walk
 from codeguard.models import Confidence, Severity
 
 _RULES = rules_of(__file__)
@@ -75,9 +75,9 @@ def _weak(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     named = function is not None and (
         isinstance(statement, ast.Return) or (function.end_lineno or 0) - function.lineno <= _SHORT_FUNCTION
     )
-    around = f"{function.name if function is not None and named else ''} {ast.unparse(statement)}"
+    around = f"{function.name if function is not None and named else ''} {unparse(statement)}"
     if name == "hashlib.file_digest" and function is not None and named:
-        around += f" {ast.unparse(function.args)}"
+        around += f" {unparse(function.args)}"
     around = _TOKENIZER.sub("", around)
     if _PRESCRIBED.search(around):
         return
@@ -128,7 +128,7 @@ _DRAWN = ("os.urandom", "secrets.", "uuid.uuid4", "random.SystemRandom")
 
 def _needs_no_strength(view: View, node: ast.Call) -> bool:
     """Return whether collisions are harmless: OAEP, a certificate's name, random data, or a stated purpose."""
-    if _NOT_SECURITY.search(ast.unparse(node)):
+    if _NOT_SECURITY.search(unparse(node)):
         return True
     around = view.parent(node)
     while isinstance(around, ast.expr | ast.keyword):
@@ -192,7 +192,7 @@ def _fast_password(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         return
     if view.has(_LEAKED):
         return
-    if _NOT_SECURITY.search(ast.unparse(node)):
+    if _NOT_SECURITY.search(unparse(node)):
         return
     yield NodeMatch(
         node, f"{algorithm} of a password is tried out by the billion: use scrypt, bcrypt or argon2"

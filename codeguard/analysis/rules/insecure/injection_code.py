@@ -15,7 +15,7 @@ from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, 
 from codeguard.analysis.rules.insecure.surroundings import of_own_folder
 from codeguard.analysis.rules.insecure.words import last_name, mentions
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name, walk
+from codeguard.corpus.syntax import unparse, unqualified_name, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -291,7 +291,7 @@ def _merged(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             and target.id == part.args[0].id
         )
         follows = follows or again or (down and _in_loop(view, part))
-    if follows and not _CHECKED_NAME.search(ast.unparse(node)) and _brings(node):
+    if follows and not _CHECKED_NAME.search(unparse(node)) and _brings(node):
         yield NodeMatch(
             sets[0],
             "names like __class__ lead out of the object: set what the object has, by a list",
@@ -319,7 +319,7 @@ _SENT = lazy(
 
 def _brings(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Return whether a parameter of a function is a mapping that somebody sends."""
-    return any(_SENT.match(item.arg) and "items()" in ast.unparse(node) for item in node.args.args)
+    return any(_SENT.match(item.arg) and "items()" in unparse(node) for item in node.args.args)
 
 
 CHECKS = (

@@ -13,7 +13,7 @@ from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.words import last_name
-from codeguard.corpus.syntax import walk
+from codeguard.corpus.syntax import unparse, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -156,7 +156,7 @@ def _next_page(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
                 if isinstance(part.value, ast.Call) and isinstance(value, ast.Attribute)
                 else value
             )
-            if ast.unparse(holder) in ("self.request.GET", "self.request.POST"):
+            if unparse(holder) in ("self.request.GET", "self.request.POST"):
                 yield NodeMatch(part, "the visitor decides which site comes next", Severity.MEDIUM)
                 return
 

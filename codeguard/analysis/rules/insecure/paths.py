@@ -16,7 +16,7 @@ from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, leave
 from codeguard.analysis.rules.insecure.surroundings import of_own_folder
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name, walk
+from codeguard.corpus.syntax import unparse, unqualified_name, walk
 from codeguard.models import Confidence, Severity
 
 _RULES = rules_of(__file__)
@@ -236,7 +236,7 @@ _OWNED = lazy(r"\bst_uid\b|S_ISREG|S_ISLNK|\bst_gid\b")
 
 def _owner_then_use(view: View, node: ast.If) -> Iterator[NodeMatch]:
     """Find `info = os.lstat(path)`, a refusal by its owner, and `open(path)` after it."""
-    if not leaves(node.body) or not _OWNED.search(ast.unparse(node.test)):
+    if not leaves(node.body) or not _OWNED.search(unparse(node.test)):
         return
     held = {part.id for part in walk(node.test) if isinstance(part, ast.Name)}
     asked = [
@@ -268,7 +268,7 @@ def _lock_by_name(view: View, node: ast.If) -> Iterator[NodeMatch]:
     ):
         return
     path = test.args[0] if test.args else getattr(test.func, "value", None)
-    if path is None or not _LOCK_FILE.search(f"{ast.unparse(path)} {view.names.text(path) or ''}"):
+    if path is None or not _LOCK_FILE.search(f"{unparse(path)} {view.names.text(path) or ''}"):
         return
     holder = view.parent(node)
     body = getattr(holder, "body", [])
@@ -308,7 +308,7 @@ def _by_prefix(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if isinstance(prefix, ast.Name | ast.Attribute | ast.Call) and view.names.text(prefix) is None:
         yield NodeMatch(
             node,
-            f"folders beside it whose names begin like {ast.unparse(prefix)[:40]} pass: take os.path.commonpath",
+            f"folders beside it whose names begin like {unparse(prefix)[:40]} pass: take os.path.commonpath",
         )
 
 
@@ -357,7 +357,7 @@ def _refuses(view: View, node: ast.Call) -> bool:
     )
     answer = last.value if isinstance(last, ast.Return) else None
     refused = isinstance(answer, ast.Constant) and answer.value in (None, False)
-    told = isinstance(answer, ast.Tuple | ast.Call) and _STATUS.search(ast.unparse(answer)) is not None
+    told = isinstance(answer, ast.Tuple | ast.Call) and _STATUS.search(unparse(answer)) is not None
     return (
         isinstance(last, ast.Raise)
         or refused
@@ -394,7 +394,7 @@ def _follows_link(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             "os.readlink",
         ):
             continue
-        held = ast.unparse(value.args[0])[:100] if value.args else ""
+        held = unparse(value.args[0])[:100] if value.args else ""
         if _ENTRY.search(held):
             yield NodeMatch(node, f"where {held} is a link, {name} works on what it points to")
             return
@@ -420,7 +420,7 @@ def _copies_link(view: View, node: ast.Call) -> Iterator[NodeMatch]:
             view.names.called(loop.iter) in ("os.listdir", "os.scandir")
             or unqualified_name(loop.iter.func) == "iterdir"
         )
-        if not listed or not _DROPPED.search(ast.unparse(loop.iter).lower()):
+        if not listed or not _DROPPED.search(unparse(loop.iter).lower()):
             continue
         made = [node.args[0], *view.names.values_of(node.args[0])]
         if any(
@@ -448,7 +448,7 @@ def _in_home(view: View, node: ast.Call) -> Iterator[NodeMatch]:
     if not view.has("pw_dir") or view.has(*_NO_LINKS, "seteuid", "setuid", "setresuid"):
         return
     flags = view.argument(node, "flags", 1)
-    writes = (flags is not None and "O_WR" in ast.unparse(flags)) or str(view.constant(node, "mode", 1, "r"))[
+    writes = (flags is not None and "O_WR" in unparse(flags)) or str(view.constant(node, "mode", 1, "r"))[
         :1
     ] in ("w", "a")
     values = [node.args[0], *view.names.values_of(node.args[0])] if node.args else []
