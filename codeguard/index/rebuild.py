@@ -14,7 +14,7 @@ from pathlib import Path
 from codeguard.config import CATALOG, Settings
 from codeguard.errors import CodeguardError, StoreError
 from codeguard.index import trusted_paths
-from codeguard.index.catalog import EXCLUDED_GLOBS, INDEXED_PATHS, SIGNED_TREES, Catalog
+from codeguard.index.catalog import EXCLUDED_GLOBS, INDEXED_PATHS, SIGNED_TREES, TRUSTED_PATHS, Catalog
 from codeguard.index.pipeline import Indexer, first_root
 from codeguard.index.report import IndexReport, Progress
 from codeguard.index.swapping import WRITING, discard_unfinished, finish_swap, fresh_folder, put_in_place
@@ -22,7 +22,6 @@ from codeguard.index.trusted import refuse_vanished
 from codeguard.index.trusted_paths import TrustedPath, trusted_by_name, with_changes
 from codeguard.index.workspace import (
     SEED,
-    TRUSTED_PATHS,
     Workspace,
     passing_key,
 )

@@ -51,7 +51,8 @@ class Desk:
         return done.output
 
     def trusted(self) -> set[str]:
-        answer = json.loads(self.run("query", "add two numbers", "-k", "9", "--format", "json"))
+        said = self.run("query", "add two numbers", "-k", "9", "--format", "json")
+        answer = json.loads(said.splitlines()[-1])  # warnings come before it
         return {item["path"] for item in answer["ranking"] if item["trust"] == "trusted"}
 
     def remembered(self) -> dict[str, tuple[bool, bool, int]]:
@@ -124,7 +125,8 @@ def test_a_trusted_path_that_vanished_is_refused_and_nothing_is_changed(desk: De
     assert f"--untrust {desk.corpus}/mine" in said
     assert (desk.corpus / ".codeguard" / CATALOG).read_bytes() == before
     desk.run("index", "theirs")  # decides nothing about it
-    assert desk.trusted() == MINE
+    assert desk.remembered() == {"mine": (True, False, 2)}
+    assert desk.trusted() == set()  # what the disk does not have is not served as trusted
     desk.run("index", ".", "--untrust", "mine")
     assert (desk.trusted(), desk.remembered()) == (set(), {})
 
@@ -164,6 +166,32 @@ def test_untrust_takes_back_what_it_names_and_stays(desk: Desk, untrust: str, le
     assert desk.trusted() == left
     desk.run("index", ".", "--trust", "mine")
     assert desk.trusted() == MINE
+
+
+EVERY_ROW = "key NOT IN ('head')"
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "key LIKE 'file manifest%'",
+        "key LIKE 'file manifest%' OR key = 'trusted_paths'",
+        "key LIKE 'file manifest%' OR key = 'head'",
+        EVERY_ROW,
+    ],
+)
+def test_what_was_untrusted_does_not_come_back_with_old_rows(desk: Desk, rows: str) -> None:
+    state, earlier = desk.corpus / ".codeguard", desk.base / "earlier"
+    shutil.copytree(state, earlier)
+    desk.run("index", "theirs", "--untrust", "mine")
+    shutil.copy(earlier / "manifest.unsigned.json", state)
+    with contextlib.closing(sqlite3.connect(state / CATALOG)) as db, db:
+        db.execute(f"ATTACH '{earlier / CATALOG}' AS earlier")
+        db.execute(f"INSERT OR REPLACE INTO meta SELECT * FROM earlier.meta WHERE {rows}")
+    assert "settings are not of one time" in desk.run("query", "add two numbers", code=2)
+    assert "would take trust from 2 files" in desk.run("index", "--rebuild", ".", code=2)
+    desk.run("index", "--rebuild", ".", "--untrust", "mine")
+    assert desk.trusted() == set()
 
 
 def test_untrust_in_the_configuration_and_in_python(desk: Desk) -> None:
