@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codeguard.corpus.discovery import discover
-from codeguard.errors import ConfigError, NothingToDoError
+from codeguard.errors import ConfigError, ManifestError, NothingToDoError
 from codeguard.index.on_disk import is_indexed
 from codeguard.index.pipeline import Indexer
 from codeguard.index.retrieval_text import retrievable
@@ -43,12 +43,22 @@ class Changes:
 def indexed_files(workspace: Workspace, paths: Sequence[str] = ()) -> list[IndexedFile]:
     """Return the files of the index, by name; only those in `paths` (names or folders in it) if given."""
     known = workspace.trusted_paths
+    try:
+        manifest = workspace.manifest
+        listed = set() if manifest is None else set(manifest.files)
+    except (ManifestError, ConfigError):  # which says what is wrong where it matters: the paths then
+        listed = set(workspace.catalog.files())
     convicted: dict[str, list[str]] = {}
     for item in ((workspace.catalog.analysis(LAST_RUN) or {}).get("report") or {}).get("convicted", ()):
         if not item.get("accepted"):
             convicted.setdefault(str(item["path"]), []).append(str(item["symbol"]))
     return [
-        IndexedFile(name, state.size, trusted_by_name(name, known), tuple(convicted.get(name, ())))
+        IndexedFile(
+            name,
+            state.size,
+            name in listed and trusted_by_name(name, known),
+            tuple(convicted.get(name, ())),
+        )
         for name, state in sorted(workspace.catalog.files().items())
         if not paths or any(below(name, path) for path in paths)
     ]

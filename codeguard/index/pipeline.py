@@ -213,7 +213,8 @@ class Indexer:
         plan = update.plan(paths, trust, untrust, root)
         own = {tree.folder / name for tree in plan.trees for name in (MANIFEST_NAME, BUNDLE_NAME)}
         found = tuple(item for item in discovery.files if item.path not in own)
-        names, trusted_names = {item.name for item in found}, plan.trusted(found)
+        names = {item.name for item in found}
+        trusted_names, installed = plan.trusted(found)
         run.skipped.extend(discovery.skipped)
         run.notes.extend(discovery.notes)
         run.skipped.extend(
@@ -253,7 +254,7 @@ class Indexer:
             self._workspace.reached(Stage.COMPLETE)
         self._executor = default_workers()
         report = self._report(run, checked, coverage, outcome, quarantined, time.monotonic() - start)
-        report = replace(report, trusted_before=plan.as_before)
+        report = replace(report, trusted_before=plan.as_before, not_written=installed)
         # An unchanged run would not report it.
         if not passing and not any(line.endswith(REPLACED) for line in report.warnings):
             remember(self._catalog, settings, paths, trust, untrust, quarantine, discovery, report)

@@ -64,6 +64,7 @@ class IndexReport:
     searchable: int = 0  # chunks that queries can find: not blank, not withheld, not in quarantine
     demoted: tuple[Suspect, ...] = ()  # functions that make a false claim
     trusted_before: tuple[str, ...] = ()  # paths that this run trusts because of an earlier one
+    not_written: tuple[Skipped, ...] = ()  # below trusted paths, not trusted because a tool installed it
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain values."""
@@ -76,7 +77,7 @@ class IndexReport:
         return cls(
             **{
                 **fields,
-                "skipped": tuple(Skipped(**item) for item in fields["skipped"]),
+                **{key: tuple(Skipped(**item) for item in fields[key]) for key in ("skipped", "not_written")},
                 "secrets": tuple(
                     WithheldLines(**{**item, "rules": tuple(item["rules"])}) for item in fields["secrets"]
                 ),
