@@ -26,6 +26,7 @@ from codeguard.index.embedding_tasks import embed_texts
 from codeguard.index.evidence import Judge, VerdictCounts
 from codeguard.index.evidence_tasks import start_workers
 from codeguard.index.executor import open_executor
+from codeguard.index.moved import FOLLOWED, refuse_gone, remember_place
 from codeguard.index.on_disk import is_indexed
 from codeguard.index.report import IndexReport, Progress, Suspect, WithheldLines
 from codeguard.index.retrieval_text import holds_recorded_specs, retrievable, retrieval_text
@@ -201,6 +202,7 @@ class Indexer:
         update = TrustUpdate(self._workspace)
         fresh = self._catalog.meta("root") is None
         root = self._root()
+        refuse_gone(root, self._workspace.indexed_paths, self._workspace.trusted_paths)
         known = {name: state.stamp for name, state in self._catalog.files().items()}
         settings = self._workspace.settings
         again = self._to_scan_again(known)
@@ -256,7 +258,7 @@ class Indexer:
         report = self._report(run, checked, coverage, outcome, quarantined, time.monotonic() - start)
         report = replace(report, trusted_before=plan.as_before, not_written=installed)
         # An unchanged run would not report it.
-        if not passing and not any(line.endswith(REPLACED) for line in report.warnings):
+        if not passing and not any(line.endswith((REPLACED, FOLLOWED)) for line in report.warnings):
             remember(self._catalog, settings, paths, trust, untrust, quarantine, discovery, report)
         return report
 
@@ -272,6 +274,7 @@ class Indexer:
         if remembered is None:
             remembered = str(first_root(self._workspace.settings))
             self._catalog.set_meta("root", remembered)
+            remember_place(self._catalog)
         return Path(remembered)
 
     def _scanned_otherwise(self) -> bool:

@@ -30,6 +30,7 @@ from codeguard.index.behavior_reports import (
     ProbeAnswers,
 )
 from codeguard.index.catalog import EXCLUDED_GLOBS, INDEXED_PATHS, SIGNED_TREES, TRUSTED_PATHS, Catalog
+from codeguard.index.moved import follow_move
 from codeguard.index.siblings import IndexedFiles, Siblings
 from codeguard.index.swapping import READY, ROWS, VECTORS, WRITING, finish_swap
 from codeguard.index.trusted_paths import TrustedPath, trusted_by_name
@@ -118,6 +119,7 @@ class Workspace:
         finish_swap(self.state)
         self.catalog = Catalog(self.state / CATALOG, self._key)
         try:
+            self._follow_move()
             self._check_make(create)
         except BaseException:
             self.catalog.close()
@@ -157,6 +159,10 @@ class Workspace:
             f"nothing proves that the index in {self.state} is this user's, whose configuration cannot be used: "
             "nothing is trusted, and all evidence is computed anew"
         )
+
+    def _follow_move(self) -> None:
+        if said := follow_move(self.catalog):
+            self.warnings.append(said)
 
     def _check_make(self, create: bool) -> None:
         """Refuse an index that was built with another chunker, embedding or store, or never completed."""

@@ -45,7 +45,11 @@ def index(project: Path, *words: str) -> str:
 CASES = {
     "a virtual environment": ({"env/pyvenv.cfg": "", f"{SITE}/x.py": CODE}, "env", {f"{SITE}/x.py"}),
     "a conda environment": ({"c/conda-meta/history": "", "c/lib/x.py": CODE}, "c", {"c/lib/x.py"}),
-    "packages of Node.js": ({"web/node_modules/p/x.js": "x"}, "web/node_modules", {"web/node_modules/p/x.js"}),
+    "packages of Node.js": (
+        {"web/node_modules/p/x.js": "x"},
+        "web/node_modules",
+        {"web/node_modules/p/x.js"},
+    ),
     "an installed package": (
         {"libs/pkg-1.dist-info/RECORD": RECORD, "libs/pkg/__init__.py": CODE},
         "libs/pkg",

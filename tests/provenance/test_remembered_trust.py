@@ -142,6 +142,57 @@ def test_a_trusted_path_may_move_with_its_name(desk: Desk) -> None:
     assert desk.trusted() == MINE
 
 
+@pytest.mark.parametrize("first", ["query add -k 9", "index", "index .", "index --rebuild", "diff"])
+def test_a_project_moves_with_its_state(desk: Desk, first: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = desk.base / "new place" / "project"
+    place.parent.mkdir()
+    desk.run("index", ".", "--trust", "mine")
+    shutil.move(desk.corpus, place)
+    monkeypatch.chdir(place)
+    said = desk.run(*first.split())
+    if "rebuild" not in first:
+        assert f"the project was moved from {desk.corpus} to {place}" in said
+    for words in (first, "index", "index ."):
+        assert "the project was moved" not in desk.run(*words.split())
+    assert desk.trusted() == MINE
+    assert desk.run("diff") == "nothing has changed\n"
+    assert [line.split("  ")[0] for line in desk.run("trust", "show").splitlines()] == [str(place / "mine")]
+    assert json.loads(desk.run("ls", "--format", "json"))["files"][-1]["path"] == "theirs/t.py"
+
+
+def test_a_state_that_moves_alone_keeps_its_paths(desk: Desk) -> None:
+    other = desk.base / "other"
+    (other / "mine").mkdir(parents=True)
+    (other / "mine" / "m.py").write_text("def add(a, b):\n    return 5\n")
+    desk.run("index", ".", "--trust", "mine")
+    shutil.move(desk.corpus / ".codeguard", other / ".codeguard")
+    with contextlib.chdir(other):
+        assert "was moved" not in desk.run("index")
+        assert desk.trusted() == MINE
+        assert desk.run("trust", "show").startswith(f"{desk.corpus}/mine  ")
+
+
+@pytest.mark.parametrize("paths", [[], ["."], [".", "--trust", "mine"], ["--rebuild"]])
+def test_a_project_that_moves_away_from_its_state_follows_the_advice(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, paths: list[str]
+) -> None:
+    state, moved = ("--store", str(tmp_path / "state")), tmp_path / "moved"
+    desk.run("index", ".", "--trust", "mine", *state)
+    shutil.move(desk.corpus, moved)
+    monkeypatch.chdir(moved)
+    assert "not on this disk" in desk.run("query", "add", *state)
+    said = desk.run("index", *paths, *state, code=2)
+    advice = f"codeguard index --rebuild PATH… --trust PATH --untrust {desk.corpus}"
+    assert said.rstrip().endswith(advice)
+    words = advice.replace("PATH…", ".").replace("--trust PATH", "--trust mine").split()[1:]
+    desk.run(*words, *state)
+    assert {
+        item["path"] for item in json.loads(desk.run("ls", "--trusted", "--format", "json", *state))["files"]
+    } == MINE
+    assert "not on this disk" not in desk.run("query", "add", *state)
+    desk.run("index", ".", *state)
+
+
 def test_trust_in_one_more_path_takes_none_from_another(desk: Desk) -> None:
     desk.run("index", ".", "--trust", "theirs")
     assert desk.trusted() == {*MINE, "theirs/t.py"}
