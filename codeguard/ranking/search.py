@@ -510,7 +510,7 @@ class Searcher:
                 *self._workspace.warnings,
                 *warnings,
                 *_masked(results),
-                *_not_on_disk(results),
+                *(() if self._workspace.catalog.foreign else _not_on_disk(results)),
             ),
         )
 
