@@ -29,6 +29,20 @@ class Trust(StrEnum):
     UNLISTED = "unlisted"
 
 
+class OnDisk(StrEnum):
+    """How an indexed file compares with the disk."""
+
+    SAME = "same"
+    CHANGED = "changed"
+    GONE = "gone"
+    ELSEWHERE = "elsewhere"  # the folder that was indexed is not on this disk: nothing to compare with
+
+    @property
+    def differs(self) -> bool:
+        """Whether the disk has something else than the index."""
+        return self in (OnDisk.CHANGED, OnDisk.GONE)
+
+
 class Severity(IntEnum):
     """How much harm follows if a piece of evidence is right."""
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 import click
 
 from codeguard.errors import CodeguardError, MissingExtraError, NothingToDoError
-from codeguard.escaping import FinishedPage, escaped
+from codeguard.escaping import FinishedPage, ReportText, escaped
 from codeguard.extras import missing_extra
 
 if TYPE_CHECKING:
@@ -120,8 +120,11 @@ def say_json(value: Any) -> None:
 
 def _masked(value: Any) -> Any:
     """Return a JSON value with the secrets in its texts masked, as a last line of defense."""
-    from codeguard.corpus.secrets import mask_secrets  # not needed for `--help`
+    from codeguard.corpus.secrets import find_secrets, mask_secrets  # not needed for `--help`
 
+    if isinstance(value, ReportText):
+        found = [item for item in find_secrets(value) if value[item.start : item.end] not in value.digests]
+        return mask_secrets(value, found)
     if isinstance(value, str):
         return mask_secrets(value)
     if isinstance(value, dict):

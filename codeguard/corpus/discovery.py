@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import time
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from codeguard.corpus.git import WorkingTree
 from codeguard.corpus.ignore_rules import Exclusion, IgnoreRules
 from codeguard.corpus.names import name_of
 from codeguard.corpus.secrets import PRIVATE_KEY, key_of_whole, secret_file
+from codeguard.corpus.stamps import UNSETTLED, settled_stamp
 from codeguard.errors import CorpusError
 from codeguard.models import Skipped
 
@@ -56,12 +58,12 @@ _OPEN_FLAGS = (
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file of the corpus: real path, name in the index (posix, relative, unique), size in bytes, mtime."""
+    """A file of the corpus: real path, name in the index (posix, relative, unique), size in bytes, settled stamp."""
 
     path: Path
     name: str
     size: int
-    mtime_ns: int
+    stamp: str = UNSETTLED
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ def discover(
     root: Path | None = None,
     max_bytes: int = LARGEST_FILE,
     exclude: Sequence[str] = (),
-    known: Mapping[str, tuple[int, int]] | None = None,
+    known: Mapping[str, str] | None = None,
     withhold_secrets: bool = False,
     tops: Sequence[Path] = (),
     is_own_state: Callable[[Path], bool] | None = None,
@@ -105,7 +107,7 @@ def discover(
     A file below `root` (default: the working directory) is named relative to
     it, any other relative to the parent of the widest argument that contains
     it, or of `tops`, folders without links that were read before.
-    `known` maps names to (size, mtime_ns) of files whose content was found
+    `known` maps names to stamps of files whose content was found
     suitable before: unchanged ones are not opened.
 
     `is_own_state` says whether a folder named `.codeguard` is the state of this installation, which is not
@@ -192,7 +194,7 @@ class _Walk:
         self,
         max_bytes: int,
         exclusion: Exclusion,
-        known: Mapping[str, tuple[int, int]],
+        known: Mapping[str, str],
         withhold_secrets: bool,
         is_own_state: Callable[[Path], bool],
     ) -> None:
@@ -298,7 +300,7 @@ class _Walk:
         if path in self._files:
             return
         try:
-            info = self._suitable(path, name)
+            found = self._suitable(path, name)
         except (_UnsuitableError, OSError) as error:
             self.skip(
                 name, str(error) if isinstance(error, _UnsuitableError) else f"cannot be read: {_say(error)}"
@@ -311,28 +313,46 @@ class _Walk:
                 got=f"{_printable(str(other))} and {_printable(str(path))}",
                 hint="work from a folder that contains both",
             )
-        self._files[path] = FoundFile(path, name, info.st_size, info.st_mtime_ns)
+        self._files[path] = found
         self._skipped.pop(name, None)
 
-    def _suitable(self, path: Path, name: str) -> os.stat_result:
+    def _suitable(self, path: Path, name: str) -> FoundFile:
         if self._exclusion.covers(name):
             raise _UnsuitableError(EXCLUDED)
-        info = os.lstat(path)
-        if not stat.S_ISREG(info.st_mode):
-            raise _UnsuitableError(_kind(info.st_mode))
+        found = _found(path, name)
         rule = secret_file(name) if self._withhold_secrets else ""
         if rule:
             raise _UnsuitableError(f"{SECRET_BY_NAME} (secrets.{rule})")
-        if info.st_size > self._max_bytes:
-            raise _UnsuitableError(too_large_reason(info.st_size, self._max_bytes, _read(path, HEAD_BYTES)))
-        if self._known.get(name) != (info.st_size, info.st_mtime_ns):
+        if found.size > self._max_bytes:
+            raise _UnsuitableError(too_large_reason(found.size, self._max_bytes, _read(path, HEAD_BYTES)))
+        if found.stamp == UNSETTLED or self._known.get(name) != found.stamp:
             head = _read(path, HEAD_BYTES)
             reason = unreadable_reason(head, name)
             if reason:
                 raise _UnsuitableError(reason)
             if self._withhold_secrets and b"-" in head[:80] and key_of_whole(read_text(head, name).text):
                 raise _UnsuitableError(f"a private key (secrets.{PRIVATE_KEY})")
-        return info
+        return found
+
+
+def find_file(path: Path, name: str) -> FoundFile:
+    """Return a regular file of the disk by the name that an index gives it.
+
+    Raises:
+        CorpusError: there is none.
+    """
+    try:
+        return _found(path, name)
+    except (_UnsuitableError, OSError, ValueError) as error:
+        raise CorpusError(f"{name} cannot be read: {_say(error)}") from error
+
+
+def _found(path: Path, name: str) -> FoundFile:
+    now = time.time_ns()
+    info = os.lstat(path)
+    if not stat.S_ISREG(info.st_mode):
+        raise _UnsuitableError(_kind(info.st_mode))
+    return FoundFile(path, name, info.st_size, settled_stamp(info, now))
 
 
 def _read(path: Path, limit: int) -> bytes:

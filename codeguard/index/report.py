@@ -66,6 +66,7 @@ class IndexReport:
     demoted: tuple[Suspect, ...] = ()  # functions that make a false claim
     trusted_before: tuple[str, ...] = ()  # paths that this run trusts because of an earlier one
     budget: BudgetReport | None = None
+    not_written: tuple[Skipped, ...] = ()  # below trusted paths, not trusted because a tool installed it
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain values."""
@@ -78,7 +79,7 @@ class IndexReport:
         return cls(
             **{
                 **fields,
-                "skipped": tuple(Skipped(**item) for item in fields["skipped"]),
+                **{key: tuple(Skipped(**item) for item in fields[key]) for key in ("skipped", "not_written")},
                 "secrets": tuple(
                     WithheldLines(**{**item, "rules": tuple(item["rules"])}) for item in fields["secrets"]
                 ),

@@ -19,6 +19,7 @@ from codeguard.behavior.specs.files import SHIPPED, SpecFile, digest_of, spec_fi
 from codeguard.behavior.version import POLICY_VERSION
 from codeguard.config import CATALOG, DefenseConfig, Settings, below_level
 from codeguard.corpus.chunking import CHUNKER_ID
+from codeguard.corpus.stamps import stamp_of
 from codeguard.errors import REBUILD, CodeguardError, EmbeddingError, ManifestError, NoIndexError, StoreError
 from codeguard.index import trusted_paths
 from codeguard.index.behavior_reports import (
@@ -28,7 +29,8 @@ from codeguard.index.behavior_reports import (
     CheckWorkers,
     ProbeAnswers,
 )
-from codeguard.index.catalog import EXCLUDED_GLOBS, INDEXED_PATHS, SIGNED_TREES, Catalog
+from codeguard.index.catalog import EXCLUDED_GLOBS, INDEXED_PATHS, SIGNED_TREES, TRUSTED_PATHS, Catalog
+from codeguard.index.moved import follow_move
 from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.siblings import IndexedFiles, Siblings
 from codeguard.index.swapping import READY, ROWS, VECTORS, WRITING, finish_swap
@@ -79,7 +81,6 @@ class Stage(StrEnum):
 
 PERPLEXITY = "perplexity.npz"
 SEED = "seed"
-TRUSTED_PATHS = "trusted_paths"
 STAGE = "stage"  # a setting of the catalog: how far the last index has come
 EMBEDDED_ELSEWHERE = 4  # queries after which a process opens the model itself
 MARK_BYTES = 128  # the first line of a sealed manifest or a model holds the digest of the rest
@@ -119,6 +120,7 @@ class Workspace:
         finish_swap(self.state)
         self.catalog = Catalog(self.state / CATALOG, self._key)
         try:
+            self._follow_move()
             self._check_make(create)
         except BaseException:
             self.catalog.close()
@@ -158,6 +160,10 @@ class Workspace:
             f"nothing proves that the index in {self.state} is this user's, whose configuration cannot be used: "
             "nothing is trusted, and all evidence is computed anew"
         )
+
+    def _follow_move(self) -> None:
+        if said := follow_move(self.catalog):
+            self.warnings.append(said)
 
     def _check_make(self, create: bool) -> None:
         """Refuse an index that was built with another chunker, embedding or store, or never completed."""
@@ -295,9 +301,9 @@ class Workspace:
             self._vectors = self._open_vectors()
         return self._vectors
 
-    def vectors_stamp(self) -> tuple[int, ...]:
-        """Return what changes when the rows of the vector store do; () for a server's, which does not tell."""
-        return () if self.settings.remote else stamp(self.state / VECTORS / ROWS)
+    def vectors_stamp(self) -> str:
+        """Return what changes when the rows of the vector store do; "" for a server's, which does not tell."""
+        return "" if self.settings.remote else stamp(self.state / VECTORS / ROWS)
 
     def _open_vectors(self) -> Vectors:
         from codeguard.index.store import SharedStore, VectorStore  # `check` and `audit` must not import it
@@ -724,13 +730,12 @@ def _how_to_make(settings: Settings) -> str:
     return "make one with: codeguard index PATH… --trust PATH"
 
 
-def stamp(path: Path) -> tuple[int, ...]:
-    """Return what changes when a file does; the last of it, its time of change, nobody can set. () if there is none."""
+def stamp(path: Path) -> str:
+    """Return what changes when a file of the state does, "" if there is none."""
     try:
-        found = path.stat()
+        return stamp_of(path.stat())
     except OSError:
-        return ()
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+        return ""
 
 
 def _digests(file: SourceFile) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from codeguard.api import CodeGuard
 from codeguard.config import DefenseConfig
 from codeguard.errors import STOPPED, ConfigError, StoreError
-from codeguard.integrations.documents import DEMOTED, MASKED, DocumentJudge, StoredText, Verdicts
+from codeguard.integrations.documents import CHANGED, DEMOTED, MASKED, DocumentJudge, StoredText, Verdicts
 from codeguard.ranking.reranking import Ranked
 from codeguard.trust import VerifiedManifest
 from codeguard.workers.waiting import within
@@ -30,7 +30,8 @@ class GuardedCollection:
     `unguarded`.
 
     Only texts are checked: ids and metadata are returned as stored.
-    Secrets in a text are masked, and its metadata then have `codeguard_masked`.
+    Secrets in a text are masked, and its metadata then have `codeguard_masked`. A text of a trusted file that has
+    changed or gone since it was indexed is not trusted, and its metadata have `codeguard_changed`.
 
     Args:
         collection: an open `chromadb` collection.
@@ -329,8 +330,9 @@ class _Row:
         return StoredText(self.id, get("documents"), get("distances"), get("metadatas"))
 
     def shown(self, item: Ranked) -> _Row:
-        """Return the row without the secrets of its document; its metadata say that it is masked, or demoted."""
-        said = {name: True for name, holds in ((MASKED, item.chunk.masked), (DEMOTED, item.demoted)) if holds}
+        """Return the row without the secrets of its document; its metadata say that it is masked, demoted, changed."""
+        marks = ((MASKED, item.chunk.masked), (DEMOTED, item.demoted), (CHANGED, item.on_disk.differs))
+        said = {name: True for name, holds in marks if holds}
         if not said:
             return self
         metadata = {**(self.columns.get("metadatas") or {}), **said}

@@ -21,6 +21,7 @@ from codeguard.models import (
     Confidence,
     Coverage,
     Evidence,
+    OnDisk,
     Severity,
     SourceFile,
     Trust,
@@ -56,7 +57,8 @@ class Candidate:
     """A retrieved chunk with its file and its cosine distance to the query.
 
     `cost` is the retrieval's sort key if that was not only the distance (see `codeguard.ranking.scoring`);
-    less is nearer. `own` is the trusted candidate that is most like it, where that is known.
+    less is nearer. `own` is the trusted candidate that is most like it, where that is known. `on_disk` says how its
+    file compares with the disk.
     """
 
     id: str
@@ -65,6 +67,7 @@ class Candidate:
     distance: float
     cost: float | None = None
     own: OwnCode | None = None
+    on_disk: OnDisk = OnDisk.ELSEWHERE
 
 
 def plain_candidate(value: Mapping[str, Any]) -> Candidate:
@@ -93,6 +96,11 @@ def plain_candidate(value: Mapping[str, Any]) -> Candidate:
     if not found:
         raise ConfigError("content of a candidate", got="nothing", expected="some text")
     return Candidate(id_, found[0], file, float(distance))
+
+
+def trust_now(trust: Trust, on_disk: OnDisk) -> Trust:
+    """Return the trust of an indexed text: that of a file that the disk has otherwise is not what was trusted."""
+    return Trust.MODIFIED if trust is Trust.TRUSTED and on_disk.differs else trust
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +340,7 @@ class DefenseManager:
         known = [item if isinstance(item, Candidate) else plain_candidate(item) for item in candidates]
         z_scores = standardise([item.distance if item.cost is None else item.cost for item in known])
         judged = [
-            self._judge(item, trust=self.trust_of(item.chunk), z=z)
+            self._judge(item, trust=trust_now(self.trust_of(item.chunk), item.on_disk), z=z)
             for item, z in zip(known, z_scores, strict=True)
         ]
         retained, dropped, baseline = rank(
@@ -349,7 +357,16 @@ class DefenseManager:
         shift = beside_own(candidate.chunk, trust, candidate.own, evidence, self._origin)
         if shift > 0 and candidate.own is not None:
             evidence = (*evidence, like_own(candidate.own))
-        return Judged(candidate.id, candidate.chunk, trust, candidate.distance, z, evidence, shift)
+        return Judged(
+            candidate.id,
+            candidate.chunk,
+            trust,
+            candidate.distance,
+            z,
+            evidence,
+            shift,
+            candidate.on_disk,
+        )
 
 
 def _passing(evidence: Evidence) -> bool:

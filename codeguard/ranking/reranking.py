@@ -14,6 +14,7 @@ from codeguard.models import (
     NOT_YET,
     Chunk,
     Evidence,
+    OnDisk,
     Trust,
     Verdict,
 )
@@ -27,7 +28,8 @@ class Judged:
     `distance` is the cosine distance to the query, `distance_z` the z-score
     among the candidates of what retrieval ordered them by: the distance, or
     the distance and the words together (see `codeguard.ranking.scoring`).
-    `beside_own` is added to the score (see `codeguard.ranking.own_code`).
+    `beside_own` is added to the score (see `codeguard.ranking.own_code`). `on_disk` says how its file compares with
+    the disk.
     """
 
     id: str
@@ -37,6 +39,7 @@ class Judged:
     distance_z: float
     evidence: tuple[Evidence, ...]
     beside_own: float = 0.0
+    on_disk: OnDisk = OnDisk.ELSEWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,7 @@ class Ranked:
     evidence: tuple[Evidence, ...]
     beside_own: float = 0.0
     copies: tuple[Ranked, ...] = ()
+    on_disk: OnDisk = OnDisk.ELSEWHERE
 
     @property
     def verdict(self) -> str:
@@ -108,6 +112,7 @@ class Ranked:
             "beside_own": self.beside_own,
             "score": self.score,
             "trust": self.trust.value,
+            "on_disk": self.on_disk.value,
             "verdict": self.verdict,
             "coverage": self.coverage,
             "convicted": self.convicted,
@@ -125,6 +130,7 @@ class Ranked:
             "start_line": self.chunk.start_line,
             "end_line": self.chunk.end_line,
             "trust": self.trust.value,
+            "on_disk": self.on_disk.value,
             "penalty": self.penalty,
             "convicted": self.convicted,
             "demoted": self.demoted,
@@ -289,6 +295,7 @@ def _place(item: Judged, rank_: int, baseline_rank: int) -> Ranked:
         demoted=is_demoted(item.evidence),
         evidence=item.evidence,
         beside_own=item.beside_own,
+        on_disk=item.on_disk,
     )
 
 

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from codeguard.config import DefenseConfig, below_level
 from codeguard.errors import REBUILD, StoreError
 from codeguard.index.behavior_reports import BehaviorReports
+from codeguard.index.on_disk import IndexOnDisk
 from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.siblings import Siblings
 from codeguard.index.workspace import Stage, Workspace, stamp
-from codeguard.models import CheckReport, Chunk, SourceFile, Trust
+from codeguard.models import CheckReport, Chunk, OnDisk, SourceFile, Trust
 from codeguard.ranking import scoring
 from codeguard.ranking.defense import Candidate, DefenseManager, DefenseOutcome
 from codeguard.ranking.file_context import with_context
@@ -37,6 +38,7 @@ ATTEMPTS = 3
 NO_DISTANCE = 1.0  # of a chunk from a query where nothing has a vector
 STRANGE = "the vector store holds entries that codeguard did not write: ignored"
 NO_COSINE = "the vector store gives distances that are not those of its vectors: run codeguard store verify"
+CHANGED_SINCE = {OnDisk.CHANGED: "changed", OnDisk.GONE: "deleted"}
 SLACK = 1e-3  # by which a rounded cosine distance leaves the range from 0 to 2
 LEXICAL_DEPTH = 4  # times the candidates: the deeper, the more of the vectors' hits have a score of their own
 LEAST_SEARCHED = (
@@ -83,12 +85,13 @@ class Searcher:
         self._workspace = workspace
         self._beside = ThreadPoolExecutor(1, thread_name_prefix="search")
         self._signals: tuple[Signal, ...] | None = None
-        self._generation: tuple[int, ...] = ()
+        self._generation: tuple[object, ...] = ()
         self._trust: tuple[object, ...] = (None, None, None)
         self._epoch = ""
         self._siblings = Siblings()
         self._made_with: str | None = None  # the embedding of the index
         self._level = ""
+        self._disk = IndexOnDisk(workspace.catalog, ())
         self._stage = Stage.COMPLETE
         self._placed: set[str] = set()  # chunks that are known to be those of their files
         self._files: OrderedDict[str, SourceFile | None] = OrderedDict()
@@ -120,6 +123,7 @@ class Searcher:
         """
         self._under_way = under_way
         self._renew()
+        self._disk = IndexOnDisk(self._workspace.catalog, self._workspace.indexed_paths)
         if self._made_with is None:  # words are all that there is so far
             depth = LEXICAL_DEPTH * max(LEAST_SEARCHED, config.fetch_multiplier * k)
             return [
@@ -160,7 +164,7 @@ class Searcher:
         """Forget what was read where the catalog or the trust has changed since, or is another one."""
         workspace = self._workspace
         trust = (workspace.catalog, workspace.manifest, workspace.perplexity)
-        generation = (*workspace.catalog.generation(), *stamp(workspace.state / ACCEPTED_NAME))
+        generation = (*workspace.catalog.generation(), stamp(workspace.state / ACCEPTED_NAME))
         if generation == self._generation and all(
             old is new for old, new in zip(self._trust, trust, strict=True)
         ):
@@ -290,7 +294,13 @@ class Searcher:
     ) -> list[Candidate]:
         """Return the `count` nearest candidates."""
         chunks = {id_: fetched.chunks[id_] for id_ in fetched.nearest[:count]}
-        own = self._nearest_own(chunks, trust_of)
+        disk = {
+            id_: self._disk.state(chunk.path, trusted=trust_of(chunk) is Trust.TRUSTED)
+            for id_, chunk in chunks.items()
+        }
+        own = self._nearest_own(
+            {id_: chunk for id_, chunk in chunks.items() if not disk[id_].differs}, trust_of
+        )
         return [
             Candidate(
                 id_,
@@ -299,6 +309,7 @@ class Searcher:
                 round(fetched.distances[id_], 6),
                 fetched.costs[id_],
                 own.get(id_),
+                disk[id_],
             )
             for id_ in chunks
         ]
@@ -345,7 +356,7 @@ class Searcher:
         )
         return [f"the index {how}" + "".join(f"; {line}" for line in lines)]
 
-    def _state(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def _state(self) -> tuple[tuple[object, ...], str]:
         """Return what changes when catalog or vector store do."""
         return self._generation, self._workspace.vectors_stamp()
 
@@ -502,6 +513,7 @@ class Searcher:
                 *self._workspace.warnings,
                 *warnings,
                 *_masked(results),
+                *(() if self._workspace.catalog.foreign else _not_on_disk(results)),
             ),
         )
 
@@ -519,6 +531,22 @@ class BehaviorService:
 def _masked(results: Sequence[Ranked]) -> list[str]:
     count = sum(item.chunk.masked for item in results)
     return [f"secrets are masked in {count} results: their text is not that of their sha256"] if count else []
+
+
+def _not_on_disk(results: Sequence[Ranked]) -> list[str]:
+    """Return the lines about results that the disk has otherwise, or that nothing could be compared with."""
+    named: dict[OnDisk, list[str]] = {}
+    for item in results:
+        named.setdefault(item.on_disk, []).append(item.chunk.path)
+    lines = []
+    parts = [f"{', '.join(named[state])} {said}" for state, said in CHANGED_SINCE.items() if state in named]
+    if parts:
+        lines.append(f"shown as indexed, not trusted: {'; '.join(parts)} since: run codeguard index")
+    if away := named.get(OnDisk.ELSEWHERE):
+        lines.append(
+            f"{len(away)} results not compared with their files: the indexed folder is not on this disk"
+        )
+    return lines
 
 
 def _unit(vectors: Mapping[str, Vector]) -> dict[str, Vector]:

@@ -47,6 +47,11 @@ def index_text(report: IndexReport, required_level: str) -> str:
     ]
     if report.trusted_before:
         lines.insert(4, f"trusted as before: {escaped(', '.join(report.trusted_before))}")
+    if report.not_written:
+        lines.append(
+            "not trusted, because it was installed and not written here; --trust names it all the same:"
+        )
+        lines += by_reason(((item.reason, item.path) for item in report.not_written), LISTED)
     lines += _suspects(report.convicted, "convicted") + _suspects(report.demoted, "demoted")
     noted: dict[str, list[str]] = {}
     for note in report.notes:

@@ -59,7 +59,7 @@ def test_search_serves_what_holds_with_where_it_is_from(indexed: CodeGuard) -> N
     first = answer["results"][0]
     assert [quoted(item["text"], answer["marker"]) for item in answer["results"]] == [TRUSTED, CLEAN]
     assert answer["left_out"] == 1
-    assert (first["trust"], first["stale"], first["signers"]) == ("trusted", False, [])
+    assert (first["trust"], first["on_disk"], first["signers"]) == ("trusted", "same", [])
     assert re.fullmatch("[0-9a-f]{64}", first["sha256"])
 
 
@@ -79,7 +79,10 @@ def test_staleness_and_commit_are_those_of_now(indexed: CodeGuard) -> None:
         results = call(indexed, "search_code", query=QUERY).structured_content["results"]
     finally:
         place.write_text(CLEAN)
-    assert {item["path"]: item["stale"] for item in results} == {"ours/m.py": False, "theirs/clean.py": True}
+    assert {item["path"]: item["on_disk"] for item in results} == {
+        "ours/m.py": "same",
+        "theirs/clean.py": "changed",
+    }
     assert {item["commit"] for item in results} == {head.strip()}
 
 
@@ -104,7 +107,10 @@ def test_what_took_the_place_of_an_indexed_file_is_not_waited_for(
     finally:
         place.unlink()
         place.write_text(CLEAN)
-    assert {item["path"]: item["stale"] for item in results} == {"ours/m.py": False, "theirs/clean.py": True}
+    assert {item["path"]: item["on_disk"] for item in results} == {
+        "ours/m.py": "same",
+        "theirs/clean.py": "gone",
+    }
 
 
 @pytest.mark.parametrize(
