@@ -21,6 +21,7 @@ from attacks import (
     processes,
     procfs,
     resources,
+    shared,
     signals,
     spoofing,
     state,
@@ -38,6 +39,7 @@ CATEGORIES: dict[str, tuple[Attack, ...]] = {
     "procfs": procfs.ATTACKS,
     "kernel": kernel.ATTACKS,
     "overlooked": overlooked.ATTACKS,
+    "shared": shared.ATTACKS,
     "signals": signals.ATTACKS,
     "resources": resources.ATTACKS,
     "floods": floods.ATTACKS,
@@ -58,7 +60,7 @@ ALL = tuple(
 # What crosses where one layer of the operating system is missing, so that only this layer stands
 # before it: a residual risk. The two seccomp filters count as one layer.
 ONLY_LAYER: dict[tuple[str, ...], frozenset[str]] = {
-    ("namespaces",): frozenset({"environment/host-name-uname"}),
+    ("namespaces",): frozenset(),
     ("capabilities",): frozenset(),
     ("landlock",): frozenset(),
     ("seccomp",): frozenset(),
