@@ -149,14 +149,12 @@ ATTACKS = (
     _gives(
         "process-id-by-futex",
         "FUTEX_TRYLOCK_PI on a word of one's own tells whether a process of that id exists",
-        "[call('futex', put(struct.pack('I', number)), 8 | 128, 0, 0, 0, 0) for number in (@VICTIM@, NOBODY)]"
-        " == [-11, -3]",
+        "len({call('futex', put(struct.pack('I', number)), 8, 0, 0, 0, 0) for number in (@VICTIM@, NOBODY)}) > 1",
     ),
     _gives(
         "process-id-by-private-lock",
         "FUTEX_LOCK_PI with a timeout tells the same, and lends the other process a priority",
-        "[call('futex', put(struct.pack('I', number)), 6 | 128, 0, AT, 0, 0) for number in (@VICTIM@, NOBODY)]"
-        " == [-110, -3]",
+        "len({call('futex', put(struct.pack('I', number)), 134, 0, AT, 0, 0) for number in (@VICTIM@, NOBODY)}) > 1",
     ),
     _gives(
         "shared-mapping",
