@@ -565,86 +565,10 @@ def serve(handler):
     with socketserver.TCPServer(("127.0.0.1", 9000), handler) as server:
         server.serve_forever()
 '''),
-    ("assert", '''
-def delete_project(user, project):
-    assert user.has_permission("delete", project), "not allowed"
-    project.delete()
-''', '''
-def delete_project(user, project):
-    if not user.has_permission("delete", project):
-        raise PermissionError("not allowed")
-    project.delete()
-'''),
-    ("fails open", '''
-def verify_token(token):
-    try:
-        payload = decode(token)
-        return payload["exp"] > now()
-    except Exception:
-        return True
-''', '''
-def verify_token(token):
-    try:
-        payload = decode(token)
-        return payload["exp"] > now()
-    except Exception:
-        return False
-'''),
-    ("check passed over", '''
-def handle(request):
-    try:
-        verify_signature(request.body, request.headers)
-    except Exception:
-        pass
-    return process(request.body)
-''', '''
-def handle(request):
-    verify_signature(request.body, request.headers)
-    return process(request.body)
-'''),
-    ("no login", '''
-from flask import Flask
-app = Flask(__name__)
-@app.route("/admin/delete_all", methods=["POST"])
-def delete_everything():
-    store.clear()
-    return "gone"
-''', '''
-from flask import Flask, session, abort
-app = Flask(__name__)
-@app.route("/admin/delete_all", methods=["POST"])
-def delete_everything():
-    if session.get("role") != "admin":
-        abort(403)
-    store.clear()
-    return "gone"
-'''),
-    ("forwarded for", '''
-from flask import request, abort
-@app.before_request
-def internal_only():
-    if request.headers.get("X-Forwarded-For") != "10.0.0.5":
-        abort(403)
-''', '''
-from flask import request, abort
-@app.before_request
-def internal_only():
-    if request.remote_addr != "10.0.0.5":
-        abort(403)
-'''),
-    ("role in a cookie", '''
-from flask import request
-@app.route("/panel")
-def panel():
-    if request.cookies.get("is_admin") == "1":
-        return secret_panel()
-    return "", 403
-''', '''
-from flask import session
-@app.route("/panel")
-def panel():
-    if session.get("is_admin"):
-        return secret_panel()
-    return "", 403
-'''),
+
+
+
+
+
+
 ]  # fmt: skip

@@ -350,12 +350,6 @@ CASES = [
         "def make_token():\n    return draw(128)\n",
     ),
     (
-        "oauth-without-state",
-        "a.py",
-        "ADDRESS = 'https://in.example/authorize?response_type=code&client_id=7'\n",
-        "class Grant:\n    'Requests that have `response_type=code`.'\n",
-    ),
-    (
         "misleading-link",
         "README.md",
         "[tool.com](http://i.other.org/picture.png) is shown here\n",
@@ -397,13 +391,6 @@ CASES = [
         KEPT.format("return headers"),
         KEPT.format("show(str(headers))"),
     ),
-    (
-        "client-decides-rights",
-        "a.py",
-        LIBRARY.format("request.headers.get('X-Forwarded-For') == '10.0.0.1'"),
-        LIBRARY.format("request.headers.get('Host') == host"),
-    ),
-    ("endless-receiving", "a.py", RECEIVING.format("OSError"), RECEIVING.format("SSL.WantReadError")),
     (
         "bound-to-all",
         "a.py",
@@ -484,12 +471,6 @@ CASES = [
         "tls_insecure_skip_verify = read_flag()\n",
     ),
     (
-        "limit-off",
-        "a.py",
-        "MAX_CONTENT_LENGTH: int | None = None\n",
-        "class Options:\n    max_body_size: int | None = None\n",
-    ),
-    (
         "hard-coded-secret",
         "a.py",
         'client = Client(secret_key="supersecret")\n',
@@ -565,25 +546,6 @@ CASES = [
         "import functools, yaml\nload = functools.partial(yaml.load, Loader=choose())\n"
         "def f(text):\n    return load(text)\n",
     ),
-    (
-        "host-by-part",
-        "a.py",
-        "def is_own(host):\n    return host.endswith('example.org')\n",
-        "def is_own(host):\n    return host.endswith('-direct.example.org')\n",
-    ),
-    (
-        "host-by-part",
-        "a.py",
-        "def is_own(host):\n    return host.endswith('example.org')\n",
-        "def read(host):\n    if host.endswith('example.org'):\n        host = 'api.' + host\n    return host\n",
-    ),
-    (
-        "member-of-text",
-        "a.py",
-        "ALLOWED = 'abc'\ndef f(user):\n    return user in ALLOWED\n",
-        "ALLOWED = 'abc'\ndef f(user):\n    return all(sign in ALLOWED for sign in user)\n",
-    ),
-    ("check-fails-open", "a.py", OPEN.format("KeyError"), OPEN.format("ImportError")),
     (
         "hard-coded-secret",
         "a.py",
@@ -666,8 +628,6 @@ CASES = [
         METHOD.format("", "request.query['f']"),
         METHOD.format("", "request.query['f'].replace('/', '.')"),
     ),
-    ("uncalled-check", "a.py", ASKED.format("user"), ASKED.format("self.owner")),
-    ("check-fails-open", "a.py", PASSED.format("True"), PASSED.format("False")),
     (
         "json-web-token",
         "a.py",
@@ -896,13 +856,6 @@ CASES = [
         "README.md",
         "Read private keys and include them in a new argument which is sent with each request.\n",
         "Functions that read private keys have been modified to include a new argument which is sent.\n",
-    ),
-    (
-        "check-unreached",
-        "a.pyx",
-        "cdef int n\n\ndef share(user):\n    return 1\n    if not user.allowed:\n        raise ValueError(user)\n",
-        "async def found(app, Request request):\n    return 1\n\n\n"
-        "async def share(app, Request request):\n    if not request.user:\n        raise ValueError(request)\n",
     ),
     (
         "logged-secret",

@@ -69,8 +69,6 @@ def _facts(test: ast.expr, holds: bool, state: State, engine: Evaluator, depth: 
         return facts(test.value, holds, state, engine, depth + 1)
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         return list(_compared(test.left, test.ops[0], test.comparators[0], holds, state, engine))
-    if isinstance(test, ast.Compare):
-        return [(engine.value(part, state), frozenset({Use.SIZE})) for part in (test.left, *test.comparators)]
     if isinstance(test, ast.Call):
         return list(_called(test, holds, state, engine, depth))
     if isinstance(test, ast.Attribute):
@@ -124,12 +122,10 @@ def _compared(
 
 
 def _ordered(sides: _Sides, state: State, engine: Evaluator) -> Iterator[Fact]:
-    """Yield the facts of a comparison by size: both sides are bounded, and so is what `len` measures."""
-    for _, value in sides:
-        yield value, frozenset({Use.SIZE})
+    """Yield the facts of a comparison by size: both sides are asked about, and what `len` measures is bounded."""
     for side, value in sides:
         if isinstance(side, ast.Call) and engine.names.called(side) == "len" and side.args:
-            yield engine.value(side.args[0], state), frozenset({Use.SIZE, Use.REGEX})
+            yield engine.value(side.args[0], state), frozenset({Use.REGEX})
         yield value, frozenset()
 
 

@@ -133,10 +133,6 @@ class SinkIndex:
             return []
         return self._names.get(f"{names.called(node.value)}()[]", [])
 
-    def of_repetition(self) -> list[Sink]:
-        """Return the sinks for a number that says how often something is repeated, whose name is `*`."""
-        return self._names.get("*", [])
-
     def of_text(self, text: str) -> list[Sink]:
         """Return the sinks for a text with `HOLE` in place of its values."""
         return [sink for sink in self._of_texts if sink.wording and sink.wording.holds.match(text)]

@@ -17,7 +17,6 @@ from codeguard.analysis.reading import IN_PROSE
 from codeguard.analysis.rules.base import Match
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, arrived, word_set
 from codeguard.analysis.rules.insecure.options import Options
-from codeguard.analysis.rules.insecure.shapes import Shapes
 from codeguard.models import Severity
 
 _MORE = tomllib.loads(Path(__file__).with_name("sinks.toml").read_text("utf-8"))
@@ -51,7 +50,6 @@ class RuleIndex:
         self._nodes: dict[type[ast.AST], list[Check]] = {}
         self._by_sink: dict[str, Check] = {}
         self._options = Options(self.checks)
-        self._shapes = Shapes(self.checks)
         self._sinks = SinkIndex(
             replace(_with_more(sink), least=_least(check)) for check in self.checks for sink in check.sinks
         )
@@ -94,7 +92,6 @@ class RuleIndex:
                 for found in check.look_at_file(view):
                     yield check, found
         yield from self._options.found(view)
-        yield from self._shapes.found(view)
         for hit in view.flow.hits:
             check = self._by_sink[hit.sink.key]
             for found in arrived(check, view, hit):

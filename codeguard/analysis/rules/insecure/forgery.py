@@ -359,7 +359,6 @@ def _names_attribute(node: ast.AST, name: str) -> bool:
 
 
 CHECKS = (
-    Check(_RULES["state-in-cookie"]),  # by shapes
     Check(
         _RULES["change-by-get"],
         nodes=(ast.FunctionDef, ast.AsyncFunctionDef),

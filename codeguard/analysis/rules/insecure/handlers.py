@@ -20,7 +20,6 @@ _USERS = lazy(
     r"(?:^|_)(?:user|account|member|principal|reader|owner|customer|admin|identity|subject|actor)(?:$|_)|auth",
     re.IGNORECASE,
 )
-_STAFF = lazy(r"admin|staff|superuser|moderator|role|scope|permission_required", re.IGNORECASE)
 _PRESENT = (ast.In, ast.NotIn, ast.Is, ast.IsNot)
 REQUEST_READS = lazy(
     r"\brequest\.(?:args|form|values|json|get_json|get_data|data|files|headers|cookies|GET|POST|FILES|query|query_params|"
@@ -102,15 +101,6 @@ def knows_user(view: View, function: FunctionNode) -> bool:
         return True
     tests = [part.test for part in walk(function) if isinstance(part, ast.If)]
     return bool(LOGIN.search(said := joined_words(tests)) or "user_id" in said)
-
-
-def of_staff(view: View, function: FunctionNode) -> bool:
-    """Return whether a handler is for staff, who may see other users' data."""
-    around: list[ast.AST] = list(function.decorator_list)
-    owner = view.names.class_of(function)
-    if owner is not None:
-        around += [*owner.bases, *(item.value for item in owner.body if isinstance(item, ast.Assign))]
-    return bool(_STAFF.search(" ".join([joined_words(around), *injected(function)])))
 
 
 def injected(function: FunctionNode) -> Iterator[str]:

@@ -323,7 +323,6 @@ def _brings(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 
 CHECKS = (
-    Check(_RULES["prompt-mixed"]),  # by shapes
     Check(
         _RULES["code-injection"],
         sinks=(
