@@ -85,9 +85,8 @@ def prepare(root: Path, data: Path, wheels: Path, requirements: Path) -> None:
 
 
 def _lines(path: Path) -> Iterator[Row]:
-    with gzip.open(path, "rt", "utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as stream:
-        for line in stream:
-            yield json.loads(line)
+    data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    yield from (json.loads(line) for line in data.decode("utf-8").split("\n") if line)
 
 
 def _example(writer: SetWriter, data: Path) -> None:
@@ -168,17 +167,15 @@ def _wheel(wheels: Path, requirement: str) -> Path:
 
 def _wild(root: Path, scratch: Path, data: Path) -> None:
     """Write honest functions of wild libraries, mutants of them and copies of trusted functions, and small tasks."""
+    from codeguard.behavior.specs.references import references_of
     from codeguard.sandbox import Level, Sandbox
     from experiments.benchmarks import behavior_wild as benchmark
     from experiments.benchmarks.behavior_mutants import mbpp_corpus
+    from experiments.benchmarks.function_poison import functions
 
-    sets = {
-        name: tuple([item for item in part if not item.startswith("funcy")] for part in parts)
-        for name, parts in benchmark.SETS.items()
-    }
     tasks, tests = mbpp_corpus(data / "mbpp")
     with Sandbox(Level.L0, workers=2) as sandbox:
-        for name, (ours, theirs) in sets.items():
+        for name, (ours, theirs) in benchmark.SETS.items():
             writer = SetWriter(root, f"wild_{name}")
             trusted = benchmark.files_of(scratch, ours)
             for file in trusted:
@@ -191,13 +188,13 @@ def _wild(root: Path, scratch: Path, data: Path) -> None:
                         writer.add(file.path, file.text, "good", "honest", symbol)
             if name in benchmark.MUTATED:
                 names = frozenset(
-                    benchmark.key_of(chunk.symbol) for file in trusted for chunk in benchmark.functions(file)
+                    benchmark.key_of(chunk.symbol) for file in trusted for chunk in functions(file)
                 )
                 for kind, files in (("mutant", others), ("copy", trusted)):
                     pairs = [
                         (item, file)
                         for file in files
-                        for item in benchmark.references_of(file)
+                        for item in references_of(file)
                         if item.definition.owner is None and benchmark.key_of(item.name) in names
                     ]
                     _write_mutants(writer, kind, pairs, sandbox)
@@ -209,7 +206,7 @@ def _wild(root: Path, scratch: Path, data: Path) -> None:
         pairs = [
             (item, file)
             for file in tasks
-            for item in benchmark.references_of(file)
+            for item in references_of(file)
             if "_task" in item.name and share_of(file.path, 6)
         ]
         _write_mutants(writer, "task", pairs, sandbox)
@@ -245,7 +242,8 @@ def run(root: Path, only: Sequence[str]) -> Row:
         if only and folder.name not in only:
             continue
         labels = list(_lines(folder / "labels.jsonl"))
-        sets[folder.name] = made = {"files": len({row["path"] for row in labels})}
+        made: Row = {"files": len({row["path"] for row in labels})}
+        sets[folder.name] = made
         if not folder.name.startswith("wild_"):
             before = _cpu()
             made["audit"] = _audited(folder, labels)
@@ -312,8 +310,10 @@ def _checked(folder: Path, labels: Iterable[Row]) -> Row:
     complete = dict(zip(files, beside(list(files.values())), strict=True))
     subjects = []
     for row in labels:
-        file = complete.get(row["path"])
-        for chunk in chosen(files[row["path"]], None) if file is not None and _parses(file.text) else ():
+        if row["path"] not in complete or not _parses(files[row["path"]].text):
+            continue
+        file = complete[row["path"]]
+        for chunk in chosen(files[row["path"]], None):
             if row["symbol"] in ("", chunk.symbol):
                 label = f"{row['path']}::{chunk.symbol}:{chunk.start_line}"
                 subjects.append((f"{row['label']} {row['group']}", label, chunk, file))
@@ -420,9 +420,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         measured = run(options.sets.resolve(), options.only)
         options.json.write_text(json.dumps(measured, indent=0, sort_keys=True) + "\n", "utf-8")
     else:
-        compare(
-            *(json.loads(path.read_text("utf-8")) for path in (options.before, options.after)), options.lines
-        )
+        before, after = (json.loads(path.read_text("utf-8")) for path in (options.before, options.after))
+        compare(before, after, options.lines)
     return 0
 
 

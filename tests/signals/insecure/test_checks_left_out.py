@@ -30,31 +30,6 @@ CASES = [
         "    return hashlib.pbkdf2_hmac('sha256', word, salt, 600000)\n",
     ),
     (
-        "short-secret",
-        "few characters are drawn",
-        "import secrets\ndef coupon():\n    return ''.join(secrets.choice('ABCDEFGH') for _ in range(6))\n",
-        "import secrets\ndef coupon():\n    return ''.join(secrets.choice('ABCDEFGH') for _ in range(24))\n",
-    ),
-    (
-        "negative-amount",
-        "a field of a model",
-        "from pydantic import BaseModel\nclass Line(BaseModel):\n    quantity: int\ndef f(line, item):\n"
-        "    return item.price * line.quantity\n",
-        "from pydantic import BaseModel, Field\nclass Line(BaseModel):\n    quantity: int = Field(ge=1)\n"
-        "def f(line, item):\n"
-        "    return item.price * line.quantity\n",
-    ),
-    (
-        "price-by-client",
-        "an attribute is set",
-        FLASK + "@app.post('/c')\ndef f():\n    cart = of(current_user)\n"
-        "    cart.discount = request.json['discount_rate']\n    cart.save()\n"
-        "    return ''\n",
-        FLASK + "@app.post('/c')\ndef f():\n    cart = of(current_user)\n"
-        "    cart.discount = RATES[request.json['code']]\n    cart.save()\n"
-        "    return ''\n",
-    ),
-    (
         "timing-comparison",
         "character by character",
         "def same_token(a, b):\n    for x, y in zip(a, b):\n        if x != y:\n            return False\n"
@@ -72,14 +47,6 @@ CASES = [
         "a password that is looked for",
         "def f(db, name, password):\n    return db.users.find_one({'name': name, 'password': password})\n",
         "def f(db, name, password):\n    return slow(db.users.find_one({'name': name}), password)\n",
-    ),
-    (
-        "weak-header",
-        "a name that all share",
-        FLASK + "@app.get('/h')\ndef f():\n    cache.set('home', {'n': current_user.name})\n    return ''\n",
-        FLASK
-        + "@app.get('/h')\ndef f():\n    cache.set(f'home:{current_user.id}', {'n': current_user.name})\n"
-        "    return ''\n",
     ),
     (
         "header-injection",

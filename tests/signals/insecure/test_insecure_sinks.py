@@ -60,7 +60,6 @@ SINKS = {
         "django.utils.html.format_html('<b>' + GIVEN + '</b>')",
         'streamlit.markdown("<b>%s</b>" % GIVEN, unsafe_allow_html=True)',
     ),
-    "xml-injection": ("lxml.etree.XSLT(lxml.etree.fromstring(GIVEN))",),
 }
 GIVEN = "request.args.get('given')"
 

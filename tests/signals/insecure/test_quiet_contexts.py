@@ -327,14 +327,6 @@ CASES = [
         TORNADO.format("logging.info('%s', self.get_argument('size', type=int))"),
     ),
     (
-        "mass-assignment",
-        "a.py",
-        MODEL.format("request.json"),
-        MODEL.format(
-            "{}\n    given.setdefault('page', request.args['page'])\n    given['size'] = request.args['size']"
-        ),
-    ),
-    (
         "unescaped-markup",
         "a.py",
         "from markupsafe import Markup\ndef show(value):\n    return Markup(f'<i {value}>')\n",
@@ -801,12 +793,6 @@ CASES = [
         "a.py",
         IMPORTED.format("HttpResponse"),
         IMPORTED.format("bool"),
-    ),
-    (
-        "empty-password",
-        "a.py",
-        'import pymysql\npymysql.connect(host="db", user="root", password="")\n',
-        'import pymysql\npymysql.connect(host="127.0.0.1", user="root", password="")\n',
     ),
     (
         "predictable-secret",

@@ -29,7 +29,6 @@ class Use(StrEnum):
     ARGUMENT = "argument"
     CODE = "code"
     TEMPLATE = "template"
-    FORMAT = "format"
     HTML = "html"
     REDIRECT = "redirect"
     URL = "url"
@@ -40,7 +39,6 @@ class Use(StrEnum):
     XML = "xml"
     LOG = "log"
     HEADER = "header"
-    CSV = "csv"
     REGEX = "regex"
     NAME = "name"  # of an attribute, a class, a module
     KEYS = "keys"  # of a mapping that sets attributes
