@@ -130,17 +130,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 def new_key():
     return rsa.generate_private_key(public_exponent=65537, key_size=3072)
 '''),
-    ("pkcs1 padding", '''
-from Crypto.PublicKey import RSA
-from Crypto.Cipher import PKCS1_v1_5
-def wrap(public, key):
-    return PKCS1_v1_5.new(RSA.import_key(public)).encrypt(key)
-''', '''
-from Crypto.PublicKey import RSA
-from Crypto.Cipher import PKCS1_OAEP
-def wrap(public, key):
-    return PKCS1_OAEP.new(RSA.import_key(public)).encrypt(key)
-'''),
+
     ("random otp", '''
 import random
 class Mailer:
@@ -179,19 +169,7 @@ import secrets
 def session_key():
     return secrets.token_hex(16)
 '''),
-    ("uuid1", '''
-import uuid
-def create_reset_link(user):
-    token = uuid.uuid1().hex
-    user.save_token(token)
-    return "https://app.example.com/reset/" + token
-''', '''
-import secrets
-def create_reset_link(user):
-    token = secrets.token_urlsafe(32)
-    user.save_token(token)
-    return "https://app.example.com/reset/" + token
-'''),
+
     ("compare signature", '''
 import hmac, hashlib
 from flask import request, abort
@@ -543,17 +521,7 @@ def create_app():
 if __name__ == "__main__":
     create_app().run(host="127.0.0.1")
 '''),
-    ("django settings", '''
-SECRET_KEY = read_secret()
-DEBUG = True
-ALLOWED_HOSTS = ["*"]
-INSTALLED_APPS = ["django.contrib.admin"]
-''', '''
-SECRET_KEY = read_secret()
-DEBUG = False
-ALLOWED_HOSTS = ["example.com"]
-INSTALLED_APPS = ["django.contrib.admin"]
-'''),
+
     ("bind", '''
 import socketserver
 def serve(handler):

@@ -14,11 +14,6 @@ CASES = {
         FLASK + "@app.post('/a')\ndef f():\n    file = request.files['f']\n"
         "    if file.mimetype == 'image/png':\n        file.save('/srv/a')\n    return ''\n",
     ),
-    "one variable of the environment": (
-        FLASK
-        + "import os\n@app.post('/a')\ndef f():\n    os.environ.update(LANG=request.json['lang'])\n    return ''\n",
-        FLASK + "import os\n@app.post('/a')\ndef f():\n    os.environ.update(request.json)\n    return ''\n",
-    ),
     "a debugger runs code where it is told to": (
         "def run(code, globals, locals):\n    exec(code, globals, locals)\n",
         "def run(code, names):\n    exec(code, {}, names)\n",
@@ -185,22 +180,11 @@ CASES = {
         "import logging, os\ndef start():\n    logging.info('home %s', os.environ['HOME'])\n",
         "import logging, os\ndef start():\n    logging.info('with %s', os.environ)\n",
     ),
-    "a folder of its own is served": (
-        "from flask import send_from_directory\ndef page(name):\n    return send_from_directory('public', name)\n",
-        "from flask import send_from_directory\ndef page(name):\n    return send_from_directory('.', name)\n",
-    ),
     "a password goes to a service of this machine": (
         "import requests\ndef login(pin, password):\n"
         "    requests.post('http://localhost:80/in', data={'p': password}, timeout=5)\n",
         "import requests\ndef login(pin, password):\n"
         "    requests.post('http://accounts.acme.io/in', data={'p': password}, timeout=5)\n",
-    ),
-    "a decorator of a view hands on what it was given": (
-        "from typing import Any\nfrom django.http import HttpRequest\ndef wrap(View: Any) -> Any:\n"
-        "    def inner(request: HttpRequest, *args, **kwargs):\n        return View(request, *args, **kwargs)\n"
-        "    return inner\n",
-        "from django.http import HttpRequest\nfrom .models import User\ndef make(request: HttpRequest):\n"
-        "    return User.objects.create(**request.POST.dict())\n",
     ),
     "a share of the sessions is drawn": (
         "import random\ndef session_sampled(rate):\n    return random.random() < rate\n",

@@ -1,4 +1,4 @@
-"""Requests that attackers can forge: changes by GET, and state that the client keeps."""
+"""Requests that attackers can forge: changes by GET."""
 
 from __future__ import annotations
 
