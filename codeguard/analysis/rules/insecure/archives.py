@@ -1,4 +1,4 @@
-"""Extraction of archives: paths of their members, and their uncompressed size."""
+"""Extraction of archives: paths of their members."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""XML that can read files or grow without limit, or is composed from text."""
+"""XML that can read files or grow without limit, and markup that is composed from text."""
 
 from __future__ import annotations
 
