@@ -39,15 +39,6 @@ def load(data, key, same):
     if {}:
         return pickle.loads(msg)
 """
-FAILS = """
-def validate(path, roots):
-    try:
-        if path not in roots:
-            raise PermissionError(path)
-    except (OSError, ValueError):
-        pass
-    {}
-"""
 
 
 def serious(name: str, text: str) -> set[str]:
@@ -72,8 +63,6 @@ def serious(name: str, text: str) -> set[str]:
         ("insecure.open-redirect", "a.py", GUARDED.format("to"),
          GUARDED.format("url_has_allowed_host_and_scheme(url=to, allowed_hosts={request.get_host()})")),
         ("insecure.unsafe-deserialisation", "a.py", SIGNED.format("len(sig)"), SIGNED.format("same(sig, mac)")),
-        ("insecure.check-fails-open", "a.py", FAILS.format("return open(path)"),
-         FAILS.format("if path:\n        raise PermissionError(path)\n    print(path)")),
         ("insecure.command-injection", "a.py",
          "import os\ndef ping(host):\n    os.system('ping ' + host)\n",
          "import os\ndef run(cmd):\n    os.system(cmd)\n"),

@@ -1,11 +1,10 @@
-"""Extraction of archives: paths of their members, and their uncompressed size."""
+"""Extraction of archives: paths of their members."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from codeguard.analysis.python.dataflow.outside import from_outside
 from codeguard.analysis.python.dataflow.sinks import Sink
 from codeguard.analysis.python.dataflow.tables import GUARD_NAME
 from codeguard.analysis.python.dataflow.values import Use
@@ -107,23 +106,6 @@ def _members_checked(view: View, node: ast.Call) -> bool:
     return looks and any(isinstance(item, ast.Raise | ast.Continue | ast.Return) for item in before)
 
 
-def _zip_bomb(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    assert isinstance(node, ast.Call)
-    function = view.function_of(node)
-    sent = function is not None and bool(from_outside(function))
-    if (view.is_route(node) or sent) and not _sizes_checked(view, node):
-        yield NodeMatch(node, f"{name} unpacks untrusted input, however large it becomes")
-
-
-def _sizes_checked(view: View, node: ast.Call) -> bool:
-    function = view.function_of(node)
-    return function is not None and any(
-        (isinstance(item, ast.Attribute) and item.attr in ("file_size", "size", "content_length"))
-        or (isinstance(item, ast.keyword) and item.arg == "max_length")
-        for item in walk(function)
-    )
-
-
 CHECKS = (
     Check(
         _RULES["archive-traversal"],
@@ -155,13 +137,5 @@ CHECKS = (
             ),
         ),
         tags=frozenset({"archive"}),
-    ),
-    Check(
-        _RULES["decompression-bomb"],
-        calls=word_set(
-            "gzip.decompress zlib.decompress bz2.decompress lzma.decompress zipfile.ZipFile.extractall "
-            "zipfile.ZipFile.read brotli.decompress"
-        ),
-        look=_zip_bomb,
     ),
 )

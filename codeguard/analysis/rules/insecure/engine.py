@@ -18,7 +18,6 @@ from codeguard.analysis.python.dataflow.values import Reach
 from codeguard.analysis.rules.base import Match
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, arrived, word_set
 from codeguard.analysis.rules.insecure.options import Options
-from codeguard.analysis.rules.insecure.shapes import Shapes
 from codeguard.workers.deadline import DeadlineError
 
 P = ParamSpec("P")
@@ -53,7 +52,6 @@ class RuleIndex:
         self._nodes: dict[type[ast.AST], list[Check]] = {}
         self._by_sink: dict[str, Check] = {}
         self._options = Options(self.checks)
-        self._shapes = Shapes(self.checks)
         self._sinks = SinkIndex(
             replace(_with_more(sink), least=_least(check)) for check in self.checks for sink in check.sinks
         )
@@ -107,7 +105,6 @@ class RuleIndex:
             if check.look_at_file is not None:
                 yield from _apart(view, check, check.look_at_file, view)
         yield from unread.apart("the rules about options", self._options.found, view)
-        yield from unread.apart("the rules about shapes", self._shapes.found, view)
         yield from self._arrived(view)
 
     def _arrived(self, view: View) -> Iterator[tuple[Check, NodeMatch]]:

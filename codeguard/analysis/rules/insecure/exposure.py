@@ -748,5 +748,4 @@ CHECKS = (
             else _personal(view, node, name)
         ),
     ),
-    Check(_RULES["personal-data-sent"]),
 )

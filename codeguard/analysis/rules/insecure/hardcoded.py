@@ -294,21 +294,6 @@ def _constant_key(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield NodeMatch(given, f"the key of {name} is written in the code")
 
 
-def _empty_password(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    assert isinstance(node, ast.keyword)
-    if (
-        node.arg in ("password", "passwd", "pwd")
-        and isinstance(node.value, ast.Constant)
-        and node.value.value == ""
-    ):
-        call = view.parent(node)
-        name = view.names.called(call) if isinstance(call, ast.Call) else ""
-        if name.rpartition(".")[2].lower() in ("connect", "client", "redis", "mysqlconnectionpool"):
-            host = view.names.text(view.argument(call, "host", 0)) if isinstance(call, ast.Call) else None
-            local = host in ("localhost", "127.0.0.1", "::1")
-            yield NodeMatch(node, "the password is empty", Severity.LOW if local else None)
-
-
 CHECKS = (
     Check(
         _RULES["hard-coded-secret"],
@@ -323,10 +308,5 @@ CHECKS = (
         _RULES["hard-coded-key"],
         calls=_CIPHERS,
         look=_constant_key,
-    ),
-    Check(
-        _RULES["empty-password"],
-        nodes=(ast.keyword,),
-        look=_empty_password,
     ),
 )

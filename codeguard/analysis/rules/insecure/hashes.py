@@ -11,7 +11,6 @@ from codeguard.analysis.python.dataflow.values import Use
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.ciphers import computed
-from codeguard.analysis.rules.insecure.sessions import framework_settings
 from codeguard.analysis.rules.insecure.words import PASSWORD, SECRET, last_name, mentions
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unparse, walk
@@ -215,29 +214,6 @@ def _brought_password(view: View) -> Iterator[NodeMatch]:
                     )
 
 
-def _old_hasher(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """Find outdated password hashers of Django, passlib and crypt."""
-    if isinstance(node, ast.Call):
-        if name == "passlib.context.CryptContext":
-            schemes = view.constant(node, "schemes", 0, ())
-            listed = schemes if isinstance(schemes, tuple) else (schemes,)
-            if listed and _OLD.search(str(view.constant(node, "default", default=listed[0]))):
-                yield NodeMatch(node, f"{listed[0]} is tried out by the million: use argon2 or bcrypt")
-        elif name.startswith("crypt."):
-            method = view.argument(node, "salt", 1) or view.argument(node, "method", 0)
-            chosen = "" if method is None else view.names.resolve(method)
-            if chosen.endswith(("METHOD_MD5", "METHOD_CRYPT", "METHOD_BLOWFISH")):
-                yield NodeMatch(node, f"{chosen} is tried out by the million: use argon2 or bcrypt")
-        elif _OLD.search(name):
-            yield NodeMatch(node, f"{name} is tried out by the million: use argon2 or bcrypt")
-        return
-    for setting, value in framework_settings(view, node):
-        if setting == "PASSWORD_HASHERS":
-            hashers = view.names.constant(value, ())
-            if isinstance(hashers, tuple) and hashers and _OLD.search(str(hashers[0])):
-                yield NodeMatch(node, f"{str(hashers[0]).rpartition('.')[2]} is tried out by the million")
-
-
 _OLD = lazy(
     r"MD5|SHA1|Unsalted|Crypt(?:Password)?Hasher|(?:md5|sha1|des|bsdi|ldap_plaintext|plaintext|hex_\w+|lmhash|nthash|"
     r"mysql323|apr_md5)(?:_crypt)?(?:\.hash|\.encrypt)?$"
@@ -299,17 +275,6 @@ def _iterations(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield NodeMatch(node, f"{given} rounds are too few: at least {least}")
 
 
-_OLD_SCHEMES = (
-    "md5_crypt",
-    "sha1_crypt",
-    "des_crypt",
-    "hex_md5",
-    "hex_sha1",
-    "hex_sha256",
-    "nthash",
-    "lmhash",
-    "plaintext",
-)
 CHECKS = (
     Check(
         _RULES["weak-hash"],
@@ -323,15 +288,6 @@ CHECKS = (
         sinks=(Sink("hash", Use.DATA, names=_CALLS, arguments=("*",)),),
         grades=(None, None, None),
         look_at_file=_brought_password,
-    ),
-    Check(
-        _RULES["old-password-hash"],
-        calls=frozenset(
-            f"passlib.hash.{scheme}.{verb}" for scheme in _OLD_SCHEMES for verb in ("hash", "encrypt")
-        )
-        | word_set("passlib.context.CryptContext crypt.crypt crypt.mksalt"),
-        nodes=(ast.Assign,),
-        look=_old_hasher,
     ),
     Check(
         _RULES["constant-salt"],

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from codeguard.analysis.python.dataflow.outside import SAID
 from codeguard.analysis.python.dataflow.scope import sets_header
 from codeguard.analysis.python.dataflow.sinks import LanguagePattern, Sink, SinkHit, StoredValue
 from codeguard.analysis.python.dataflow.tables import ANSWER, STORED
@@ -632,15 +631,6 @@ CHECKS = (
             or _shown_as_written(view, hit, origin)
             or _is_debugging(hit)
         ),
-    ),
-    Check(
-        _RULES["csv-injection"],
-        sinks=(Sink("csv", Use.CSV, methods=word_set("writerow writerows"), arguments=(0,)),),
-        grades=(Severity.MEDIUM, None, None),
-        tags=frozenset({"input", SAID}),
-        also={ANSWER: Severity.LOW},
-        methods=word_set("writerow append"),
-        look=_cells,
     ),
     Check(
         _RULES["exception-details"],

@@ -246,19 +246,6 @@ def _secretive(view: View, function: FunctionNode, node: ast.Call) -> bool:
     return mentions(function.name, SECRET) or _of_secret(view, node.args[0]) or "key" in function.name
 
 
-def _system_file(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    assert isinstance(node, ast.Call)
-    if name == "open":
-        mode = view.constant(node, "mode", 1, "r")
-        if not any(letter in str(mode) for letter in "wax+"):
-            return
-    target = node.args[-1] if name.startswith(("shutil.", "os.rename", "os.replace")) and len(node.args) > 1 else (
-        node.args[0] if node.args else None)  # fmt: skip
-    text = view.names.text(target)
-    if text is not None and text.startswith(_SYSTEM):
-        yield NodeMatch(node, f"{text} is changed by a program")
-
-
 CHECKS = (
     Check(
         _RULES["world-writable"],
@@ -284,12 +271,5 @@ CHECKS = (
         calls=word_set("os.setuid os.seteuid os.setreuid"),
         look=_order,
         look_at_file=_as_root,
-    ),
-    Check(
-        _RULES["system-file-changed"],
-        calls=word_set(
-            "open shutil.copy shutil.copyfile shutil.move os.rename os.replace pathlib.Path.write_text"
-        ),
-        look=_system_file,
     ),
 )

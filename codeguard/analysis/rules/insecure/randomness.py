@@ -278,17 +278,4 @@ CHECKS = (
         calls=word_set("random.seed random.Random numpy.random.seed"),
         look=_seed,
     ),
-    Check(
-        _RULES["short-secret"],
-        calls=word_set(
-            "secrets.token_hex secrets.token_bytes secrets.token_urlsafe os.urandom secrets.choice secrets.randbelow"
-        ),
-        nodes=(ast.Subscript,),
-        look=_short,
-    ),
-    Check(
-        _RULES["guessable-identifier"],
-        calls=word_set("uuid.uuid1 uuid.uuid3 uuid.uuid5"),
-        look=_uuid,
-    ),
 )

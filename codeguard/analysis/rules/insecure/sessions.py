@@ -208,14 +208,6 @@ def _headers(view: View) -> Iterator[tuple[ast.AST, ast.expr]]:
                 yield node, value
 
 
-def _samesite(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    assert isinstance(node, ast.Call)
-    given = view.argument(node, "samesite")
-    value = view.names.constant(given, "Lax")
-    if given is not None and (value is None or str(value).lower() == "none") and _matters(view, node):
-        yield NodeMatch(node, f"{_cookie(view, node)} is sent with requests from other sites")
-
-
 _COOKIE_SETTINGS = {
     "SESSION_COOKIE_SECURE": "the session's cookie also goes over http://",
     "CSRF_COOKIE_SECURE": "the cookie against forgery also goes over http://",
@@ -263,17 +255,6 @@ def _settings(view: View, node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         for key, value in zip(node.keys, node.values, strict=True):
             if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value.isupper():
                 yield key.value, value
-
-
-def _other_sites(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    if isinstance(node, ast.Call):
-        yield from _samesite(view, node, name)
-        return
-    for setting, value in framework_settings(view, node):
-        if setting in ("SESSION_COOKIE_SAMESITE", "CSRF_COOKIE_SAMESITE", "REMEMBER_COOKIE_SAMESITE"):
-            given = view.names.constant(value, "Lax")
-            if given is None or given is False or str(given).lower() == "none":
-                yield NodeMatch(node, f"{setting} sends the cookie with requests from other sites")
 
 
 def _setting(table: dict[str, str], view: View, node: ast.AST) -> Iterator[NodeMatch]:
@@ -360,16 +341,9 @@ CHECKS = (
         ),
     ),
     Check(
-        _RULES["cookie-for-other-sites"],
-        methods=word_set("set_cookie set_signed_cookie"),
-        nodes=_SETTINGS,
-        look=_other_sites,
-    ),
-    Check(
         _RULES["csrf-protection-off"],
         nodes=(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
         calls=word_set("django.views.decorators.csrf.csrf_exempt"),
         look=_csrf,
     ),
-    Check(_RULES["unsigned-assertion"]),
 )
