@@ -262,7 +262,8 @@ class CheckReport:
     never raise it. `coverage` is full if the text shows that nothing is hidden in it; the child's own report
     of its coverage can only make it partial. `claims` names the trusted function that a reader would take
     this function for although no check showed that it behaves like it: it may be a different function, or not
-    checkable, so this convicts nothing. `refuted` says that a call showed that it is not that function.
+    checkable, so this convicts nothing. `refuted` says that a call showed that it is not that function, `replaced`
+    that an importer of the file may get something else under its name.
     """
 
     verdict: Verdict
@@ -278,6 +279,7 @@ class CheckReport:
     notes: tuple[str, ...] = ()
     claims: str = ""
     refuted: bool = False
+    replaced: bool = False
     not_yet: bool = False  # not checked so far; never cached
 
     @property
@@ -306,6 +308,7 @@ class CheckReport:
             "notes": list(self.notes),
             "claims": self.claims,
             "refuted": self.refuted,
+            "replaced": self.replaced,
         }
 
     @classmethod
@@ -325,6 +328,7 @@ class CheckReport:
             notes=tuple(str(note) for note in value["notes"]),
             claims=str(value["claims"]),
             refuted=bool(value["refuted"]),
+            replaced=bool(value["replaced"]),
         )
 
 
