@@ -140,6 +140,21 @@ REBOUND = {
     "a frame under a computed name": "import sys\ngetattr(sys._getframe(), 'f_glo' + 'bals')['factorial'] = _wrong",
     "memory": "import ctypes\nctypes.pythonapi.PyDict_SetItem(1, 2, 3)",
     "referents": "import gc\ngc.get_referents(factorial)[0]['factorial'] = _wrong",
+    "sys under another name": "import sys\ns = sys\ns.modules[__name__].factorial = _wrong",
+    "sys of two meanings": (
+        "def one():\n    import sys as s\n    s.modules[__name__].__dict__['fact' + 'orial'] = _wrong\n\n\n"
+        "def two():\n    import os as s\n    return s\n\n\none()"
+    ),
+    "sys handed on": "import sys\n[sys][0].modules[__name__].__dict__.update({'factorial': _wrong})",
+    "sys' modules by getattr": "import sys\ntable = getattr(sys, 'modules')\ntable[__name__].factorial = _wrong",
+    "sys' modules under a computed name": (
+        "import sys\ntable = getattr(sys, 'modu' + 'les')\nvars(table[__name__])['fact' + 'orial'] = _wrong"
+    ),
+    "TYPE_CHECKING assigned": (
+        "from typing import TYPE_CHECKING\nTYPE_CHECKING = True\nif TYPE_CHECKING:\n    factorial = _wrong"
+    ),
+    "TYPE_CHECKING of another": "from other import TYPE_CHECKING\nif TYPE_CHECKING:\n    factorial = _wrong",
+    "sys assigned": "import sys\nsys = 1\nif sys.platform == 'beos':\n    factorial = _wrong",
     "a carriage return": "# honest\rfactorial = _wrong",
     "another width": "\uff46actorial = _wrong",
     "a line feed in a comment": "# honest\x0cfactorial = _wrong\nfactorial = _wrong",
@@ -191,7 +206,13 @@ def honest(form: str) -> str:
     indented = "".join(f"    {line}\n" if line else "\n" for line in HONEST_LINES)
     if "{:indent}" in form:
         return form.replace("{:indent}", indented)
-    return form.replace("{{", "\0").replace("}}", "\1").replace("{}", RIGHT).replace("\0", "{").replace("\1", "}")
+    return (
+        form.replace("{{", "\0")
+        .replace("}}", "\1")
+        .replace("{}", RIGHT)
+        .replace("\0", "{")
+        .replace("\1", "}")
+    )
 
 
 HONEST_LINES = RIGHT.splitlines()

@@ -19,6 +19,7 @@ def trust_in_file(manifest: VerifiedManifest | None, chunk: Chunk, file: SourceF
     if found not in (Trust.TRUSTED, Trust.COPY) or chunk.language != "python" or manifest.lists(file.sha256):
         return found
     lines = range(chunk.start_line, chunk.end_line + 1)
-    if not module_bindings(file.text).why_unsettled(chunk.symbol, lines):
+    known = module_bindings(file.text)
+    if not known.why_unsettled(chunk.symbol, lines, known.used_in(lines)):
         return found
     return Trust.MODIFIED if chunk.path in manifest.files else Trust.UNLISTED

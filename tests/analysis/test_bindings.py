@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from rebinding_forms import HONEST, REBOUND, RIGHT, honest, rebound
 
 from codeguard.analysis.python.bindings import module_bindings
-from rebinding_forms import HONEST, REBOUND, RIGHT, honest, rebound
 
 
 def why(text: str, symbol: str = "factorial", code: str = RIGHT) -> str:
@@ -23,6 +23,8 @@ def test_a_name_that_may_mean_something_else_is_not_settled(form: str) -> None:
 @pytest.mark.parametrize("form", HONEST.values(), ids=HONEST)
 def test_an_honest_module_exports_the_text(form: str) -> None:
     text = honest(form)
-    first = next(number for number, line in enumerate(text.splitlines(), 1) if line.strip() == "def factorial(n):")
+    first = next(
+        number for number, line in enumerate(text.splitlines(), 1) if line.strip() == "def factorial(n):"
+    )
     lines = range(first, first + len(RIGHT.splitlines()))
     assert module_bindings(text).why_unsettled("factorial", lines, {"range"}) == ""

@@ -47,8 +47,15 @@ _MEMORY = frozenset(
     {"ctypes.cast", "ctypes.memmove", "ctypes.memset", "ctypes.py_object", "ctypes.pythonapi"}
     | {"gc.get_objects", "gc.get_referents", "gc.get_referrers"}
 )
+_POWERFUL = frozenset({"builtins", "ctypes", "gc", "importlib", "inspect", "runpy", "sys"})
+_POWERS = frozenset(
+    "__dict__ __import__ _getframe eval exec globals import_module locals modules setattr vars".split()  # noqa: SIM905
+)
 _SETTERS = frozenset({"setattr", "delattr"})
-_UNBOUND_SETTERS = frozenset({"__setattr__", "__delattr__"})
+_UNBOUND_SETTERS = {
+    "__setattr__": 3,
+    "__delattr__": 2,
+}  # with the number of arguments where no object is bound
 _CODE = frozenset({"exec", "eval", "runpy.run_path", "runpy.run_module", "code.interact"})
 _INSPECTING = frozenset({"dir", "getattr", "hasattr", "id", "isinstance", "repr", "str", "type"})
 _IMPORTING = frozenset({"__import__", "importlib.import_module", "importlib.__import__"})
@@ -124,6 +131,7 @@ class Write:
     line: int
     what: str
     of_receiver: bool = False  # `self.name = ...`: of objects of the class around it alone
+    is_star: bool = False
     in_call: bool = False  # in a function that runs when the module is imported
     of_object: bool = False  # of no class as far as the text shows, so that a property's setter is called
 
@@ -142,13 +150,15 @@ class ModuleBindings:
 
     def __init__(self, statements: Sequence[ast.stmt], *, whole: bool = True) -> None:
         self._whole = whole
+        self._all = statements
+        self._meanings: Mapping[str, str] | None = None
         self._imports = _imported(statements)
         self._statements = [item for item in statements if not is_main_guard(item)]
         self._scopes: dict[int, Mapping[str, list[ast.AST]]] = {}
         self._writes: _Writes | None = None
 
     def why_unsettled(
-        self, symbol: str, lines: range, used: Collection[str] = (), included: Collection[range] = ()
+        self, symbol: str, lines: range, used: Collection[str] = (), included: Collection[range] | None = None
     ) -> str:
         """Return why an importer may get something else under a name than the text in these lines; "" if not.
 
@@ -156,25 +166,49 @@ class ModuleBindings:
             symbol: the qualified name of a function or class; "" for all names that the lines bind.
             lines: the lines of the text, 1-based. What stands in them is part of it.
             used: names that the text needs.
-            included: the lines of those top-level statements whose effects on `used` are known.
+            included: the lines of those top-level statements whose effects on `used` are known. None if the names
+                have to be bound once.
         """
         if not self._whole:
             return UNPARSED
         writes = self._writes = self._writes or _Writes(self._statements, self._imports)
+        first = min(
+            [
+                lines.start,
+                *(_line(node) for name in used for node in self._scope(None).get(name, ()) if _defines(node)),
+            ]
+        )
         for write in writes.anywhere:
-            if write.outside(lines) and not (write.what.startswith(_STAR) and write.line < lines.start):
+            if write.outside(lines) and not (write.is_star and write.line < first):
                 return _said("may replace any name", write)
         parts = symbol.split(".") if symbol else self._names_in(lines)
         for place, name in enumerate(parts):
             reason = self._of_name(parts[:place] if symbol else (), name, lines, writes)
             if reason:
                 return reason
+        if included is None:
+            for name in sorted(used):
+                own = next((node for node in self._scope(None).get(name, ()) if _defines(node)), None)
+                reason = "" if own is None else self._of_name((), name, _lines_of(own), writes)
+                if reason:
+                    return reason
+            included = ()
         for name in sorted(used):
             for write in (*writes.of_names[name], *writes.of_contents[name]):
                 known = not write.in_call and any(write.line in item for item in included)
                 if write.outside(lines) and not known:
                     return _said(f"replaces or changes {name}, which it uses", write)
         return ""
+
+    def used_in(self, lines: range) -> frozenset[str]:
+        """Return the names that code in these lines mentions."""
+        nodes = (
+            node
+            for statement in self._statements
+            if _overlaps(statement, lines)
+            for node in ast.walk(statement)
+        )
+        return frozenset(node.id for node in nodes if isinstance(node, ast.Name) and node.lineno in lines)
 
     def _names_in(self, lines: range) -> list[str]:
         found = self._scope(None)
@@ -234,12 +268,32 @@ class ModuleBindings:
                 inner = self._decided(operand)
                 return None if inner is None else not inner
             case ast.Compare(left=left, ops=[op], comparators=[ast.Constant() | ast.Tuple() as right]):
-                known = _RUNNING.get(self.dotted(left))
+                known = _RUNNING.get(self._sure(left))
                 try:
                     return None if known is None else _COMPARISONS[type(op)](known, ast.literal_eval(right))
                 except (KeyError, ValueError, TypeError):
                     return None
-        return False if self.dotted(test) in _TYPES_ONLY else None
+        return False if self._sure(test) in _TYPES_ONLY else None
+
+    def _sure(self, node: ast.expr) -> str:
+        """Return the dotted name of an expression whose first name means one thing in the whole file, or ""."""
+        if self._meanings is None:
+            found: dict[str, set[str]] = defaultdict(set)
+            for statement in self._all:
+                for part in ast.walk(statement):
+                    match part:
+                        case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
+                            found[name].add("")
+                        case (
+                            ast.FunctionDef(name=name)
+                            | ast.AsyncFunctionDef(name=name)
+                            | ast.ClassDef(name=name)
+                        ):
+                            found[name].add("")
+                for name, dotted in _imports_of(statement):
+                    found[name].add(dotted)
+            self._meanings = {name: min(several) for name, several in found.items() if len(several) == 1}
+        return _dotted(node, self._meanings) if _root(node) in self._meanings else ""
 
     def dotted(self, node: ast.expr) -> str:
         """Return the dotted name of an expression, with what imports of this file call it; "" for anything else."""
@@ -322,22 +376,49 @@ def _overlaps(node: ast.AST, lines: range) -> bool:
     return first < lines.stop and lines.start <= last
 
 
+def _defines(node: ast.AST) -> bool:
+    return isinstance(node, Definition)
+
+
+def _lines_of(node: ast.AST) -> range:
+    return range(_line(node), (getattr(node, "end_lineno", None) or _line(node)) + 1)
+
+
 def _holds(owner: ast.ClassDef, line: int) -> bool:
     return owner.lineno <= line <= (owner.end_lineno or owner.lineno)
 
 
-def _imported(statements: Iterable[ast.stmt]) -> dict[str, str]:
-    """Return the dotted name of what each import of a file binds, anywhere in it."""
+def _imports_of(statement: ast.stmt) -> Iterator[tuple[str, str]]:
+    """Yield each name that imports in a statement bind, with the dotted name of what it means."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield name_bound_by(alias), alias.name if alias.asname else name_bound_by(alias)
+        elif isinstance(node, ast.ImportFrom):
+            prefix = "." * node.level + (node.module or "")
+            for alias in node.names:
+                yield name_bound_by(alias), f"{prefix}.{alias.name}"
+
+
+def _imported(statements: Sequence[ast.stmt]) -> dict[str, str]:
+    """Return the dotted name of what imports and plain assignments of them call it, anywhere in a file.
+
+    Of several meanings of one name, the more powerful one counts.
+    """
     found: dict[str, str] = {}
+
+    def add(name: str, dotted: str) -> None:
+        if found.get(name, "").partition(".")[0] not in _POWERFUL:
+            found[name] = dotted
+
     for statement in statements:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Import):
-                for alias in node.names:
-                    found[name_bound_by(alias)] = alias.name if alias.asname else name_bound_by(alias)
-            elif isinstance(node, ast.ImportFrom):
-                prefix = "." * node.level + (node.module or "")
-                for alias in node.names:
-                    found[name_bound_by(alias)] = f"{prefix}.{alias.name}"
+        for name, dotted in _imports_of(statement):
+            add(name, dotted)
+    for node in (node for statement in statements for node in ast.walk(statement)):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name | ast.Attribute):
+            for target in node.targets:
+                if isinstance(target, ast.Name) and _root(node.value) in found:
+                    add(target.id, _dotted(node.value, found))
     return found
 
 
@@ -352,9 +433,6 @@ def _dotted(node: ast.expr, imports: Mapping[str, str]) -> str:
         return ""
     name = ".".join([imports.get(node.id, node.id), *reversed(parts)])
     return name.removeprefix("builtins.")
-
-
-_STAR = "a star import"
 
 
 class _Writes:
@@ -476,7 +554,9 @@ class _Writes:
     def _examine(self, node: ast.AST) -> None:
         match node:
             case ast.ImportFrom(names=[ast.alias(name="*")]):
-                self._any(node, f"{_STAR} of {node.module or '.'}")
+                if self._runs(node):
+                    what = f"a star import of {node.module or '.'}"
+                    self.anywhere.append(Write(_line(node), what, is_star=True))
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 found = bindings(node.body)
                 for name in found.bound & found.declared_global:
@@ -534,6 +614,12 @@ class _Writes:
             self._modules(node)
         elif name == "__builtins__":
             self._namespace(node, name)
+        elif (
+            name in _POWERFUL
+            and isinstance(parent, ast.Call)
+            and not (called or _called(parent) in _INSPECTING)
+        ) or (name in _POWERFUL and isinstance(parent, ast.List | ast.Tuple | ast.Dict | ast.arguments)):
+            self._any(node, f"{name} is handed on")
         elif (name in _SETTERS and not called) or (
             name in ("globals", "vars", "locals", *_IMPORTING) and not called
         ):
@@ -572,6 +658,8 @@ class _Writes:
         self.of_attributes[attribute].append(
             replace(self._write(node, what), of_receiver=of_receiver, of_object=not of_class)
         )
+        if self._runs(node) and not of_receiver:
+            self.of_keys[attribute].append(self._write(node, what))
         # An attribute of another module, such as a builtin; this module itself is one as well.
         if self._is_module(root) and self._runs(node):
             self.of_names[attribute].append(self._write(node, f"an attribute of {root} is assigned"))
@@ -689,7 +777,7 @@ class _Writes:
         name = _dotted(node.func, self._imports) if isinstance(node.func, ast.Name | ast.Attribute) else ""
         plain = name.rpartition(".")[2]
         function = self._functions[node]
-        if name in _SETTERS or (plain in _UNBOUND_SETTERS and len(node.args) > 4 - len(plain) // 5):
+        if name in _SETTERS or _UNBOUND_SETTERS.get(plain) == len(node.args):
             self._set(node)
         elif name == "globals" or (name in ("vars", "locals") and not node.args and function is None):
             self._namespace(node, f"{name}()")
@@ -698,11 +786,15 @@ class _Writes:
         elif name in _IMPORTING:
             if not (node.args and isinstance(node.args[0], ast.Constant)):
                 self._module(node)
-        elif name == "getattr" and len(node.args) > 1 and not isinstance(node.args[1], ast.Constant):
+        elif name == "getattr" and _POWERS.intersection(*map(self._texts, node.args[1:2])):
+            if self._imports.get(_root(node.args[0]), "") in _POWERFUL:
+                self._any(node, "getattr reaches namespaces")
+        elif name == "getattr" and len(node.args) > 1 and not self._texts(node.args[1]):
             above = self._parents.get(node)
             called = (
                 isinstance(above, ast.Call) and above.func is node and self._is_module(_root(node.args[0]))
             )
+            called |= self._imports.get(_root(node.args[0]), "") in _POWERFUL
             if called or isinstance(above, ast.Subscript | ast.Attribute):
                 self._any(node, "an attribute with a computed name is called or changed")
         if not self._runs(node):
