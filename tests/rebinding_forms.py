@@ -107,7 +107,8 @@ REBOUND = {
     "exec of builtins": "import builtins\nbuiltins.exec('factorial = _wrong')",
     "exec under a computed name": "import builtins\ngetattr(builtins, 'ex' + 'ec')('factorial = _wrong')",
     "exec in a property": (
-        "class Other:\n    @property\n    def name(self):\n        exec('factorial = _wrong', globals())\n\n\nOther().name"
+        "class Other:\n    @property\n    def name(self):\n        exec('factorial = _wrong', globals())\n\n\n"
+        "Other().name"
     ),
     "exec in a constructor": (
         "class Other:\n    def __init__(self):\n        exec('factorial = _wrong', globals())\n\n\nOther()"
@@ -136,7 +137,9 @@ REBOUND = {
     "builtins' dict": "import builtins\nbuiltins.__dict__['range'] = lambda *args: ()",
     "__builtins__": "__builtins__['range'] = lambda *args: ()",
     "a frame": "import sys\nsys._getframe().f_globals['factorial'] = _wrong",
-    "a frame, step by step": "import sys\nframe = sys._getframe()\nnames = frame.f_globals\nnames['factorial'] = _wrong",
+    "a frame, step by step": (
+        "import sys\nframe = sys._getframe()\nnames = frame.f_globals\nnames['factorial'] = _wrong"
+    ),
     "a frame under a computed name": "import sys\ngetattr(sys._getframe(), 'f_glo' + 'bals')['factorial'] = _wrong",
     "memory": "import ctypes\nctypes.pythonapi.PyDict_SetItem(1, 2, 3)",
     "referents": "import gc\ngc.get_referents(factorial)[0]['factorial'] = _wrong",
@@ -165,7 +168,9 @@ REBOUND = {
 HONEST = {
     "nothing else": "{}",
     "a constant": "LIMIT = 5\n\n\n{}",
-    "a logger": "import logging\n\nlogger = logging.getLogger(__name__)\nlogger.addHandler(logging.NullHandler())\n\n\n{}",
+    "a logger": (
+        "import logging\n\nlogger = logging.getLogger(__name__)\nlogger.addHandler(logging.NullHandler())\n\n\n{}"
+    ),
     "__all__": "__all__ = ['factorial']\n__all__ += ['other']\n__all__.append('more')\n\n\n{}",
     "a docstring assigned": "{}\n\nfactorial.__doc__ = 'Return n!.'\nfactorial.author = 'Ada'\n",
     "an unrelated redefinition": "{}\n\ndef other():\n    return 1\n\n\ndef other():\n    return 2\n",
@@ -196,8 +201,14 @@ HONEST = {
     "a parameter of the name": "def other(factorial):\n    factorial = 1\n    return factorial\n\n\n{}",
     "a comprehension of the name": "SIZES = [factorial for factorial in (1, 2)]\n\n\n{}",
     "handed to the standard library": "import atexit\n\n\n{}\n\natexit.register(factorial, 1)\n",
-    "used": "{}\n\nFIRST = [factorial(i) for i in range(5)]\nassert factorial(3) == 6\nprint(max(map(factorial, FIRST)))\n",
-    "a state of its own": "{}\n\n_state = None\n\n\ndef state():\n    global _state\n    _state = _state or {{}}\n    return _state\n",
+    "used": (
+        "{}\n\nFIRST = [factorial(i) for i in range(5)]\nassert factorial(3) == 6\n"
+        "print(max(map(factorial, FIRST)))\n"
+    ),
+    "a state of its own": (
+        "{}\n\n_state = None\n\n\ndef state():\n    global _state\n    _state = _state or {{}}\n"
+        "    return _state\n"
+    ),
 }
 
 

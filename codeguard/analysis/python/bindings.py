@@ -15,10 +15,10 @@ import os
 import sys
 import textwrap
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from codeguard.corpus import syntax
 
@@ -329,7 +329,7 @@ class ModuleBindings:
         )
 
 
-_COMPARISONS = {
+_COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Lt: lambda a, b: a < b,
     ast.LtE: lambda a, b: a <= b,
     ast.Gt: lambda a, b: a > b,
@@ -580,7 +580,11 @@ class _Writes:
                 if self._may_be_module(value):
                     yield name
             case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
-                if any(_dotted(item, self._imports) == "sys.modules" for item in ast.walk(value)):
+                if any(
+                    _dotted(item, self._imports) == "sys.modules"
+                    for item in ast.walk(value)
+                    if isinstance(item, ast.expr)
+                ):
                     yield from (item.id for item in ast.walk(target) if isinstance(item, ast.Name))
 
     def _may_be_module(self, node: ast.expr) -> bool:
@@ -614,15 +618,12 @@ class _Writes:
             self._modules(node)
         elif name == "__builtins__":
             self._namespace(node, name)
-        elif (
-            name in _POWERFUL
-            and isinstance(parent, ast.Call)
-            and not (called or _called(parent) in _INSPECTING)
-        ) or (name in _POWERFUL and isinstance(parent, ast.List | ast.Tuple | ast.Dict | ast.arguments)):
-            self._any(node, f"{name} is handed on")
-        elif (name in _SETTERS and not called) or (
-            name in ("globals", "vars", "locals", *_IMPORTING) and not called
+        elif name in _POWERFUL and (
+            isinstance(parent, ast.List | ast.Tuple | ast.Dict | ast.arguments)
+            or (isinstance(parent, ast.Call) and _called(parent) not in _INSPECTING)
         ):
+            self._any(node, f"{name} is handed on")
+        elif name in (*_SETTERS, *_IMPORTING, "globals", "locals", "vars") and not called:
             self._any(node, f"{name} under another name")
         elif (
             isinstance(parent, ast.Assign | ast.NamedExpr) and node.id in self._assigned and self._runs(node)
