@@ -276,7 +276,8 @@ class CheckReport:
     never raise it. `coverage` is full if the text shows that nothing is hidden in it; the child's own report
     of its coverage can only make it partial. `claims` names the trusted function that a reader would take
     this function for although no check showed that it behaves like it: it may be a different function, or not
-    checkable, so this convicts nothing. `refuted` says that a call showed that it is not that function.
+    checkable, so this convicts nothing. `refuted` says that a call showed that it is not that function, `replaced`
+    that an importer of the file may get something else under its name.
     """
 
     verdict: Verdict
@@ -293,6 +294,7 @@ class CheckReport:
     claims: str = ""
     refuted: bool = False
     spent: bool = False  # ended because its share of the budget was spent: not fully checked, and not cleared
+    replaced: bool = False
     not_yet: bool = False  # not checked so far; never cached
 
     @property
@@ -322,6 +324,7 @@ class CheckReport:
             "claims": self.claims,
             "refuted": self.refuted,
             "spent": self.spent,
+            "replaced": self.replaced,
         }
 
     @classmethod
@@ -342,6 +345,7 @@ class CheckReport:
             claims=str(value["claims"]),
             refuted=bool(value["refuted"]),
             spent=bool(value["spent"]),
+            replaced=bool(value["replaced"]),
         )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codeguard.analysis import Reading
+from codeguard.analysis.chunk_trust import trust_in_file
 from codeguard.analysis.observations import AUDIT, DISCOVERY, detector_error
 from codeguard.analysis.rules import Match, Rule
 from codeguard.audit.findings import Finding
@@ -86,7 +87,7 @@ def _modified(file: SourceFile, base: TrustedBase) -> list[Finding]:
     severity = Severity.LOW if base.manifest.unsigned else _MODIFIED.severity
     found = []
     for chunk in file.chunks:
-        if base.manifest.trust_of(file.path, chunk.sha256) is Trust.MODIFIED and chunk.text.strip():
+        if trust_in_file(base.manifest, chunk, file) is Trust.MODIFIED and chunk.text.strip():
             reason = "the path is trusted, this text of it is not"
             match = Match(_MODIFIED.id, 0, 0, reason, severity)
             found.append(chunk_finding(reading, chunk, match, ProvenanceSignal.name, _MODIFIED))
@@ -154,7 +155,7 @@ def _checked(
         (chunk, file)
         for file in files
         for chunk in file.chunks
-        if checkable(chunk) and _trust(base, file.path, chunk.sha256) is not Trust.TRUSTED
+        if checkable(chunk) and trust_in_file(base.manifest, chunk, file) is not Trust.TRUSTED
     ]
     ran = reports.prepare(subjects, progress)
     if ran:
@@ -181,7 +182,7 @@ def _of_file(file: SourceFile, base: TrustedBase, context: SignalContext) -> lis
     signal = BehaviorSignal()
     found = []
     for chunk in filter(checkable, file.chunks):
-        subject = Subject(chunk, file, _trust(base, file.path, chunk.sha256))
+        subject = Subject(chunk, file, trust_in_file(base.manifest, chunk, file))
         try:
             evidence = list(signal.examine(subject, context))
         except Exception as error:
@@ -197,11 +198,8 @@ def _of_file(file: SourceFile, base: TrustedBase, context: SignalContext) -> lis
                 found.append(chunk_finding(reading, chunk, match, signal.name, failed))
             elif item.severity > Severity.INFO and item.id != _TOLD_BY_OTHERS:
                 # Evidence that does not convict informs the reader, but is no reason to stop a commit.
-                severity = item.severity if item.convicts else min(item.severity, Severity.LOW)
+                shown = item.convicts or item.id == "replaced"
+                severity = item.severity if shown else min(item.severity, Severity.LOW)
                 match = Match(item.id, 0, 0, item.reason, severity, item.confidence, dict(item.measurements))
                 found.append(chunk_finding(reading, chunk, match, signal.name, rule))
     return found
-
-
-def _trust(base: TrustedBase, path: str, digest: str) -> Trust:
-    return Trust.UNLISTED if base.manifest is None else base.manifest.trust_of(path, digest)

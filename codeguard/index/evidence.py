@@ -11,6 +11,7 @@ from dataclasses import asdict
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from codeguard.analysis.chunk_trust import trust_in_file
 from codeguard.behavior import POLICY_VERSION
 from codeguard.index.behavior_reports import Answered, checkable
 from codeguard.index.catalog import FileState
@@ -87,7 +88,10 @@ class Judge:
             self._catalog.put_analyses({key: dict(_NOTHING_FOUND) for key in unknown.values()})
             return 0
         subjects = [
-            (chunk, file) for file in self._files(missing) for chunk in filter(self._checked, file.chunks)
+            (chunk, file)
+            for file in self._files(missing)
+            for chunk in file.chunks
+            if self._checked(chunk, file)
         ]
         if len(subjects) <= BY_NAME:
             subjects.sort(key=lambda subject: subject[0].symbol.rpartition(".")[2])
@@ -167,7 +171,7 @@ class Judge:
         rows: dict[str, list[dict[str, Any]]] = {"convicted": [], "demoted": []}
         verdicts: Counter[str] = Counter()
         for file in self._files([path]):
-            for chunk in filter(self._checked, file.chunks):
+            for chunk in (item for item in file.chunks if self._checked(item, file)):
                 report = reports(chunk, file)
                 if report.verdict is not Verdict.NO_SIGNAL or _can_be_run(chunk):
                     verdicts[FALSE_CLAIM if report.false_claim else report.verdict.value] += 1
@@ -238,10 +242,8 @@ class Judge:
             if file is not None:
                 yield file
 
-    def _checked(self, chunk: Chunk) -> bool:
-        manifest = self._workspace.manifest
-        trusted = manifest is not None and manifest.trust_of(chunk.path, chunk.sha256) is Trust.TRUSTED
-        return checkable(chunk) and not trusted
+    def _checked(self, chunk: Chunk, file: SourceFile) -> bool:
+        return checkable(chunk) and trust_in_file(self._workspace.manifest, chunk, file) is not Trust.TRUSTED
 
     def _kept(self, key: str) -> dict[str, Any] | None:
         value = self._catalog.analysis(key)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from codeguard.analysis.chunk_trust import trust_in_file
 from codeguard.analysis.rules.base import own_weights
 from codeguard.config import DefenseConfig
 from codeguard.corpus.chunking import chunk_file
@@ -163,11 +164,14 @@ class DefenseManager:
         if self._static is not None:
             self._static.known_only = only
 
-    def trust_of(self, chunk: Chunk) -> Trust:
-        """Return the current trust of a chunk."""
-        if self._manifest is None:
-            return Trust.UNLISTED
-        return self._manifest.trust_of(chunk.path, chunk.sha256)
+    def lists(self, chunk: Chunk) -> bool:
+        """Return whether the manifest lists the text of a chunk under its path, whatever its file has become."""
+        known = self._manifest
+        return known is not None and known.trust_of(chunk.path, chunk.sha256) is Trust.TRUSTED
+
+    def trust_of(self, chunk: Chunk, file: SourceFile) -> Trust:
+        """Return the current trust of a chunk in its file."""
+        return trust_in_file(self._manifest, chunk, file)
 
     def evidence(self, subject: Subject) -> tuple[Evidence, ...]:
         """Return the evidence of every active signal about one chunk.
@@ -226,7 +230,7 @@ class DefenseManager:
         if not twin or not weak:
             return list(found)
         chunk, same = static.weaknesses_at(twin)
-        if chunk is None or self.trust_of(chunk) is not Trust.TRUSTED:
+        if chunk is None or not self.lists(chunk):
             return list(found)
         return [
             replace(
@@ -253,7 +257,7 @@ class DefenseManager:
             item
             for chunk, item in self._static.grave(subject.file, place_of(subject.chunk, subject.file))
             if (item.signal, item.id) not in own
-            if self.trust_of(chunk) not in (Trust.TRUSTED, Trust.COPY)
+            if self.trust_of(chunk, subject.file) not in (Trust.TRUSTED, Trust.COPY)
             and not self._acceptances.of(chunk.sha256)
         ]
         if not beside:
@@ -340,7 +344,7 @@ class DefenseManager:
         known = [item if isinstance(item, Candidate) else plain_candidate(item) for item in candidates]
         z_scores = standardise([item.distance if item.cost is None else item.cost for item in known])
         judged = [
-            self._judge(item, trust=trust_now(self.trust_of(item.chunk), item.on_disk), z=z)
+            self._judge(item, trust=trust_now(self.trust_of(item.chunk, item.file), item.on_disk), z=z)
             for item, z in zip(known, z_scores, strict=True)
         ]
         retained, dropped, baseline = rank(

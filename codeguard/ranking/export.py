@@ -36,7 +36,7 @@ def export(workspace: Workspace) -> Iterator[dict[str, Any]]:
         if file is None:
             continue
         for id_, chunk in workspace.catalog.chunks_of(path).items():
-            trust = manager.trust_of(chunk)
+            trust = manager.trust_of(chunk, file)
             evidence = manager.evidence(Subject(chunk, file, trust))
             yield {
                 "schema": SCHEMA,

@@ -230,8 +230,8 @@ class Searcher:
         while True:
             searched = max(count, LEAST_SEARCHED)
             if fetched is None or fetched.searched < searched:
-                fetched = self._fetch(query, searched, manager.trust_of, warnings)
-            candidates = self._candidates(fetched, count, manager.trust_of)
+                fetched = self._fetch(query, searched, manager.lists, warnings)
+            candidates = self._candidates(fetched, count, manager)
             reports.budget.coming = len({item.chunk.path for item in candidates})
             outcome = manager.apply(candidates)
             enough = _enough(outcome, k, config) or (fetched.all_of_them and len(fetched.nearest) <= count)
@@ -256,7 +256,7 @@ class Searcher:
         self,
         query: PreparedQuery,
         searched: int,
-        trust_of: Callable[[Chunk], Trust],
+        is_listed: Callable[[Chunk], bool],
         warnings: dict[str, None],
     ) -> _Fetched:
         """Return what the two searches give, each asked for `searched` chunks."""
@@ -284,28 +284,26 @@ class Searcher:
             {id_: round(distances[id_], 6) for id_ in chunks}, scores, weight if scores else 0.0
         )
         if weight:  # without, the order is the vectors' alone
-            trusted = [id_ for id_, chunk in chunks.items() if trust_of(chunk) is Trust.TRUSTED]
+            trusted = [id_ for id_, chunk in chunks.items() if is_listed(chunk)]
             costs = with_context(query.text, costs, chunks, trusted)
         nearest = sorted(costs, key=lambda id_: (costs[id_], distances[id_], id_))
         return _Fetched(searched, nearest, chunks, distances, costs, len(hits) < searched)
 
-    def _candidates(
-        self, fetched: _Fetched, count: int, trust_of: Callable[[Chunk], Trust]
-    ) -> list[Candidate]:
+    def _candidates(self, fetched: _Fetched, count: int, manager: DefenseManager) -> list[Candidate]:
         """Return the `count` nearest candidates."""
         chunks = {id_: fetched.chunks[id_] for id_ in fetched.nearest[:count]}
-        disk = {
-            id_: self._disk.state(chunk.path, trusted=trust_of(chunk) is Trust.TRUSTED)
-            for id_, chunk in chunks.items()
-        }
+        files = {id_: self._file_with(id_, chunk) for id_, chunk in chunks.items()}
+        trusted = {id_ for id_ in chunks if manager.trust_of(chunks[id_], files[id_]) is Trust.TRUSTED}
+        disk = {id_: self._disk.state(chunk.path, trusted=id_ in trusted) for id_, chunk in chunks.items()}
         own = self._nearest_own(
-            {id_: chunk for id_, chunk in chunks.items() if not disk[id_].differs}, trust_of
+            {id_: chunk for id_, chunk in chunks.items() if not disk[id_].differs},
+            [id_ for id_ in chunks if id_ in trusted and not disk[id_].differs],
         )
         return [
             Candidate(
                 id_,
                 fetched.chunks[id_],
-                self._file_with(id_, fetched.chunks[id_]),
+                files[id_],
                 round(fetched.distances[id_], 6),
                 fetched.costs[id_],
                 own.get(id_),
@@ -314,10 +312,7 @@ class Searcher:
             for id_ in chunks
         ]
 
-    def _nearest_own(
-        self, chunks: Mapping[str, Chunk], trust_of: Callable[[Chunk], Trust]
-    ) -> dict[str, OwnCode]:
-        own = [id_ for id_, chunk in chunks.items() if trust_of(chunk) is Trust.TRUSTED]
+    def _nearest_own(self, chunks: Mapping[str, Chunk], own: Sequence[str]) -> dict[str, OwnCode]:
         if not own or len(own) == len(chunks) or self._made_with is None:
             return {}
         return nearest_own(self._unit_vectors(chunks), chunks, own, self._made_with)

@@ -338,3 +338,9 @@ def test_a_thousand_forged_markers_do_not_end_a_quotation() -> None:
         inside = quoted(text, fence.number)
         assert inside.replace("\n", "").replace("\t", "").isprintable()
     assert len({Fence().number for _ in range(1000)}) == 1000
+
+
+def test_check_code_is_not_safe_where_a_trusted_function_is_replaced(indexed: CodeGuard) -> None:
+    name = TRUSTED.split("(")[0].split()[-1]
+    answer = call(indexed, "check_code", code=f"{TRUSTED}\n\n{name} = print\n").structured_content
+    assert answer["safe"] is False

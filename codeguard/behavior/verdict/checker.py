@@ -48,7 +48,7 @@ from codeguard.behavior.verdict.running import (
 )
 from codeguard.behavior.version import POLICY_VERSION
 from codeguard.errors import SandboxError
-from codeguard.models import CONVICTING, CheckReport, Chunk, SourceFile, Verdict, parts_digest
+from codeguard.models import CONVICTING, CheckReport, Chunk, Coverage, SourceFile, Verdict, parts_digest
 from codeguard.sandbox.model import JobResult, Level
 from codeguard.workers.deadline import CPU, LEAST_S, Deadline, DeadlineError
 
@@ -147,6 +147,7 @@ class BehaviorChecker:
             candidate.runnable.source,
             candidate.runnable.target,
             candidate.definition.docstring,
+            candidate.why_unsettled,
             *(spec.digest for spec in self._library.specs_for(candidate.features)),
             *(reference.digest for reference, _ in references),
             *(reference.digest for reference, _ in self._namesakes(candidate)),
@@ -334,7 +335,7 @@ class BehaviorChecker:
             report = CheckReport(Verdict.ERROR, _internal(error), self._sandbox.level.name)
         if isinstance(plan, CheckReport):
             return report
-        report = _with_real_name(report, plan[0].definition.name)
+        report = _unless_replaced(_with_real_name(report, plan[0].definition.name), plan[0])
         if report.claims or report.verdict in DECIDED:
             return report
         return replace(report, claims=self._lookalike_name(plan[0]))
@@ -648,6 +649,23 @@ def _unless_of_another_class(
     if not (copied or similarity.comparable):
         return report
     return replace(report, claims=f"{reference.name} ({reference.origin})", refuted=True)
+
+
+def _unless_replaced(report: CheckReport, candidate: CandidateFunction) -> CheckReport:
+    """Return the report, without its pass where an importer of the file may get something else than what was run."""
+    if report.verdict is not Verdict.PASS or not candidate.why_unsettled:
+        return report
+    name = candidate.definition.qualified_name
+    reason = f"an importer may get something else under {name} than this text: {candidate.why_unsettled}"
+    return replace(
+        report,
+        verdict=Verdict.NO_SIGNAL,
+        reason=reason,
+        coverage=Coverage.PARTIAL,
+        claims=f"{name} ({report.origin})",
+        refuted=True,
+        replaced=True,
+    )
 
 
 def _with_cpu_limit(seconds: float, steps: Steps[CheckReport]) -> Steps[CheckReport]:

@@ -53,6 +53,7 @@ class BehaviorSignal:
         _RULES["diverges"],
         _RULES["violation"],
         _RULES["lookalike"],
+        _RULES["replaced"],
         _RULES["unshown"],
         _RULES["reach"],
         _RULES["company"],
@@ -153,6 +154,8 @@ class BehaviorSignal:
 
     def _rule(self, report: CheckReport) -> Rule:
         by_id = {rule.id: rule for rule in self.rules}
+        if report.replaced:
+            return by_id["replaced"]
         if report.verdict in UNSHOWN and report.claims:
             return by_id["lookalike" if report.refuted else "unshown"]
         return by_id.get(report.verdict.value, by_id["untested"])
