@@ -54,8 +54,10 @@ class DefenseConfig:
     `codeguard.ranking.own_code`), "penalty" by the penalty alone (the
     method's own order). `fetch_multiplier` times k candidates are fetched;
     if they cover fewer than k distinct files and texts, the set grows up to
-    `max_candidates`. `query_budget_s` bounds the behavior checks that a
-    query still has to run, in seconds. `trust_paths` and `untrust` are the
+    `max_candidates`. A run of any command
+    may spend `budget_s` CPU seconds in the sandbox, and
+    `file_budget_s` on one file: what is not fully checked by then is
+    demoted. `trust_paths` and `untrust` are the
     defaults of `index --trust` and `--untrust`. `required_level` is the sandbox level
     below which nothing is run. `modules` are the absolute paths of installed pure Python packages that
     trusted code needs: the sandbox loads them, confined like everything else.
@@ -72,7 +74,8 @@ class DefenseConfig:
     fetch_multiplier: int = 3
     max_candidates: int = 400
     drop_threshold: float = 2.0
-    query_budget_s: float = 20.0
+    budget_s: float = 900.0
+    file_budget_s: float = 20.0
     required_level: str = "L2"
     modules: tuple[str, ...] = ()
     disabled_signals: tuple[str, ...] = ()
@@ -86,8 +89,9 @@ class DefenseConfig:
             raise ConfigError("fetch_multiplier", got=self.fetch_multiplier, expected="1 or more")
         if self.max_candidates < 1:
             raise ConfigError("max_candidates", got=self.max_candidates, expected="1 or more")
-        if self.query_budget_s < 0:
-            raise ConfigError("query_budget_s", got=self.query_budget_s, expected="0 or more seconds")
+        for name, seconds in (("budget_s", self.budget_s), ("file_budget_s", self.file_budget_s)):
+            if not seconds > 0:
+                raise ConfigError(name, got=seconds, expected="more than 0 seconds")
 
     def enabled(self, signal: str) -> bool:
         """Return whether the signal of this name is enabled."""
@@ -121,7 +125,9 @@ class Settings:
     instead of `jobs` processes here. `shared_state` are state directories
     that other installations write as well, on purpose.
     `share` lets a server process hold an embedded store and serve every process of this user, until it was
-    idle for `share_idle_s` seconds; without it the store belongs to one process at a time. `lexical_weight`
+    idle for `share_idle_s` seconds; without it the store belongs to one process at a time. A process that serves a
+    store has `wait_s` seconds for an answer, five times as many where it writes, and one that changes the index ten
+    times as many to end. `lexical_weight`
     is the share of lexical scores in retrieval, 0 to 1: 0 uses only the vectors, None selects the measured
     best for the embedding (see `codeguard.ranking.scoring`). `exclude` are .gitignore patterns for the names
     of files to leave out. `include_secrets` indexes what holds secrets as well, which are masked all the
@@ -139,6 +145,7 @@ class Settings:
     lexical_weight: float | None = None
     share: bool = True
     share_idle_s: float = 60.0
+    wait_s: float = 60.0
     require_signature: bool = False
     exclude: tuple[str, ...] = ()
     include_secrets: bool = False
@@ -150,6 +157,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_jobs(self.jobs)
+        if not self.wait_s > 0:
+            raise ConfigError("wait_s", got=self.wait_s, expected="more than 0 seconds")
         if "://" in self.store and not self.remote:
             raise ConfigError(
                 "not the address of a store", got=self.store, expected="a folder, or http(s)://host:port"
@@ -241,6 +250,7 @@ def _settings(table: Mapping[str, Any], where: str) -> Settings:
         "lexical_weight": float,
         "share": bool,
         "share_idle_s": float,
+        "wait_s": float,
         "require_signature": bool,
         "exclude": list,
         "include_secrets": bool,
@@ -277,7 +287,7 @@ def _check_keys(values: Mapping[str, Any], known: Mapping[str, type], where: str
         if key not in known:
             raise ConfigError(
                 f"{where}: unknown key {key!r}",
-                expected=f"one of {', '.join(get_close_matches(key, known, n=1) or sorted(known))}",
+                expected=f"one of {', '.join(get_close_matches(key, known, n=2) or sorted(known))}",
                 hint="codeguard config show lists them",
             )
         wanted: tuple[type, ...] = (int, float) if known[key] is float else (known[key],)

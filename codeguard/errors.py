@@ -5,6 +5,7 @@ from __future__ import annotations
 from codeguard.extras import installation, requirement
 
 REBUILD = "make it new from the files with: codeguard index --rebuild"  # a hint
+STOPPED = "if it is stopped (Ctrl-Z, SIGSTOP), continue it with kill -CONT, or end it"  # a hint
 
 
 class CodeguardError(Exception):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
+from typing import Self
 
 # Controls, formats (bidi, zero-width, tags), surrogates, private use, unassigned, line and paragraph ends.
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -12,6 +14,18 @@ class FinishedPage(str):
     """A page that is already escaped and masked; any other text is escaped when it is shown."""
 
     __slots__ = ()
+
+
+class ReportText(str):
+    """A text report, with the digests that it names itself: beside the name of a secret they are no secret."""
+
+    digests: frozenset[str]
+
+    def __new__(cls, text: str, digests: Iterable[str]) -> Self:
+        """Return the text with its digests."""
+        made = super().__new__(cls, text)
+        made.digests = frozenset(digests)
+        return made
 
 
 def escaped(text: str, keep: str = "") -> str:

@@ -29,6 +29,20 @@ class Trust(StrEnum):
     UNLISTED = "unlisted"
 
 
+class OnDisk(StrEnum):
+    """How an indexed file compares with the disk."""
+
+    SAME = "same"
+    CHANGED = "changed"
+    GONE = "gone"
+    ELSEWHERE = "elsewhere"  # the folder that was indexed is not on this disk: nothing to compare with
+
+    @property
+    def differs(self) -> bool:
+        """Whether the disk has something else than the index."""
+        return self in (OnDisk.CHANGED, OnDisk.GONE)
+
+
 class Severity(IntEnum):
     """How much harm follows if a piece of evidence is right."""
 
@@ -262,7 +276,8 @@ class CheckReport:
     never raise it. `coverage` is full if the text shows that nothing is hidden in it; the child's own report
     of its coverage can only make it partial. `claims` names the trusted function that a reader would take
     this function for although no check showed that it behaves like it: it may be a different function, or not
-    checkable, so this convicts nothing. `refuted` says that a call showed that it is not that function.
+    checkable, so this convicts nothing. `refuted` says that a call showed that it is not that function, `replaced`
+    that an importer of the file may get something else under its name.
     """
 
     verdict: Verdict
@@ -278,6 +293,8 @@ class CheckReport:
     notes: tuple[str, ...] = ()
     claims: str = ""
     refuted: bool = False
+    spent: bool = False  # ended because its share of the budget was spent: not fully checked, and not cleared
+    replaced: bool = False
     not_yet: bool = False  # not checked so far; never cached
 
     @property
@@ -306,6 +323,8 @@ class CheckReport:
             "notes": list(self.notes),
             "claims": self.claims,
             "refuted": self.refuted,
+            "spent": self.spent,
+            "replaced": self.replaced,
         }
 
     @classmethod
@@ -325,6 +344,8 @@ class CheckReport:
             notes=tuple(str(note) for note in value["notes"]),
             claims=str(value["claims"]),
             refuted=bool(value["refuted"]),
+            spent=bool(value["spent"]),
+            replaced=bool(value["replaced"]),
         )
 
 

@@ -148,8 +148,8 @@ def once(
 
 
 @pytest.fixture(scope="module")
-def chroma_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """Port of a real `chroma run` with an empty store."""
+def chroma_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, int]]:
+    """Port and process of a real `chroma run` with an empty store."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
@@ -162,6 +162,12 @@ def chroma_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
             break
         time.sleep(0.05)
-    yield port
+    yield port, process.pid
     process.terminate()
     process.wait()
+
+
+@pytest.fixture(scope="module")
+def chroma_port(chroma_server: tuple[int, int]) -> int:
+    """Port of a real `chroma run` with an empty store."""
+    return chroma_server[0]

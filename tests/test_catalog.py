@@ -32,7 +32,7 @@ def source(path: str, *functions: str) -> SourceFile:
 
 ADD = "def add(a, b):\n    return a + b\n"
 SUB = "def sub(a, b):\n    return a - b\n"
-STATE = FileState(10, 20, "d" * 64)
+STATE = FileState(10, "20", "d" * 64)
 
 
 @pytest.fixture
@@ -166,4 +166,4 @@ def test_the_imports_of_a_file_are_kept_once_and_read_with_each_chunk(tmp_path: 
     with Catalog(path, KEY) as catalog:
         assert tuple(catalog.chunks_of("m.py").values()) == file.chunks
     with contextlib.closing(sqlite3.connect(path)) as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (4,)
+        assert db.execute("PRAGMA user_version").fetchone() == (5,)

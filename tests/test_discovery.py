@@ -7,6 +7,8 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 
 from codeguard.corpus.discovery import Discovery, FoundFile, discover, read_file
 from codeguard.corpus.ignore_rules import IgnoreRules
+from codeguard.corpus.stamps import COARSEST_NS, stamp_of
 from codeguard.errors import CorpusError
 
 
@@ -44,7 +47,6 @@ def test_files_come_sorted_by_name_with_size_and_real_path(tmp_path: Path) -> No
     assert names(found) == ["a/b/c.py", "a/z.py", "b.py"]
     assert found.files[0].path == tmp_path / "a/b/c.py"
     assert found.files[0].size == 6
-    assert found.files[0].mtime_ns == (tmp_path / "a/b/c.py").stat().st_mtime_ns
     assert found.skipped == ()
 
 
@@ -258,6 +260,9 @@ def test_the_callers_own_patterns_count_too(tmp_path: Path) -> None:
 def test_version_control_and_state_are_never_walked(tmp_path: Path) -> None:
     write(tmp_path, ".git/hooks/a.py", ".codeguard/index/catalog.py", "sub/.git/b.py", "a.py")
     found = discover([tmp_path], root=tmp_path)
+    assert names(found) == [".codeguard/index/catalog.py", "a.py"]
+    assert sorted(reasons(found)) == [".git/", "sub/.git/"]
+    found = discover([tmp_path], root=tmp_path, is_own_state=lambda folder: folder.parent == tmp_path)
     assert names(found) == ["a.py"]
     assert sorted(reasons(found)) == [".codeguard/", ".git/", "sub/.git/"]
 
@@ -352,7 +357,10 @@ def test_what_is_no_regular_file_is_never_opened(tmp_path: Path) -> None:
         (b"x = 1\n", None),
         (b"", None),
         (b"\x00", "binary (a NUL byte near its start)"),
-        (b"a" * 8000 + b"\x00", "binary (a NUL byte near its start)"),
+        (b"\x01\xff\x00", "binary (a NUL byte near its start)"),
+        (b"a" * 8000 + b"\x00", "binary: text with NUL bytes in it"),
+        (b"#!/bin/sh\n\x00", "binary: a script by its first line"),
+        (b"cos\nsystem\n(S'true'\ntR.", "binary: pickled objects"),
         (b"a" * 9000 + b"\x00", None),
         ("x = 'é'".encode("utf-16"), None),
         ("x = 'é'".encode("utf-32"), None),
@@ -424,15 +432,23 @@ def test_what_cannot_be_read_is_listed() -> None:
     ], done.stderr
 
 
-def test_a_known_file_is_not_opened_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("later_ns", "stamp", "taken"),
+    [(3 * COARSEST_NS, stamp_of, True), (3 * COARSEST_NS, str, False), (0, stamp_of, False)],
+    ids=["the stamp of before", "another one", "changed too recently for any stamp"],
+)
+def test_a_known_file_is_not_opened_again(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    later_ns: int,
+    stamp: Callable[[os.stat_result], str],
+    taken: bool,
+) -> None:
     write(tmp_path, "a.py", content=b"\x00")
     info = (tmp_path / "a.py").stat()
-    assert names(discover([tmp_path], root=tmp_path, known={"a.py": (info.st_size, info.st_mtime_ns)})) == [
-        "a.py"
-    ]
-    assert (
-        names(discover([tmp_path], root=tmp_path, known={"a.py": (info.st_size + 1, info.st_mtime_ns)})) == []
-    )
+    monkeypatch.setattr(time, "time_ns", lambda: info.st_ctime_ns + later_ns)
+    found = discover([tmp_path], root=tmp_path, known={"a.py": stamp(info)})
+    assert names(found) == (["a.py"] if taken else [])
 
 
 def test_deep_folders_do_not_crash(tmp_path: Path) -> None:
@@ -467,4 +483,4 @@ def test_reading_a_found_file_refuses_what_took_its_place(tmp_path: Path, swap: 
     elif swap == "larger":
         path.write_bytes(b"x" * 101)
     with pytest.raises(CorpusError, match=r"a\.py"):
-        read_file(FoundFile(file.path, file.name, file.size, file.mtime_ns), max_bytes=100)
+        read_file(FoundFile(file.path, file.name, file.size), max_bytes=100)

@@ -128,7 +128,7 @@ def catalog_with(path: Path, text: str) -> Catalog:
 def put(catalog: Catalog, text: str) -> None:
     file = chunk_file("a.py", text.encode())
     with catalog.transaction():
-        catalog.put_file(file, FileState(len(text), 1, file.sha256))
+        catalog.put_file(file, FileState(len(text), "1", file.sha256))
 
 
 def symbols(catalog: Catalog, query: str) -> list[str]:
@@ -151,7 +151,7 @@ def test_a_rolled_back_file_leaves_no_word(tmp_path: Path) -> None:
     with catalog_with(tmp_path / "c", OTHER) as catalog:
         file = chunk_file("b.py", PARSE.encode())
         with pytest.raises(KeyboardInterrupt), catalog.transaction():
-            catalog.put_file(file, FileState(1, 1, file.sha256))
+            catalog.put_file(file, FileState(1, "1", file.sha256))
             raise KeyboardInterrupt
         assert symbols(catalog, "parse response") == []
 

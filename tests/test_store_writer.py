@@ -16,7 +16,7 @@ from codeguard.index.store_writer import StoreWriter
 from codeguard.index.workspace import Workspace
 from codeguard.models import SourceFile
 
-STATE = FileState(1, 1, "d" * 64)
+STATE = FileState(1, "1", "d" * 64)
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ from codeguard.analysis.observations import (
     bound_met,
     detector_error,
     observe_match,
+    rules_failed,
 )
 from codeguard.analysis.own_checks import (
     file_kind,
@@ -36,9 +37,10 @@ from codeguard.analysis.own_checks import (
     limit_met,
     syntax,
 )
-from codeguard.analysis.python.test_files import is_test_file
+from codeguard.analysis.python.test_files import marked
 from codeguard.analysis.reading import IN_CELLS, IN_PROSE, Reading
-from codeguard.analysis.rules.base import IN_TEST, DetectorContext, FileSignal, Match
+from codeguard.analysis.rules.base import DetectorContext, FileSignal, Match
+from codeguard.analysis.unread import Failure
 from codeguard.corpus.chunking import gave_up
 from codeguard.corpus.embedded import MOST, code_in_prose
 from codeguard.models import SourceFile, parts_digest
@@ -142,6 +144,7 @@ class _Examination:
         self._reading = Reading(replace(file, language="python") if is_python(file) else file)
         self._parts: list[_Part] = []
         self._told: dict[Reading, int] = {}  # number of the reading's limits already reported
+        self._failed: dict[Reading, int] = {}  # the same for its failures
 
     def own(self) -> Step:
         """Return the engine's own observations: syntax errors, inline suppressions, cells read as text."""
@@ -150,13 +153,18 @@ class _Examination:
             reading.unread.note(
                 "it met a bound of the parser or the chunker: its functions may not be told apart"
             )
+        if "\0" in reading.text:
+            reading.unread.note(
+                "it has NUL bytes, which shells leave out and rules do not",
+                reading.line_of(reading.text.index("\0")),
+            )
         found = self._own(DISCOVERY, syntax)
         if is_notebook(reading.file):
             found += self._open_cells()
         elif reading.language in PROSE:
             found += self._open_blocks(reading.text, lambda offset: offset)
         found += self._own(AUDIT, inline_ignores)
-        return Step(ENGINE, (*found, *self._limits()))
+        return Step(ENGINE, (*found, *self._limits(), *self._failures(AUDIT)))
 
     def step(self, signal: FileSignal, reserved_s: float) -> Step:
         """Return the observations of a detector in the file and in the code inside it."""
@@ -169,18 +177,20 @@ class _Examination:
             seen = self._observations(signal, code, [part.in_file(item) for item in code.matches])
             found += [item for item in seen if (item.signal, item.rule, item.place) not in known]
             lasting = lasting and code.lasting and code.error is None
-        return Step(signal.name, (*found, *self._limits()), lasting)
+        failed = list(self._failures(signal.name))
+        return Step(signal.name, (*found, *self._limits(), *failed), lasting and not failed)
 
     def _observations(
         self, signal: FileSignal, found: _DetectorResult, matches: Sequence[Match]
     ) -> list[Observation]:
         reading = self._reading
-        if found.error is not None:
-            return [detector_error(signal.name, reading, found.error)]
+        seen: list[Observation] = []
         try:
-            seen = all_observed(signal, reading, _with_tests_marked(signal, reading, matches))
+            seen += all_observed(signal, reading, _with_tests_marked(signal, reading, matches))
         except Exception as error:  # the detector has no such rule
-            return [detector_error(signal.name, reading, error)]
+            seen.append(detector_error(signal.name, reading, error))
+        if found.error is not None:
+            seen.append(detector_error(signal.name, reading, found.error))
         return [*seen, bound_met(found.why)] if found.why else seen
 
     def _open_cells(self) -> list[Observation]:
@@ -197,6 +207,10 @@ class _Examination:
             found += self._own(DISCOVERY, lambda _: map(part.in_file, syntax(part.reading)))
             if code.shell:
                 self._part(code.shell, "bash", code.place)
+            for language, script in code.scripts[:MOST]:
+                self._part(script.text, language, script.place)
+            if len(code.scripts) > MOST:
+                self._reading.unread.note(f"no more than {MOST} scripts of a notebook were read as code")
             found += self._open_blocks(code.prose.text, code.prose.place)
         return found
 
@@ -238,6 +252,16 @@ class _Examination:
                 yield observe_match(self._reading, match, AUDIT, ENGINE_RULES[match.rule])
             self._told[reading] = len(limits)
 
+    def _failures(self, group: str) -> Iterator[Observation]:
+        """Yield what failed since the last step, together, by the names of the rules."""
+        failed: list[Failure] = []
+        for reading in (self._reading, *(part.reading for part in self._parts)):
+            known = reading.unread.failures
+            failed += known[self._failed.get(reading, 0) :]
+            self._failed[reading] = len(known)
+        if failed:
+            yield rules_failed(group, self._reading, failed)
+
 
 def _matches(
     signal: FileSignal, reading: Reading, context: DetectorContext, deadline: Deadline
@@ -259,14 +283,9 @@ def _matches(
 
 
 def _with_tests_marked(signal: FileSignal, reading: Reading, matches: Sequence[Match]) -> Sequence[Match]:
-    """Return the matches; those of rules about what tests contain on purpose are marked in test files."""
+    """Return the matches; those of rules about what tests contain on purpose are marked in tests."""
     tested = {rule.id for rule in signal.rules if rule.tested}
-    if not any(item.rule in tested for item in matches) or not is_test_file(reading):
-        return matches
-    return [
-        replace(item, measurements={**item.measurements, IN_TEST: True}) if item.rule in tested else item
-        for item in matches
-    ]
+    return [marked(reading, item) if item.rule in tested else item for item in matches]
 
 
 def _unfinished(group: str, reading: Reading, error: BaseException) -> Observation:

@@ -9,8 +9,9 @@ from typing import Any
 
 from codeguard import models
 from codeguard.analysis.reading import Reading
-from codeguard.analysis.rules.base import CorpusSignal, FileSignal, Match, Rule, rules_of
+from codeguard.analysis.rules.base import MISSING_LINES, CorpusSignal, FileSignal, Match, Rule, rules_of
 from codeguard.analysis.rules.secrets import hidden_in
+from codeguard.analysis.unread import Failure
 from codeguard.corpus import secrets
 from codeguard.models import DETECTOR_ERROR, Severity, text_digest
 
@@ -20,6 +21,7 @@ NOT_FULLY_READ = (AUDIT, models.NOT_FULLY_READ)
 LISTED_OF_A_RULE = 100  # per file; of the others only the number is reported
 FINGERPRINT_LINES = 200  # lines; of longer matches only the first ones count
 SNIPPET = 400  # characters
+FAILURES_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +70,22 @@ class Observation:
     @property
     def of_the_file(self) -> bool:
         """Whether it is about the examination of the whole file."""
-        return self.failed or (self.signal, self.rule) == NOT_FULLY_READ
+        return self.failed or self.unread
+
+    @property
+    def unread(self) -> bool:
+        """Whether it reports a limit, or lines that do not parse, so that a part of the file was not examined."""
+        return (self.signal, self.rule) == NOT_FULLY_READ or MISSING_LINES in self.measurements
 
     @property
     def demotes(self) -> bool:
-        """Whether it is severe and certain enough to rank the file after those without such an observation."""
-        certain = self.severity >= Severity.HIGH and self.confidence >= models.Confidence.HIGH
-        return certain and not self.of_the_file
+        """Whether it ranks the file after those without such an observation.
+
+        It is severe and certain, or a detector failed, or a part of the file was not examined, which may hold anything.
+        """
+        if self.of_the_file:
+            return self.severity >= Severity.MEDIUM
+        return self.severity >= Severity.HIGH and self.confidence >= models.Confidence.HIGH
 
     def to_values(self) -> list[Any]:
         """Return the observation as JSON values."""
@@ -153,13 +164,22 @@ def bound_met(why: str) -> Observation:
 
 def detector_error(signal: str, reading: Reading, error: BaseException) -> Observation:
     """Return the observation that a detector failed on a file."""
-    rule = ENGINE_RULES["detector-error"]
     said = (
         str(error) if type(error).__module__.startswith("codeguard.") else f"{type(error).__name__}: {error}"
     )
-    shown = observe_match(
-        reading, Match(rule.id, 0, 0, f"the signal {signal} failed: {said[:300]}"), signal, rule
-    )
+    return _failed(signal, reading, f"the signal {signal} failed: {said[:300]}")
+
+
+def rules_failed(signal: str, reading: Reading, failures: Sequence[Failure]) -> Observation:
+    """Return the observation that some rules of a detector failed on a file, while its other rules did not."""
+    said = "; ".join(f"{item.rule} ({item.why})" for item in failures[:FAILURES_SHOWN])
+    more = f"; and {len(failures) - FAILURES_SHOWN} more" if len(failures) > FAILURES_SHOWN else ""
+    return _failed(signal, reading, f"of the signal {signal} failed: {said}{more}")
+
+
+def _failed(signal: str, reading: Reading, reason: str) -> Observation:
+    rule = ENGINE_RULES["detector-error"]
+    shown = observe_match(reading, Match(rule.id, 0, 0, reason), signal, rule)
     return replace(shown, rule=DETECTOR_ERROR)
 
 

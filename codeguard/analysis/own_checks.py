@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from codeguard.analysis.reading import Reading
-from codeguard.analysis.rules.base import Match
+from codeguard.analysis.rules.base import MISSING_LINES, Match
 from codeguard.analysis.text.segments import SegmentKind
 from codeguard.analysis.unread import Limit
 from codeguard.models import NOT_FULLY_READ, Severity, SourceFile
@@ -60,7 +60,9 @@ def syntax(reading: Reading) -> Iterator[Match]:
     what = reading.syntax_error.rpartition(" in line ")[0]
     reported = bool(what) and any(what in limit.what for limit in reading.unread.limits)
     severity = Severity.LOW if cython or reported else None
-    yield Match(SYNTAX, start, start, f"does not parse ({reading.syntax_error}){missing}", severity)
+    reason = f"does not parse ({reading.syntax_error}){missing}"
+    measured = {MISSING_LINES: len(ranges)} if ranges else {}
+    yield Match(SYNTAX, start, start, reason, severity, measurements=measured)
 
 
 def limit_met(reading: Reading, limit: Limit) -> Match:
@@ -73,11 +75,12 @@ def limit_met(reading: Reading, limit: Limit) -> Match:
 def foreign_cells(reading: Reading) -> Iterator[Match]:
     """Yield the notebook cells whose code is read as text."""
     if reading.notebook is None:
-        reason = (
-            "a notebook that is no JSON, or not in Python, is looked at as text: no rule about code sees it"
-        )
-        yield Match(NOT_FULLY_READ, 0, 0, reason, Severity.LOW)
+        reason = "a notebook that is no JSON is looked at as text: no rule about code sees it"
+        yield Match(NOT_FULLY_READ, 0, 0, reason)
         return
+    for start in reading.notebook.shown[:1]:
+        reason = "an output that a browser runs: only rules for JavaScript, which are few, see it"
+        yield Match(NOT_FULLY_READ, start, start, reason)
     for start in reading.notebook.foreign[:SHOWN]:
         reason = "a cell in another language is looked at as text: no rule about code sees it"
         yield Match(NOT_FULLY_READ, start, start, reason, Severity.LOW)

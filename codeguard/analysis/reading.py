@@ -6,11 +6,10 @@ import ast
 import warnings
 from bisect import bisect_right
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 from codeguard.analysis.python.names import Names
-from codeguard.analysis.text.segments import Described, Segment, SegmentKind, docstring_places, segments_of
+from codeguard.analysis.text.segments import Described, Segment, docstring_places, segments_of
 from codeguard.analysis.unread import Unread
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import CHILDREN, ParseBoundError, children_of, parse, within_bounds
@@ -53,7 +52,7 @@ class Reading:
         """The syntax tree, None if the file is not Python or nothing in it parses.
 
         For a file with syntax errors it holds the valid statements
-        (`codeguard.analysis.python.salvage`).
+        (`codeguard.syntax.python_tree`).
         """
         return self._parsed[0]
 
@@ -79,25 +78,13 @@ class Reading:
                 why = _error_text(error)
                 if isinstance(error, ParseBoundError):
                     self.unread.note(f"not all of it was parsed: {error.msg}", error.lineno or 0)
-        from codeguard.analysis.python.salvage import salvaged  # imported late because few files need it
+        from codeguard.syntax.python_tree import parse_with_errors  # imported late because few files need it
 
-        starts = [*self.line_starts, len(self.text)]
-        lines = [self.text[start:end] for start, end in pairwise(starts)]
         end = within_bounds(self.text)
-        count = len(lines) if end == len(self.text) else self.line_of(end) - 1
-        tree, unparsed = salvaged(lines[:count], self._lines_in_strings())
-        if count < len(lines):
-            unparsed.append((count + 1, len(lines) - (not lines[-1])))
+        tree, unparsed = parse_with_errors(self.text[:end])
+        if end < len(self.text):
+            unparsed.append((self.line_of(end), self.line_of(len(self.text) - 1)))
         return tree if tree.body else None, why, tuple(unparsed)
-
-    def _lines_in_strings(self) -> frozenset[int]:
-        """Return the 0-based numbers of lines that start inside a closed string."""
-        found: set[int] = set()
-        for item in segments_of(self.text, self.language):
-            quoted = item.kind in (SegmentKind.STRING, SegmentKind.DOCSTRING)
-            if quoted and self.text[item.end - 1] in "\"'":
-                found.update(range(self.line_of(item.start), self.line_of(item.end - 1)))
-        return frozenset(found)
 
     @property
     def nodes(self) -> tuple[ast.AST, ...]:

@@ -48,7 +48,7 @@ def made_of_sources(sources: Sequence[Source], skipped: Sequence[Skipped], execu
             source = known.get(str(folder.parent / f"{parts[1]}.py")) if parts else None
             if parts is None or source is None or source.found is None or folder.name != CACHE:
                 continue
-            compiled = FoundFile(source.found.path.parent / CACHE / name, item.path, 0, 0)
+            compiled = FoundFile(source.found.path.parent / CACHE / name, item.path, 0)
             try:
                 texts = [data.decode("latin-1") for data in (source.read(), read_file(compiled))]
             except CorpusError:

@@ -20,6 +20,7 @@ from codeguard.index.behavior_reports import checkable
 from codeguard.index.chunk_tasks import chunked
 from codeguard.index.evidence_tasks import Checks, Material
 from codeguard.index.executor import open_executor
+from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.secret_tasks import masked
 from codeguard.index.siblings import Siblings
 from codeguard.index.workspace import Workspace
@@ -43,6 +44,7 @@ def check_file(
     *,
     against: Sequence[Path] = (),
     settings: Settings | None = None,
+    budget: SandboxBudget | None = None,
     warn: Callable[[str], None] = lambda line: None,
 ) -> list[CheckedFunction]:
     """Run the behavior checker on the functions of one file; no store and no embedding is touched.
@@ -51,7 +53,8 @@ def check_file(
     files and folders in `against` (which count as trusted), or, without
     `against`, from the trusted code of the index in the settings' state
     directory, if any. What the file imports from its own package is taken with
-    it. `warn` is called if that index belongs to another installation: it is not
+    it. `budget`, if given, limits the run instead of that of the settings, and
+    has then what was spent. `warn` is called if that index belongs to another installation: it is not
     read.
 
     Raises:
@@ -88,8 +91,12 @@ def check_file(
         files = FilesOnDisk(Path(), _package_folder(path), executor, lambda *item: item in listed)
         file = Siblings(files).beside(file)
         checks = Checks(executor, material.shared, material.required_level)
-        answers = checks([(chunk, file) for chunk in wanted], again=True)
-        return [CheckedFunction(chunk, report) for (chunk, _), (_, report) in answers if report is not None]
+        budget = budget or SandboxBudget.of(chosen.defense)
+        answers = list(checks([(chunk, file) for chunk in wanted], True, budget))
+        found = {chunk.span: report for (chunk, _), (_, report) in answers if report is not None}
+        if any(report.spent for report in found.values()):
+            budget.unfinished(file.path)
+        return [CheckedFunction(chunk, found[chunk.span]) for chunk in wanted if chunk.span in found]
 
 
 def _package_folder(path: Path) -> Path:

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from codeguard.audit.check import read_source
-from codeguard.behavior.budget import Budget
+from codeguard.behavior.budget import SPENT, Budget
 from codeguard.behavior.equivalence import Equivalence, EquivalenceResult, compare_functions
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
-from codeguard.behavior.verdict.running import drive
+from codeguard.behavior.verdict.running import BudgetSpentError, Meter, drive, metered
 from codeguard.config import Settings, user_config_dir
 from codeguard.errors import NothingToDoError
+from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.sandbox import Level, Sandbox, read_given
 from codeguard.trust.kept_secrets import kept_secret
 
@@ -27,11 +28,13 @@ def compare_files(
     *,
     specs: Sequence[Path] = (),
     settings: Settings | None = None,
+    budget: SandboxBudget | None = None,
 ) -> Equivalence:
     """Compare two functions, each given as a file and a name (`function` or `Class.method`), in the sandbox.
 
     `specs` are files of recorded specs (`codeguard.learned.toml`) whose calls are tried as well. Both sides
-    are run confined, even if trusted.
+    are run confined, even if trusted. `budget`, if given, limits the run instead of that of the settings, and has
+    then what was spent.
 
     Raises:
         CorpusError: a file cannot be read.
@@ -47,7 +50,14 @@ def compare_files(
             return Equivalence(EquivalenceResult.UNKNOWN, reason, level=sandbox.level.name)
         seed = chosen.fixed_seed or kept_secret(user_config_dir() / "check.seed")
         steps = compare_functions(references[0], references[1], sandbox.level, EQUIVALENCE_BUDGET, seed)
-        (found,) = drive(sandbox, [steps])
+        budget = budget or SandboxBudget.of(chosen.defense)
+        meter = Meter(budget.file_s)  # the functions are compared with each other: one share for both
+        try:
+            (found,) = drive(sandbox, [metered(meter, steps)])
+        except BudgetSpentError:
+            found = Equivalence(EquivalenceResult.UNKNOWN, SPENT, level=sandbox.level.name)
+            budget.unfinished(first[0].as_posix())
+        budget.charge(first[0].as_posix(), meter.spent_s)
         return found
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codeguard.analysis import Reading
+from codeguard.analysis.chunk_trust import trust_in_file
 from codeguard.analysis.observations import AUDIT, DISCOVERY, detector_error
 from codeguard.analysis.rules import Match, Rule
 from codeguard.audit.findings import Finding
@@ -17,13 +18,14 @@ from codeguard.audit.trust import TrustedBase
 from codeguard.config import Settings, below_level
 from codeguard.corpus.agent_files import agent_file_kind
 from codeguard.errors import CodeguardError
-from codeguard.models import Severity, SourceFile, Trust, Verdict
+from codeguard.models import NOT_FULLY_READ, Severity, SourceFile, Trust, Verdict
 from codeguard.ranking.signals.base import SignalContext, SignalServices, Subject
 from codeguard.ranking.signals.behavior import BehaviorSignal
 from codeguard.ranking.signals.provenance import ProvenanceSignal
 from codeguard.trust.paths import NameIndex
 
 if TYPE_CHECKING:
+    from codeguard.index.sandbox_budget import BudgetReport
     from codeguard.index.siblings import Siblings
     from codeguard.index.workspace import Workspace
 
@@ -41,6 +43,7 @@ class Checked:
     functions: int = 0
     ran: int = 0
     warnings: tuple[str, ...] = ()
+    budget: BudgetReport | None = None
 
 
 def provenance_findings(inspected: Sequence[Inspected], base: TrustedBase) -> list[Finding]:
@@ -84,7 +87,7 @@ def _modified(file: SourceFile, base: TrustedBase) -> list[Finding]:
     severity = Severity.LOW if base.manifest.unsigned else _MODIFIED.severity
     found = []
     for chunk in file.chunks:
-        if base.manifest.trust_of(file.path, chunk.sha256) is Trust.MODIFIED and chunk.text.strip():
+        if trust_in_file(base.manifest, chunk, file) is Trust.MODIFIED and chunk.text.strip():
             reason = "the path is trusted, this text of it is not"
             match = Match(_MODIFIED.id, 0, 0, reason, severity)
             found.append(chunk_finding(reading, chunk, match, ProvenanceSignal.name, _MODIFIED))
@@ -143,6 +146,7 @@ def _checked(
     siblings: Siblings,
 ) -> Checked:
     from codeguard.audit.evidence_store import ensure_level
+    from codeguard.behavior.budget import SPENT
     from codeguard.index.behavior_reports import checkable
 
     level = ensure_level(workspace)
@@ -151,7 +155,7 @@ def _checked(
         (chunk, file)
         for file in files
         for chunk in file.chunks
-        if checkable(chunk) and _trust(base, file.path, chunk.sha256) is not Trust.TRUSTED
+        if checkable(chunk) and trust_in_file(base.manifest, chunk, file) is not Trust.TRUSTED
     ]
     ran = reports.prepare(subjects, progress)
     if ran:
@@ -162,8 +166,13 @@ def _checked(
     found: list[Finding] = []
     for file in files:
         found += _of_file(file, base, context)
+    budget = reports.budget.report()
+    digests = {file.path: file.sha256 for file in files}
+    for path in budget.files:
+        reason = f"{SPENT}: {budget.file_s:g} CPU seconds at most, and a fair part of {budget.allowed_s:g}"
+        found.append(own_finding(f"{AUDIT}.budget-spent", path, reason, digests[path]))
     warnings = [*([below] if below else []), *workspace.warnings]
-    return Checked(tuple(found), level, 0 if below else len(subjects), ran, tuple(warnings))
+    return Checked(tuple(found), level, 0 if below else len(subjects), ran, tuple(warnings), budget)
 
 
 def _of_file(file: SourceFile, base: TrustedBase, context: SignalContext) -> list[Finding]:
@@ -173,13 +182,15 @@ def _of_file(file: SourceFile, base: TrustedBase, context: SignalContext) -> lis
     signal = BehaviorSignal()
     found = []
     for chunk in filter(checkable, file.chunks):
-        subject = Subject(chunk, file, _trust(base, file.path, chunk.sha256))
+        subject = Subject(chunk, file, trust_in_file(base.manifest, chunk, file))
         try:
             evidence = list(signal.examine(subject, context))
         except Exception as error:
             found.append(finding_of(file, detector_error(signal.name, reading, error)))
             continue
         for item in evidence:
+            if item.id == NOT_FULLY_READ:  # told of the file
+                continue
             rule = _BEHAVIOR[item.id]
             if item.measurements.get("verdict") == Verdict.ERROR.value and item.id == "untested":
                 failed = Rule("untested", rule.summary, Severity.LOW, rule.confidence)
@@ -187,11 +198,8 @@ def _of_file(file: SourceFile, base: TrustedBase, context: SignalContext) -> lis
                 found.append(chunk_finding(reading, chunk, match, signal.name, failed))
             elif item.severity > Severity.INFO and item.id != _TOLD_BY_OTHERS:
                 # Evidence that does not convict informs the reader, but is no reason to stop a commit.
-                severity = item.severity if item.convicts else min(item.severity, Severity.LOW)
+                shown = item.convicts or item.id == "replaced"
+                severity = item.severity if shown else min(item.severity, Severity.LOW)
                 match = Match(item.id, 0, 0, item.reason, severity, item.confidence, dict(item.measurements))
                 found.append(chunk_finding(reading, chunk, match, signal.name, rule))
     return found
-
-
-def _trust(base: TrustedBase, path: str, digest: str) -> Trust:
-    return Trust.UNLISTED if base.manifest is None else base.manifest.trust_of(path, digest)

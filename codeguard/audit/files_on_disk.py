@@ -73,4 +73,4 @@ def read_named(path: Path) -> bytes:
     if info.st_size > LARGEST_FILE:
         expected = f"at most {LARGEST_FILE} bytes"
         raise CorpusError(f"cannot read {path}", got=f"{info.st_size} bytes", expected=expected)
-    return read_file(FoundFile(path.resolve(), path.as_posix(), info.st_size, info.st_mtime_ns))
+    return read_file(FoundFile(path.resolve(), path.as_posix(), info.st_size))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from codeguard.analysis.observations import Place
+from codeguard.index.sandbox_budget import BudgetReport
 from codeguard.models import Confidence, Severity, Skipped, text_digest
 
 
@@ -66,7 +67,7 @@ class AuditReport:
     functions whose behavior was examined, `ran` those that had to be run for it. `trusted` counts the audited
     files that are trusted as they are, whose behavior is not examined. `vouched` says that a signature or an
     index backs that, not only the paths that this audit was told to trust. `below` counts the open findings
-    that `at_least` left out.
+    that `at_least` left out. `budget` is what the checks spent in the sandbox, if there were any.
     """
 
     findings: tuple[Finding, ...]
@@ -85,6 +86,7 @@ class AuditReport:
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
     below: Mapping[Severity, int] = field(default_factory=dict)
+    budget: BudgetReport | None = None
 
     @property
     def all_on_your_word(self) -> bool:

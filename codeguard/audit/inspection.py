@@ -23,8 +23,6 @@ from codeguard.analysis.observations import (
 from codeguard.analysis.own_checks import INLINE_IGNORE
 from codeguard.analysis.rules import DetectorContext, FileSignal, Match, Rule
 from codeguard.analysis.rules.base import IMPORTED, IN_TEST, LESS_SURE
-from codeguard.analysis.rules.secrets import OF_TESTS
-from codeguard.analysis.rules.secrets import SIGNAL as SECRETS
 from codeguard.audit.findings import Finding
 from codeguard.audit.ignores import Ignore
 from codeguard.audit.rules import OWN_RULES
@@ -146,10 +144,6 @@ def findings_of(file: SourceFile, observations: Sequence[Observation]) -> list[F
 def finding_of(file: SourceFile, item: Observation) -> Finding:
     """Return an observation as a finding."""
     measured = dict(item.measurements)
-    if item.signal == SECRETS.name and item.rule in OF_TESTS and _is_in(_EXAMPLE_FOLDERS, file.path):
-        measured[LESS_SURE] = True
-    if item.signal == "insecure" and is_in_test_folder(file.path):
-        measured[LESS_SURE] = True  # what helps tests without being one, whose own flaws are low
     if item.signal in ("agent", "injection") and agent_file_kind(file.path):
         measured.pop(LESS_SURE, None)  # an assistant obeys it, whatever it looks like
     chunk = file.chunks[item.chunk] if 0 <= item.chunk < len(file.chunks) else None
@@ -157,7 +151,7 @@ def finding_of(file: SourceFile, item: Observation) -> Finding:
         rule=f"{AUDIT}.detector-error" if item.failed else f"{item.signal}.{item.rule}",
         path=file.path,
         place=item.place,
-        severity=min(item.severity, Severity.LOW) if _is_not_run(item, file) else item.severity,
+        severity=min(item.severity, Severity.LOW) if measured.get(IN_TEST) else item.severity,
         confidence=item.confidence,
         reason=item.reason,
         digest=file.sha256 if chunk is None else chunk.sha256,
@@ -168,40 +162,25 @@ def finding_of(file: SourceFile, item: Observation) -> Finding:
     )
 
 
-def _is_not_run(item: Observation, file: SourceFile) -> bool:
-    """Return whether an insecure call or setting is in a test, or in a stub, which is never run."""
-    return (
-        bool(item.measurements.get(IN_TEST))
-        or (item.signal == "insecure" and file.path.endswith(".pyi"))
-        or (item.signal == SECRETS.name and item.rule in OF_TESTS and is_in_test_folder(file.path))
-    )
-
-
-_EXAMPLE_FOLDERS = frozenset({"doc", "docs", "example", "examples", "sample", "samples", "demo", "demos"})
-_TEST_FOLDERS = frozenset({"test", "tests", "testing", "testdata", "test_data", "test-data", "fixtures"})
-
-
-def is_in_test_folder(path: str) -> bool:
-    """Return whether a file is in a folder of tests, by the folder's name.
-
-    Used for the severity of keys and passwords alone: whoever wants to attack by a file gains nothing by a key that
-    is reported as less severe. Other flaws have a lower confidence there, and the same severity as anywhere else.
-    """
-    return _is_in(_TEST_FOLDERS, path)
-
-
-def _is_in(folders: frozenset[str], path: str) -> bool:
-    return not folders.isdisjoint(part.lower() for part in PurePosixPath(path).parts[:-1])
-
-
 def own_modules(findings: Iterable[Finding], names: Iterable[str]) -> list[Finding]:
-    """Return the findings, with low severity if the imported module is among the audited files."""
-    python = [PurePosixPath(name) for name in names if name.endswith((".py", ".pyi"))]
-    modules = {path.stem for path in python} | {path.parent.name for path in python}
+    """Return the findings, with low severity if the import finds its module among the audited files.
+
+    That is in the folder of the file or one around it, or in the `src` of one of those: a module of that name
+    elsewhere in the tree is another one.
+    """
+    modules: set[tuple[PurePosixPath, str]] = set()
+    for name in names:
+        path = PurePosixPath(name)
+        if path.suffix == ".py":
+            modules |= {(path.parent, path.stem), (path.parent.parent, path.parent.name)}
+
+    def lies_near(item: Finding) -> bool:
+        wanted = str(item.measurements.get(IMPORTED, ""))
+        folders = PurePosixPath(item.path).parents if wanted else ()
+        return any((place, wanted) in modules for folder in folders for place in (folder, folder / "src"))
+
     return [
-        replace(item, severity=min(item.severity, Severity.LOW))
-        if item.measurements.get(IMPORTED) in modules
-        else item
+        replace(item, severity=min(item.severity, Severity.LOW)) if lies_near(item) else item
         for item in findings
     ]
 
@@ -250,7 +229,7 @@ def without_general(findings: Sequence[Finding], special_of: Mapping[str, Iterab
             related[other].add(rule)
     lines: dict[tuple[str, int], list[int]] = defaultdict(list)
     for index, item in enumerate(findings):
-        if item.open:
+        if item.open and not item.rule.startswith(f"{AUDIT}."):  # those have no place of their own
             lines[item.path, item.place.start_line].append(index)
     folded: dict[int, list[Finding]] = defaultdict(list)
     left_out: set[int] = set()

@@ -14,12 +14,14 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from codeguard.analysis.observations import AUDIT, DISCOVERY
 from codeguard.analysis.rules.base import LESS_SURE, NEVER_SURE
 from codeguard.audit.findings import Finding
 from codeguard.models import Confidence, Severity
 
 TABLE = Path(__file__).with_suffix(".toml")
 
+OF_FACT = frozenset({AUDIT, DISCOVERY})
 Counts = Mapping[str, tuple[float, float]]
 """Of each rule how many findings were judged or are expected in attacks, and how many of them are false."""
 
@@ -76,9 +78,10 @@ def _measured() -> tuple[Scale, Counts]:
 def measured_confidence(rule: str, severity: Severity) -> Confidence | None:
     """Return the confidence of a rule (`signal.rule`) as measured; None if its signal was not.
 
-    It was for medium and high severity: less severe findings were not read, and no critical one was among them.
+    It was for medium and high severity: less severe findings were not read, and no critical one was among them. What
+    the audit says of its own reading is a fact.
     """
-    if severity not in (Severity.MEDIUM, Severity.HIGH):
+    if severity not in (Severity.MEDIUM, Severity.HIGH) or rule.partition(".")[0] in OF_FACT:
         return None
     scale, judged = _measured()  # parsing it for each rule took half of a small audit
     share = scale.share(rule, judged)

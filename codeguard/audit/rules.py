@@ -23,6 +23,7 @@ AUDIT_RULES: tuple[Rule, ...] = (
     _RULES["inline-ignore"],
     _RULES["company"],
     _RULES["baseline"],
+    _RULES["budget-spent"],
     _RULES["agent-file"],
 )
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,7 +35,7 @@ from codeguard.index.secret_tasks import masked
 from codeguard.models import Confidence, Severity, Skipped
 from codeguard.ranking.signals import load_all, refuse_unknown
 from codeguard.trust.acceptances import Acceptances, load_acceptances
-from codeguard.trust.installation import left_alone
+from codeguard.trust.installation import is_own_state, left_alone
 from codeguard.workers.garbage_collection import deferred
 from codeguard.workers.tasks import Shared
 
@@ -205,6 +205,7 @@ class _Audit:
             sandbox_level=checked.level,
             checked=checked.functions,
             ran=checked.ran,
+            budget=checked.budget,
             seconds=time.monotonic() - self._begun,
             warnings=(*self._warnings, *checked.warnings),
         )
@@ -238,7 +239,12 @@ class _Audit:
         missing = [path for path in self._paths if not path.exists() and not path.is_symlink()]
         if missing:
             raise CorpusError(f"no such file: {missing[0]}", hint="check the path")
-        found = discover(self._paths, root=root, exclude=self._settings.exclude)
+        found = discover(
+            self._paths,
+            root=root,
+            exclude=self._settings.exclude,
+            is_own_state=partial(is_own_state, shared=self._settings.shared_state),
+        )
         if not found.files and all(item.reason.startswith(NOT_REGULAR) for item in found.skipped):
             said = "; ".join(f"{item.path}: {item.reason}" for item in found.skipped[:_SHOWN])
             raise NothingToDoError(

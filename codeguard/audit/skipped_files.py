@@ -4,25 +4,80 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from functools import cache
 
 from codeguard.analysis.observations import DISCOVERY
 from codeguard.analysis.rules.secrets import SIGNAL as SECRETS
 from codeguard.audit.bytecode import CACHE
 from codeguard.audit.findings import Finding
-from codeguard.audit.inspection import file_finding, is_in_test_folder, own_finding
+from codeguard.audit.inspection import file_finding, own_finding
+from codeguard.corpus.agent_files import agent_file_kind
 from codeguard.corpus.chunking import languages
-from codeguard.corpus.decoding import ARCHIVE, BYTECODE, OBJECTS, OFFICE, PROGRAM
+from codeguard.corpus.decoding import (
+    ARCHIVE,
+    BYTECODE,
+    DATA,
+    MEDIA,
+    OBJECTS,
+    OFFICE,
+    PADDED_TEXT,
+    PROGRAM,
+    SCRIPT,
+)
 from codeguard.corpus.secrets import secret_file
-from codeguard.models import Severity, Skipped
+from codeguard.models import Skipped
 
 # The reasons are discovery's own texts; a test checks that each of them is recognized here.
 _RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("encoding", re.compile(r"declares the encoding")),
     ("name", re.compile(r"its name (?:holds|is not)")),
-    ("link", re.compile(r"link that leads out of the folder")),
+    ("link", re.compile(r"link that (?:leads (?:out of|into)|gives)")),
 )
 _UNSEEN = re.compile(r"too large|binary|cannot be read|not a regular file")
+# Sources that the chunker has no language for, pages and settings that programs act on, and what assistants are given.
+_ALSO_READ = frozenset(
+    """
+    ipynb pth pyx pxd pxi zsh ksh fish csh bat cmd ps1 psm1 psd1 vbs wsf command run pl pm lua r jl tcl awk mk cmake
+    gradle groovy kts kt scala swift sql html htm xhtml toml cfg ini yaml yml md mdc markdown rst
+    """.split()  # noqa: SIM905 - words read better as words
+)
+_BUILD_FILES = frozenset(
+    """
+    makefile gnumakefile dockerfile containerfile justfile jenkinsfile vagrantfile procfile pipfile rakefile gemfile
+    sconstruct sconscript wscript cmakelists.txt requirements.txt package.json tsconfig.json composer.json
+    .envrc .profile .bashrc .bash_profile .zshrc .npmrc .gitattributes .gitmodules
+    """.split()  # noqa: SIM905
+)
+_TABLES = frozenset("csv tsv json jsonl ndjson xml svg log txt dat bin db sqlite sqlite3".split())  # noqa: SIM905
+
+
+def reader_of(item: Skipped) -> str:
+    """Return who would run, load or obey a file that was not read, or "" if nobody is known to.
+
+    The one place for it: by its name, and by what its first bytes show (which discovery puts into the reason).
+    Programs, archives, documents and pickles are `unread_binaries`.
+    """
+    if not _UNSEEN.match(item.reason):
+        return ""
+    base = item.path.rstrip("/").rpartition("/")[2].lower()
+    suffix = base.rpartition(".")[2] if "." in base else ""
+    if item.path.endswith("/"):
+        return "whatever the folder holds"
+    if agent_file_kind(item.path):
+        return "an assistant"
+    if item.reason.endswith(SCRIPT):
+        return "the interpreter of its first line"
+    if f".{suffix}" in _extensions() or suffix in _ALSO_READ or base in _BUILD_FILES:
+        return "an interpreter, a tool or an assistant, by its name"
+    plain = item.reason.endswith(PADDED_TEXT) and suffix not in _TABLES | _MEDIA
+    nameless = not suffix and item.reason.startswith(("too large", "cannot be read"))
+    kinds = (*_RUN_OR_OPENED, MEDIA, DATA)
+    return "a shell that is given it" if plain or (nameless and not item.reason.endswith(kinds)) else ""
+
+
+@cache
+def _extensions() -> frozenset[str]:
+    return frozenset(extension for language in languages() for extension in language.extensions)
 
 
 def secret_file_findings(
@@ -40,16 +95,14 @@ def secret_file_findings(
         rule = rules.get(secret_file(path))
         if rule is not None and path not in reported:
             reason = f"{rule.summary[0].lower()}{rule.summary[1:]}"
-            made = file_finding(f"{SECRETS.name}.{rule.id}", rule, path, reason, digest)
-            tested = rule.id == "key-file" and is_in_test_folder(path)
-            found.append(replace(made, severity=min(made.severity, Severity.LOW)) if tested else made)
+            found.append(file_finding(f"{SECRETS.name}.{rule.id}", rule, path, reason, digest))
     return found
 
 
 _MEDIA = frozenset(
     """
     png gif jpg jpeg bmp ico cur tif tiff webp avif heic woff woff2 ttf otf ttc eot svgz mp3 wav ogg flac mp4 m4a webm
-    mov avi psd icns pdf mo npy npz
+    mov avi psd icns pdf mo npy
     """.split()  # noqa: SIM905 - words read better as words
 )
 _RUN_OR_OPENED = (PROGRAM, BYTECODE, ARCHIVE, OFFICE, OBJECTS)
@@ -79,7 +132,8 @@ def unread_binaries(skipped: Iterable[Skipped]) -> list[Finding]:
         kind = item.reason.removeprefix("binary: ") if item.reason.startswith("binary: ") else ""
         suffix = item.path.rpartition(".")[2].lower()
         if item.reason.startswith("too large"):
-            kind = _BY_NAME.get(suffix, "")
+            kind = item.reason.rpartition(": ")[2]
+            kind = kind if kind in _RUN_OR_OPENED else _BY_NAME.get(suffix, "")
         if suffix in _MEDIA and kind in (PROGRAM, BYTECODE, OBJECTS):
             kind = f"{kind}, named as if it were none"
         elif kind not in _RUN_OR_OPENED or (suffix in _MEDIA and kind in (ARCHIVE, OFFICE)):
@@ -102,13 +156,11 @@ def _unread(kind: str, paths: list[str]) -> Finding:
 
 def skipped_findings(skipped: Sequence[Skipped]) -> list[Finding]:
     """Return a finding for each file whose absence from the corpus may hide something."""
-    extensions = {extension for language in languages() for extension in language.extensions}
     found = []
     for item in skipped:
-        rule = next((name for name, pattern in _RULES if pattern.search(item.reason)), None)
-        suffix = "." + item.path.rpartition("/")[2].rpartition(".")[2].lower()
-        if rule is None and suffix in extensions and _UNSEEN.match(item.reason):
-            rule = "not-read"
-        if rule is not None:
-            found.append(own_finding(f"{DISCOVERY}.{rule}", item.path, item.reason))
+        rule = next((name for name, pattern in _RULES if pattern.search(item.reason)), "")
+        reader = "" if rule else reader_of(item)
+        if rule or reader:
+            reason = f"{item.reason}; {reader} would read it" if reader else item.reason
+            found.append(own_finding(f"{DISCOVERY}.{rule or 'not-read'}", item.path, reason))
     return [*found, *unread_binaries(skipped)]

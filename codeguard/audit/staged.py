@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from codeguard.audit.inspection import Source
-from codeguard.corpus.decoding import unreadable_reason
-from codeguard.corpus.discovery import HEAD_BYTES, name_problem, printable_name
+from codeguard.corpus.decoding import too_large_reason, unreadable_reason
+from codeguard.corpus.discovery import HEAD_BYTES, LINK_OUT, name_problem, printable_name
 from codeguard.corpus.git import run_git
 from codeguard.errors import CorpusError
 from codeguard.models import Skipped
@@ -126,13 +126,15 @@ def _link_problem(entry: _Entry, data: bytes) -> str:
         if depth < 0:
             break
     if target.is_absolute() or depth < 0:
-        return "link that leads out of the folder"
+        return LINK_OUT
+    if target.suffix and PurePosixPath(entry.name).suffix.lower() not in ("", target.suffix.lower()):
+        return f"link that gives {printable_name(str(target))} another kind of name"
     return f"link to {printable_name(str(target))}, which is looked at itself"
 
 
 def _content_problem(entry: _Entry, data: bytes) -> str:
     if len(data) > MAX_BYTES:
-        return f"too large: {len(data)} bytes, the limit is {MAX_BYTES}"
+        return too_large_reason(len(data), MAX_BYTES, data[:HEAD_BYTES])
     return unreadable_reason(data[:HEAD_BYTES], entry.name)
 
 

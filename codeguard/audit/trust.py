@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from codeguard.config import Settings
 from codeguard.corpus.chunking import CHUNKER_ID, chunk_file
 from codeguard.corpus.discovery import discover, read_file
+from codeguard.corpus.installed import left_out
 from codeguard.corpus.secrets import without_secrets
 from codeguard.errors import CodeguardError, CorpusError, ManifestError
 from codeguard.models import SourceFile
@@ -23,6 +25,7 @@ from codeguard.trust import (
     unlistable,
     verify_unsigned,
 )
+from codeguard.trust.installation import is_own_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,24 +67,36 @@ def of_paths(paths: Sequence[Path], settings: Settings, root: Path) -> TrustedBa
     parts = verified_trees(trees, settings)
     files: list[tuple[str, bytes, list[str]]] = []
     sources: dict[str, SourceFile] = {}
-    found = discover(paths, root=base).files
+    is_state = partial(is_own_state, shared=settings.shared_state)
+    found = discover(paths, root=base, is_own_state=is_state).files
     refused = unlistable(item.name for item in found)
+    unsigned = [
+        (item.name, item.path)
+        for item in found
+        if not any(is_trusted_part(tree, item.name) for tree in trees)
+    ]
+    installed, folders = left_out(unsigned, [path.resolve() for path in paths])
     for item in found:
-        if item.name.rpartition("/")[2] in (MANIFEST_NAME, BUNDLE_NAME) or item.name in refused:
+        own = item.name.rpartition("/")[2] in (MANIFEST_NAME, BUNDLE_NAME)
+        if own or item.name in refused or item.name in installed:
             continue
         data = read_file(item)
         sources[item.name] = file = without_secrets(chunk_file(item.name, data))
         if not any(is_trusted_part(tree, item.name) for tree in trees):
             files.append((item.name, data, [chunk.sha256 for chunk in file.chunks]))
     if files:
-        unsigned = build_manifest(base, files, chunker=CHUNKER_ID)
-        parts.append((".", verify_unsigned(unsigned, require_signature=settings.require_signature)))
+        made = build_manifest(base, files, chunker=CHUNKER_ID)
+        parts.append((".", verify_unsigned(made, require_signature=settings.require_signature)))
+    not_written = (
+        f"{name} is not trusted, because it is {kind}, not written here; --trust names it all the same"
+        for name, kind in sorted(folders.items())
+    )
     if not parts:
-        return TrustedBase(base)
+        return TrustedBase(base, warnings=tuple(not_written))
     manifest = combined_manifest(parts)
     trusted = [file for name, file in sources.items() if manifest.covers(name, file.sha256)]
     refusals = (f"{name} is not trusted: {reason}" for name, reason in refused.items())
-    return TrustedBase(base, manifest, lambda: trusted, _said(manifest), (*ignored, *refusals))
+    return TrustedBase(base, manifest, lambda: trusted, _said(manifest), (*ignored, *refusals, *not_written))
 
 
 def _covered(manifest: VerifiedManifest, root: Path) -> list[SourceFile]:

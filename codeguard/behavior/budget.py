@@ -8,6 +8,7 @@ from codeguard.sandbox.model import World
 
 MOST_DEFINITIONS = 1_500  # of one file; of 7,000 files of well-known packages the largest has 1,012
 CROWDED = "its file is too large to be read"
+SPENT = "not fully checked: its share of the budget in the sandbox is spent"
 
 
 @dataclass(frozen=True, slots=True)

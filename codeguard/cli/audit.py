@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from codeguard.cli.options import store_option
+from codeguard.cli.options import BUDGET, store_option
 from codeguard.cli.output import (
     EXIT_FINDINGS,
     EXIT_NOTHING,
@@ -107,6 +107,7 @@ class _Command(click.Command):
     default="text",
     show_default=True,
 )
+@BUDGET
 @click.pass_context
 @guarded
 def audit(

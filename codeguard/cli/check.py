@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from codeguard.cli.options import format_option, store_option
+from codeguard.cli.options import BUDGET, format_option, store_option
 from codeguard.cli.output import (
     EXIT_ERROR,
     EXIT_FINDINGS,
@@ -29,6 +29,7 @@ from codeguard.cli.output import (
     help="A trusted file or folder to derive expectations from. Repeatable.",
 )
 @store_option("Folder of the index whose trusted code counts.")
+@BUDGET
 @format_option("html")
 @click.pass_context
 @guarded
@@ -37,33 +38,40 @@ def check(
 ) -> None:
     """Run the behavior checker on the functions of a file, in the sandbox.
 
-    Exit code 1: a function is convicted, or is not the trusted function that it claims to be; 2: one could
+    Exit code 1: a function is convicted, is not the trusted function that it claims to be, or spends its share of
+    --budget; 2: one could
     not be tested because the sandbox is too weak or codeguard failed; 3: none could be tested, because
     nothing says what they should do or they cannot be run.
     """
     from codeguard.audit.check import check_file
+    from codeguard.index.sandbox_budget import SandboxBudget
     from codeguard.models import CONVICTING, Verdict
     from codeguard.reports.check import check_json, check_text, checked_below, untested
 
     path, _, symbol = target.partition("::")
     settings = read_settings(context, store=store)
+    budget = SandboxBudget.of(settings.defense)
     checked = check_file(
         Path(path),
         symbol or None,
         against=[Path(other) for other in against],
         settings=settings,
+        budget=budget,
         warn=warn,
     )
+    spent = budget.report()
+    if spent.unfinished:
+        warn(spent.unfinished)
     required = settings.defense.required_level
     if below := checked_below(checked, required):
         warn(below)
     if format_ == "html":
         from codeguard.reports.html.check import check_page
 
-        say_report(check_page(checked, required, **origin()))
+        say_report(check_page(checked, required, spent, **origin()))
     else:
-        say_report((check_json if format_ == "json" else check_text)(checked, required))
-    if any(item.report.verdict in CONVICTING or item.report.false_claim for item in checked):
+        say_report((check_json if format_ == "json" else check_text)(checked, required, spent))
+    if spent.files or any(item.report.verdict in CONVICTING or item.report.false_claim for item in checked):
         sys.exit(EXIT_FINDINGS)
     if below or any(item.report.verdict is Verdict.ERROR for item in checked):
         sys.exit(EXIT_ERROR)

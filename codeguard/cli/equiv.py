@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from codeguard.cli.options import FORMAT
+from codeguard.cli.options import BUDGET, FORMAT
 from codeguard.cli.output import EXIT_FINDINGS, EXIT_NOTHING, guarded, read_settings, say, say_json
 from codeguard.errors import ConfigError
 
@@ -28,6 +29,7 @@ SHOWN = 5  # unreached places per function
     help="A codeguard.learned.toml whose calls are tried as well. Repeatable.",
 )
 @FORMAT
+@BUDGET
 @click.pass_context
 @guarded
 def equiv(context: click.Context, first: str, second: str, learned: tuple[Path, ...], format_: str) -> None:
@@ -40,13 +42,17 @@ def equiv(context: click.Context, first: str, second: str, learned: tuple[Path, 
     """
     from codeguard.audit.equivalence import compare_files
     from codeguard.behavior.equivalence import EquivalenceResult
+    from codeguard.index.sandbox_budget import SandboxBudget
 
     one, other = _named(first), _named(second)
-    found = compare_files(one, other, specs=learned, settings=read_settings(context))
+    settings = read_settings(context)
+    budget = SandboxBudget.of(settings.defense)
+    found = compare_files(one, other, specs=learned, settings=settings, budget=budget)
     if format_ == "json":
-        say_json(_fields(found, first, second))
+        say_json({**_fields(found, first, second), "budget": asdict(budget.report())})
     else:
         _say(found, first, second)
+        say(f"  sandbox: {budget.report()}")
     codes = {
         EquivalenceResult.SAME: 0,
         EquivalenceResult.DIFFERS: EXIT_FINDINGS,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from codeguard.cli.options import FORMAT, STORE
+from codeguard.cli.options import BUDGET, FORMAT, STORE
 from codeguard.cli.output import Progress, guarded, read_settings, say_block, say_json, warn
 from codeguard.errors import ConfigError, NoIndexError
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 )
 @click.option("--include-secrets", is_flag=True, help="Index what holds secrets as well; they are masked.")
 @FORMAT
+@BUDGET
 @click.pass_context
 @guarded
 def index(
@@ -94,11 +95,16 @@ def index(
 
 def _indexed_before(settings: Settings) -> tuple[str, ...]:
     """Return the paths of earlier runs that are still there; raise ConfigError if nothing was indexed."""
+    from codeguard.index.moved import FOLLOWED, refuse_gone
     from codeguard.index.workspace import Workspace
 
     known: list[Path] = []
     with contextlib.suppress(NoIndexError), contextlib.closing(Workspace(settings)) as workspace:
+        for line in workspace.warnings:
+            if line.endswith(FOLLOWED):  # the run itself does not meet the old paths any more
+                warn(line)
         known = workspace.indexed_paths
+        refuse_gone(Path(workspace.catalog.meta("root") or "."), known, workspace.trusted_paths)
     there = tuple(str(path) for path in known if os.path.lexists(path))
     if not there:
         raise ConfigError(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from codeguard.cli.options import FORMAT, store_option
+from codeguard.cli.options import BUDGET, FORMAT, store_option
 from codeguard.cli.output import Progress, guarded, read_settings, say, say_json, warn
 from codeguard.errors import ConfigError, CorpusError, NoIndexError, NothingToDoError, SandboxError
 
@@ -38,6 +38,7 @@ UNCONFINED = "runs unconfined, as it does without codeguard; calls of trusted fu
 )
 @FORMAT
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@BUDGET
 @click.pass_context
 @guarded
 def learn(
@@ -87,7 +88,9 @@ def learn(
             sys.exit(recording.exit_code)
         if recording.cut:
             warn("the recording was cut: the command sent more than is read")
-        learner = Learner(sandbox, Privacy(os.environ, _places(trees)), most=cases)
+        learner = Learner(
+            sandbox, Privacy(os.environ, _places(trees)), most=cases, seconds=settings.defense.budget_s
+        )
         learned = []
         for tree, samples in zip(trees, grouped(recording.lines, trees), strict=True):
             found = learner.learn(tree, samples, Progress())
@@ -137,6 +140,7 @@ def _report(learned: Sequence[Learned], format_: str) -> None:
                 "stale_calls": item.stale,
                 "left_out_private": item.private,
                 "left_out_unrepeatable": item.unrepeatable,
+                "unfinished": item.unfinished,
             }
             for item in learned
         ]
@@ -159,6 +163,10 @@ def _report(learned: Sequence[Learned], format_: str) -> None:
         if item.unrepeatable:
             say(
                 f"  left out: {counted(item.unrepeatable, 'call')}, which the sandbox did not see the same again"
+            )
+        if item.unfinished:
+            say(
+                f"  not finished within --budget: {counted(item.unfinished, 'function')}, nothing new is kept of them"
             )
         if item.private:
             say(

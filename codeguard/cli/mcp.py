@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from codeguard.cli.options import STORE
+from codeguard.cli.options import BUDGET, STORE
 from codeguard.cli.output import guarded, read_settings, warn
 
 
@@ -26,6 +26,7 @@ from codeguard.cli.output import guarded, read_settings, warn
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="A folder that audit_path may read. Repeatable.  [default: none]",
 )
+@BUDGET
 @click.pass_context
 @guarded
 def mcp(context: click.Context, store: str | None, mode: str, roots: tuple[Path, ...]) -> None:

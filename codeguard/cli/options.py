@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from codeguard.cli.output import read_settings, warn
+from codeguard.cli.output import BUDGET_KEY, read_settings, warn
 
 if TYPE_CHECKING:
     from codeguard.index.workspace import Workspace
@@ -38,7 +38,19 @@ def store_option(what: str = "Folder, or http(s)://host:port of a Chroma server.
     return click.option("--store", help=f"{what}  [default: .codeguard]")
 
 
+def _keep_budget(context: click.Context, _: click.Parameter, seconds: float | None) -> None:
+    context.meta[BUDGET_KEY] = seconds
+
+
 STORE = store_option()
+BUDGET = click.option(
+    "--budget",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    expose_value=False,
+    callback=_keep_budget,
+    help="CPU seconds that the sandbox may spend on this run; each file has a fair share.  [default: 900]",
+)
 FORMAT = format_option()
 
 

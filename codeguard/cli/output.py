@@ -11,6 +11,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 import click
 
 from codeguard.errors import CodeguardError, MissingExtraError, NothingToDoError
-from codeguard.escaping import FinishedPage, escaped
+from codeguard.escaping import FinishedPage, ReportText, escaped
 from codeguard.extras import missing_extra
 
 if TYPE_CHECKING:
@@ -119,8 +120,11 @@ def say_json(value: Any) -> None:
 
 def _masked(value: Any) -> Any:
     """Return a JSON value with the secrets in its texts masked, as a last line of defense."""
-    from codeguard.corpus.secrets import mask_secrets  # not needed for `--help`
+    from codeguard.corpus.secrets import find_secrets, mask_secrets  # not needed for `--help`
 
+    if isinstance(value, ReportText):
+        found = [item for item in find_secrets(value) if value[item.start : item.end] not in value.digests]
+        return mask_secrets(value, found)
     if isinstance(value, str):
         return mask_secrets(value)
     if isinstance(value, dict):
@@ -206,11 +210,18 @@ def _command_path() -> str:
 
 
 def read_settings(context: click.Context, **changes: Any) -> Settings:
-    """Return the settings of `--config`, with the given options applied."""
+    """Return the settings of `--config`, with the given options and `--budget` applied."""
     from codeguard.config import load_settings  # not needed for `--help`
 
     path = context.find_root().params.get("config")
-    return load_settings(Path(path) if path else None).replace(**changes)
+    settings = load_settings(Path(path) if path else None).replace(**changes)
+    seconds = context.meta.get(BUDGET_KEY)
+    if seconds is None:
+        return settings
+    return settings.replace(defense=replace(settings.defense, budget_s=seconds))
+
+
+BUDGET_KEY = "codeguard.budget"  # of the command's context, where `--budget` is kept for `read_settings`
 
 
 BAR = 24  # characters

@@ -7,7 +7,7 @@ from typing import IO
 
 import click
 
-from codeguard.cli.options import STORE, format_option
+from codeguard.cli.options import BUDGET, STORE, format_option
 from codeguard.cli.output import (
     guarded,
     origin,
@@ -57,6 +57,7 @@ EXAMPLE = "for example: codeguard query 'reverse a string'"
 )
 @click.option("--embedding", help="The embedding the index was made with.  [default: as remembered]")
 @format_option("html")
+@BUDGET
 @click.pass_context
 @guarded
 def query(

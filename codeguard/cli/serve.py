@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import click
 
-from codeguard.cli.options import STORE
+from codeguard.cli.options import BUDGET, STORE
 from codeguard.cli.output import guarded, read_settings, say, warn
 
 
@@ -17,6 +17,7 @@ from codeguard.cli.output import guarded, read_settings, say, warn
     "--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0 takes a free one."
 )
 @click.option("--write", is_flag=True, help="Offer to accept findings; without it nothing can be changed.")
+@BUDGET
 @click.pass_context
 @guarded
 def serve(context: click.Context, store: str | None, port: int, write: bool) -> None:

@@ -187,7 +187,8 @@ def ls(
 def diff(context: click.Context, store: str | None, format_: str) -> None:
     """Show what has changed on disk since the last index: new (+), changed (~) and deleted (-) files.
 
-    Files are compared by content, not by time. The index is not changed.
+    Files are compared by content; one that is not trusted is not read if its times, size and inode are those of
+    before. The index is not changed.
     """
     from codeguard.index.contents import changes
     from codeguard.reports.styled import Styled, line
@@ -236,8 +237,8 @@ def rm(context: click.Context, paths: tuple[Path, ...], store: str | None) -> No
 def watch(context: click.Context, store: str | None, every: float, times: int | None) -> None:
     """Keep the index up to date while files change, until interrupted.
 
-    Previously indexed paths are polled, at the cost of one stat per file. Trust does not change: a changed
-    trusted file stays trusted, as with `index`.
+    Previously indexed paths are polled, at the cost of one stat per file and of reading the trusted ones. Trust does
+    not change: a changed trusted file stays trusted, as with `index`.
     """
     from codeguard.api import CodeGuard
     from codeguard.index.contents import changes

@@ -122,7 +122,13 @@ _SIGNATURES: tuple[tuple[str, re.Pattern[bytes]], ...] = (
         ),
     ),
     (OFFICE, re.compile(rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1|%PDF-|\{\\\\rtf")),
-    (OBJECTS, re.compile(rb"\x80[\x02-\x05][\x00-\xff]")),
+    (
+        OBJECTS,  # pickles of every protocol, the first of them text, and arrays of objects, which hold one
+        re.compile(
+            rb"\x80[\x02-\x05][\x00-\xff]|\(?c[A-Za-z_][\w.]{0,99}\n[A-Za-z_][\w.]{0,99}\n(?:[()\]}]|S['\"]|I-?\d|p\d)|\([ld]p\d*\n|\(i[\w.]+\n[\w.]+\n"
+            rb"|\x93NUMPY[\x00-\xff]{4,6}[^\n]{0,8000}?'[|<>=]?O"
+        ),
+    ),
     (
         MEDIA,
         re.compile(
@@ -145,8 +151,36 @@ def kind_of_bytes(head: bytes) -> str:
     return next((kind for kind, signature in _SIGNATURES if signature.match(head)), "")
 
 
+SCRIPT, PADDED_TEXT = "a script by its first line", "text with NUL bytes in it"
+_INTERPRETED = re.compile(rb"(?:\xef\xbb\xbf)?#![ \t]*/?\w")
+_PICKLED = (".pkl", ".pickle", ".joblib")
+
+
+def kind_of_content(head: bytes) -> str:
+    """Return what a file that begins with `head` is to a program that is given it, or "" if unknown."""
+    if _INTERPRETED.match(head):
+        return SCRIPT
+    kind = kind_of_bytes(head)
+    if kind or b"\0" not in head:
+        return kind
+    try:  # shells skip NUL bytes
+        text = codecs.getincrementaldecoder("utf-8")("strict").decode(head.replace(b"\0", b""))
+    except UnicodeDecodeError:
+        return ""
+    controls = sum(character < " " and character not in "\t\n\r\f\x1b" for character in text)
+    return PADDED_TEXT if text and controls * 50 <= len(text) else ""
+
+
+def too_large_reason(size: int, most: int, head: bytes) -> str:
+    """Return why a file is not read that has more than `most` bytes and begins with `head`."""
+    kind = kind_of_content(head)
+    return f"too large: {size} bytes, the limit is {most}" + (f": {kind}" if kind else "")
+
+
 def unreadable_reason(head: bytes, name: str) -> str:
     """Return why a file that begins with `head` cannot be read as text, or ""."""
+    if name.lower().endswith(_PICKLED) or kind_of_bytes(head) == OBJECTS:
+        return f"binary: {OBJECTS}"
     marked = next((encoding for mark, encoding in _MARKS[1:] if head.startswith(mark)), None)
     if marked is not None:
         try:
@@ -154,7 +188,7 @@ def unreadable_reason(head: bytes, name: str) -> str:
         except UnicodeDecodeError:
             marked = None
     if marked is None and b"\0" in head:
-        kind = kind_of_bytes(head)
+        kind = kind_of_content(head)
         return f"binary: {kind}" if kind else "binary (a NUL byte near its start)"
     try:
         read_text(head, name)

@@ -5,16 +5,24 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import time
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from codeguard.corpus.decoding import DecodedText, byte_offsets, read_text, unreadable_reason
+from codeguard.corpus.decoding import (
+    DecodedText,
+    byte_offsets,
+    read_text,
+    too_large_reason,
+    unreadable_reason,
+)
 from codeguard.corpus.git import WorkingTree
 from codeguard.corpus.ignore_rules import Exclusion, IgnoreRules
 from codeguard.corpus.names import name_of
 from codeguard.corpus.secrets import PRIVATE_KEY, key_of_whole, secret_file
+from codeguard.corpus.stamps import UNSETTLED, settled_stamp
 from codeguard.errors import CorpusError
 from codeguard.models import Skipped
 
@@ -35,10 +43,8 @@ LARGEST_FILE = 2_000_000  # bytes
 EXCLUDED = "excluded by --exclude or the configuration"
 SECRET_BY_NAME = "a secret by its name"
 NOT_REGULAR = "not a regular file"
-NEVER_WALKED: Mapping[str, str] = {
-    ".git": "version control data",
-    ".codeguard": "state directory of codeguard",
-}
+GIT, STATE = ".git", ".codeguard"
+LINK_OUT = "link that leads out of the folder"
 # Characters that change the reading direction or break the line make a name misleading.
 _DECEPTIVE = frozenset(
     "\u200e\u200f\u061c\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff"
@@ -52,12 +58,12 @@ _OPEN_FLAGS = (
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file of the corpus: real path, name in the index (posix, relative, unique), size in bytes, mtime."""
+    """A file of the corpus: real path, name in the index (posix, relative, unique), size in bytes, settled stamp."""
 
     path: Path
     name: str
     size: int
-    mtime_ns: int
+    stamp: str = UNSETTLED
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +88,10 @@ def discover(
     root: Path | None = None,
     max_bytes: int = LARGEST_FILE,
     exclude: Sequence[str] = (),
-    known: Mapping[str, tuple[int, int]] | None = None,
+    known: Mapping[str, str] | None = None,
     withhold_secrets: bool = False,
     tops: Sequence[Path] = (),
+    is_own_state: Callable[[Path], bool] | None = None,
 ) -> Discovery:
     """Find the files under `paths`.
 
@@ -100,14 +107,18 @@ def discover(
     A file below `root` (default: the working directory) is named relative to
     it, any other relative to the parent of the widest argument that contains
     it, or of `tops`, folders without links that were read before.
-    `known` maps names to (size, mtime_ns) of files whose content was found
+    `known` maps names to stamps of files whose content was found
     suitable before: unchanged ones are not opened.
+
+    `is_own_state` says whether a folder named `.codeguard` is the state of this installation, which is not
+    walked (default: the one in the working directory is): anyone can name a folder so.
 
     Raises:
         CorpusError: an argument does not exist, or two files would have the same name.
     """
     base = (root or Path.cwd()).resolve()
-    walk = _Walk(max_bytes, Exclusion(exclude), known or {}, withhold_secrets)
+    own = is_own_state or (Path.cwd().resolve() / STATE).__eq__
+    walk = _Walk(max_bytes, Exclusion(exclude), known or {}, withhold_secrets, own)
     arguments = _arguments(paths)
     for real in arguments:
         prefix = name_of(real, base, (*arguments, *tops))
@@ -183,9 +194,11 @@ class _Walk:
         self,
         max_bytes: int,
         exclusion: Exclusion,
-        known: Mapping[str, tuple[int, int]],
+        known: Mapping[str, str],
         withhold_secrets: bool,
+        is_own_state: Callable[[Path], bool],
     ) -> None:
+        self._is_own_state = is_own_state
         self._max_bytes = max_bytes
         self._exclusion = exclusion
         self._known = known
@@ -263,8 +276,10 @@ class _Walk:
                 is_folder = entry.is_dir(follow_symlinks=False)
                 if entry.is_symlink():
                     raise _UnsuitableError(_link_reason(path, tree.top))
-                if is_folder and entry.name in NEVER_WALKED:
-                    raise _UnsuitableError(NEVER_WALKED[entry.name])
+                if is_folder and entry.name == GIT:
+                    raise _UnsuitableError("version control data")
+                if is_folder and entry.name == STATE and self._is_own_state(path):
+                    raise _UnsuitableError("state directory of codeguard")
                 if is_folder and self._exclusion.covers(name, is_folder):
                     raise _UnsuitableError(EXCLUDED)
                 source = tree.ignored_by(relative, is_folder)
@@ -285,7 +300,7 @@ class _Walk:
         if path in self._files:
             return
         try:
-            info = self._suitable(path, name)
+            found = self._suitable(path, name)
         except (_UnsuitableError, OSError) as error:
             self.skip(
                 name, str(error) if isinstance(error, _UnsuitableError) else f"cannot be read: {_say(error)}"
@@ -298,28 +313,46 @@ class _Walk:
                 got=f"{_printable(str(other))} and {_printable(str(path))}",
                 hint="work from a folder that contains both",
             )
-        self._files[path] = FoundFile(path, name, info.st_size, info.st_mtime_ns)
+        self._files[path] = found
         self._skipped.pop(name, None)
 
-    def _suitable(self, path: Path, name: str) -> os.stat_result:
+    def _suitable(self, path: Path, name: str) -> FoundFile:
         if self._exclusion.covers(name):
             raise _UnsuitableError(EXCLUDED)
-        info = os.lstat(path)
-        if not stat.S_ISREG(info.st_mode):
-            raise _UnsuitableError(_kind(info.st_mode))
+        found = _found(path, name)
         rule = secret_file(name) if self._withhold_secrets else ""
         if rule:
             raise _UnsuitableError(f"{SECRET_BY_NAME} (secrets.{rule})")
-        if info.st_size > self._max_bytes:
-            raise _UnsuitableError(f"too large: {info.st_size} bytes, the limit is {self._max_bytes}")
-        if self._known.get(name) != (info.st_size, info.st_mtime_ns):
+        if found.size > self._max_bytes:
+            raise _UnsuitableError(too_large_reason(found.size, self._max_bytes, _read(path, HEAD_BYTES)))
+        if found.stamp == UNSETTLED or self._known.get(name) != found.stamp:
             head = _read(path, HEAD_BYTES)
             reason = unreadable_reason(head, name)
             if reason:
                 raise _UnsuitableError(reason)
             if self._withhold_secrets and b"-" in head[:80] and key_of_whole(read_text(head, name).text):
                 raise _UnsuitableError(f"a private key (secrets.{PRIVATE_KEY})")
-        return info
+        return found
+
+
+def find_file(path: Path, name: str) -> FoundFile:
+    """Return a regular file of the disk by the name that an index gives it.
+
+    Raises:
+        CorpusError: there is none.
+    """
+    try:
+        return _found(path, name)
+    except (_UnsuitableError, OSError, ValueError) as error:
+        raise CorpusError(f"{name} cannot be read: {_say(error)}") from error
+
+
+def _found(path: Path, name: str) -> FoundFile:
+    now = time.time_ns()
+    info = os.lstat(path)
+    if not stat.S_ISREG(info.st_mode):
+        raise _UnsuitableError(_kind(info.st_mode))
+    return FoundFile(path, name, info.st_size, settled_stamp(info, now))
 
 
 def _read(path: Path, limit: int) -> bytes:
@@ -360,14 +393,21 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 def _link_reason(path: Path, top: Path) -> str:
     try:
-        target = path.resolve(strict=True)
-    except FileNotFoundError:
-        return "broken link"
+        target = path.resolve()
+        exists = target.exists()
     except (OSError, RuntimeError):
         return "link that leads in a circle or cannot be followed"
-    if target.is_relative_to(top):
-        return f"link to {_printable(target.relative_to(top).as_posix())}, which is looked at itself"
-    return "link that leads out of the folder"
+    if not target.is_relative_to(top):
+        return LINK_OUT
+    inside = target.relative_to(top)
+    shown = _printable(inside.as_posix())
+    if not exists:
+        return "broken link"
+    if {GIT, STATE} & set(inside.parts):
+        return f"link that leads into a folder that is not looked at ({shown})"
+    if target.is_file() and path.suffix.lower() not in ("", target.suffix.lower()):
+        return f"link that gives {shown} another kind of name"
+    return f"link to {shown}, which is looked at itself"
 
 
 def name_problem(name: str) -> str:

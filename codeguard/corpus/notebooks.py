@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
 
+from codeguard.corpus.embedded import LANGUAGES
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import parse
 
@@ -25,6 +26,15 @@ _PIECE = lazy(
 )
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 _SOURCES = frozenset({"source", "input"})  # `input` in notebooks of the third format
+_SCRIPT_OUTPUT, _PAGE_OUTPUTS = "application/javascript", frozenset({"text/html", "image/svg+xml"})
+# What a browser runs of a page: the bodies of scripts, and the values of handlers and of addresses that are scripts.
+_RUN_OF_PAGE = lazy(
+    r"<script\b[^>]{0,2000}>(?P<body>.*?)(?:</script|\Z)"
+    r"|\bon\w{2,30}\s{0,20}=\s{0,20}(?:\"(?P<double>[^\"]*)|'(?P<single>[^']*)|(?P<bare>[^\s>\"']+))"
+    r"|=\s{0,20}[\"']?\s{0,20}javascript:(?P<address>[^\"'>]*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_PAGE_MAGIC = frozenset({"html", "svg"})
 _CELL_MAGIC = lazy(r"\s*%%\s*(\w+)")
 _OF_PYTHON = frozenset({"time", "timeit", "capture", "prun", "python", "python3", "pypy"})
 _OF_SHELL = frozenset({"bash", "sh", "system", "sx"})
@@ -53,6 +63,7 @@ class _Object:
     key: str = ""
     kinds: list[str] = field(default_factory=list)
     sources: list[_Written] = field(default_factory=list)
+    scripts: list[_Written] = field(default_factory=list)
 
 
 class _Placed:
@@ -95,12 +106,17 @@ class NotebookCode(_Placed):
     of them that is Python nevertheless is part of the text. `shell` holds the
     lines that are passed to a shell, at their offsets in `text`, with blanks
     in between; it is empty if there are none. `prose` is the text of all
-    other cells.
+    other cells. `scripts` are what is read as code of another language: cells, and what a browser runs of the
+    outputs, whose offsets in the file are `shown`.
     """
 
-    def __init__(self, raw: str, cells: list[list[_Written]], prose: list[list[_Written]]) -> None:
+    def __init__(self, raw: str, found: list[_Cell], is_python: bool) -> None:
+        cells = [cell.sources for cell in found if cell.is_code and cell.sources]
+        scripts = [item for cell in found for item in cell.scripts if item.text.strip()]
         self.foreign: list[int] = []
-        self.prose = _Placed(raw, prose)
+        self.prose = _Placed(raw, [cell.sources for cell in found if not cell.is_code and cell.sources])
+        self.shown = [item.start for item in scripts]
+        self.scripts = [("javascript", _Placed(raw, [[item]])) for item in scripts]
         kept: list[list[_Written]] = []
         shell: list[str] = []
         budget = _PARSED
@@ -112,42 +128,71 @@ class NotebookCode(_Placed):
                 shell += (_blanked(said[: magic.end()]), said[magic.end() :], "\n")
             else:
                 code, budget = _without_magic(said, budget)
-                if magic is not None and magic[1] not in _OF_PYTHON:
-                    self.foreign.append(cell[0].start)
-                    if budget < 0 or _wrong_line(code):
+                declared = magic[1].lower() if magic is not None else "python" if is_python else ""
+                if declared not in _OF_PYTHON:
+                    page = declared in _PAGE_MAGIC
+                    language = "javascript" if page else LANGUAGES.get(declared, "")
+                    wrong = budget < 0 or _wrong_line(code) > 0
+                    if language:
+                        text = (
+                            _run_of_page(said)
+                            if page
+                            else said[magic.end() if magic else 0 :].rjust(len(said))
+                        )
+                        self.scripts.append((language, _Placed(raw, [_cut_as(cell, text)])))
+                    elif wrong or magic is not None:
+                        self.foreign.append(cell[0].start)
+                    if wrong:
                         continue
                 shell += (_given_to_shell(said, code), "\n")
-            kept.append([])
-            for part in cell:
-                size = len(part.text)
-                kept[-1].append(_Written(code[:size], part.start, part.end))
-                code = code[size:]
+            kept.append(_cut_as(cell, code))
         super().__init__(raw, kept)
-        found = "".join(shell)
-        self.shell = found if found.strip() else ""
+        given = "".join(shell)
+        self.shell = given if given.strip() else ""
 
 
 def notebook_code(raw: str) -> NotebookCode | None:
-    """Return the code cells of a notebook, or None if it is not JSON or its language is not Python."""
+    """Return the code cells of a notebook, or None if it is not JSON.
+
+    Cells that are Python are read as such, whatever language the notebook says it is in: the front end goes by the
+    name of a kernel.
+    """
     try:
         found = list(_cells(raw))
     except _MalformedError:
         return None
     languages = [item for item in found if isinstance(item, str)]
-    if languages and not any(item.lower().startswith(("python", "ipython")) for item in languages):
-        return None
-    cells = [item for item in found if isinstance(item, _Cell) and item.sources]
-    return NotebookCode(
-        raw,
-        [cell.sources for cell in cells if cell.is_code],
-        [cell.sources for cell in cells if not cell.is_code],
-    )
+    is_python = not languages or any(item.lower().startswith(("python", "ipython")) for item in languages)
+    return NotebookCode(raw, [item for item in found if isinstance(item, _Cell)], is_python)
+
+
+def _cut_as(cell: list[_Written], text: str) -> list[_Written]:
+    """Return the parts of a cell with a text of the same length in their place."""
+    parts, at = [], 0
+    for part in cell:
+        parts.append(_Written(text[at : at + len(part.text)], part.start, part.end))
+        at += len(part.text)
+    return parts
+
+
+def _run_of_page(page: str) -> str:
+    """Return a page with blanks for all but what a browser runs of it."""
+    kept: list[str] = []
+    at = 0
+    for found in _RUN_OF_PAGE.finditer(page):
+        group = found.lastgroup or "body"
+        kept += (_blanked(page[at : found.start(group)]), found[group])
+        at = found.end(group)
+    return "".join((*kept, _blanked(page[at:])))
 
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
+    """A cell, or an object with outputs that a browser runs; `scripts` are those."""
+
     is_code: bool
     sources: list[_Written]
+    scripts: list[_Written]
 
 
 class _MalformedError(ValueError):
@@ -184,8 +229,8 @@ def _cells(raw: str) -> Iterator[_Cell | str]:
             if not stack or stack[-1].is_array is not (character == "]"):
                 raise _MalformedError
             closed = stack.pop()
-            if closed.kinds:
-                yield _Cell("code" in closed.kinds, closed.sources)
+            if closed.kinds or closed.scripts:
+                yield _Cell("code" in closed.kinds, closed.sources if closed.kinds else [], closed.scripts)
             at += 1
         elif character == ",":
             at += 1
@@ -203,6 +248,10 @@ def _told(stack: list[_Object], raw: str, start: int, end: int) -> Iterator[str]
         return
     if holder.key in _SOURCES:
         holder.sources.append(_Written(_said(raw[start:end]), start, end))
+    elif holder.key == _SCRIPT_OUTPUT:
+        holder.scripts.append(_Written(_said(raw[start:end]), start, end))
+    elif holder.key in _PAGE_OUTPUTS:
+        holder.scripts.append(_Written(_run_of_page(_said(raw[start:end])), start, end))
     elif holder is top and top.key == "cell_type":
         top.kinds.append(_said(raw[start:end]))
     elif holder is top and len(stack) > 2:

@@ -51,7 +51,24 @@ def parse(text: str) -> ast.Module:
     tree = ast.parse(text)
     if _LONG_NUMBER.search(text):
         _spell_out(tree)
+    if "_magic" in text:
+        _write_out_magic(tree)
     return tree
+
+
+_SHELL_MAGIC = frozenset({"system", "sx", "!", "!!", "bash", "sh", "script"})
+
+
+def _write_out_magic(tree: ast.Module) -> None:
+    """Make `x.run_cell_magic("bash", "", text)` what it comes to: `x.system(text)`."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(attr="run_line_magic" | "run_cell_magic"),
+                args=[ast.Constant(value=str() as name), *_, command],
+            ) if name in _SHELL_MAGIC:
+                node.func.attr = "system"  # type: ignore[attr-defined]
+                node.args = [command]
 
 
 def _spell_out(tree: ast.Module) -> None:
@@ -85,6 +102,51 @@ def within_bounds(text: str) -> int:
 
 def _too_large(what: str, text: str, offset: int) -> ParseBoundError:
     return ParseBoundError(what, ("<unknown>", text.count("\n", 0, offset) + 1, None, None))
+
+
+def unparse(node: ast.AST) -> str:
+    """Return the source of a tree; approximate where Python cannot write it.
+
+    `ast.unparse` raises for some trees that the parser accepts: of an f-string whose expressions need a backslash
+    (before Python 3.12), and of deep nesting. Then names, attributes, calls, subscripts and constants are written as
+    usual, and everything else as its parts in order.
+    """
+    try:
+        return ast.unparse(node)
+    except (ValueError, RecursionError, MemoryError):
+        return "".join(_parts(node))
+
+
+def _parts(node: ast.AST) -> Iterator[str]:
+    waiting: list[ast.AST | str] = [node]
+    while waiting:
+        at = waiting.pop()
+        if isinstance(at, str):
+            yield at
+        else:
+            waiting += reversed(_written(at))
+
+
+def _written(node: ast.AST) -> list[ast.AST | str]:
+    match node:
+        case ast.Name(id=name):
+            return [name]
+        case ast.Attribute(value=value, attr=name):
+            return [value, f".{name}"]
+        case ast.Call(func=called, args=args, keywords=named):
+            given: list[ast.AST | str] = [part for item in (*args, *named) for part in (item, ", ")]
+            return [called, "(", *given[:-1], ")"]
+        case ast.Subscript(value=value, slice=place):
+            return [value, "[", place, "]"]
+        case ast.keyword(arg=name, value=value):
+            return [f"{name}=" if name else "**", value]
+        case ast.Constant(value=value):
+            return [repr(value)]
+        case _:
+            names = (getattr(node, key, None) for key in ("name", "arg", "module"))
+            parts: list[ast.AST | str] = [item for item in names if isinstance(item, str)]
+            parts += children(node)
+            return [part for item in parts for part in (item, " ")]
 
 
 def unqualified_name(node: ast.AST | None) -> str:

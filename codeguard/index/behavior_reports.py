@@ -7,16 +7,17 @@ is the checker's own and outlives epochs that change nothing for a function.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from codeguard.index.catalog import Catalog
+from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.siblings import Siblings
 from codeguard.models import CheckReport, Chunk, ChunkKind, SourceFile, Verdict, parts_digest
 
 if TYPE_CHECKING:
     from codeguard.behavior import BehaviorChecker
+    from codeguard.behavior.verdict.running import Meter
 
 CHECKED_KINDS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 BATCH = 256
@@ -30,9 +31,11 @@ Answered = dict[str, Any]
 
 
 class CheckWorkers(Protocol):
-    """Checks functions by workers; `again` also runs those whose result counts as known."""
+    """Checks functions by workers within a budget; `again` also runs those whose result counts as known."""
 
-    def __call__(self, subjects: Sequence[Subject], again: bool) -> Iterator[tuple[Subject, KeyedReport]]:
+    def __call__(
+        self, subjects: Sequence[Subject], again: bool, budget: SandboxBudget
+    ) -> Iterator[tuple[Subject, KeyedReport]]:
         """Yield each function with its answer."""
         ...
 
@@ -72,9 +75,9 @@ class ProbeAnswers:
 class BehaviorReports:
     """Callable from a chunk and its file to a report, as the behavior signal wants it.
 
-    `checks` is a function so that a worker is requested only when something must be run. `budget_s` bounds
-    the time that calls may spend running checks, in seconds; what it leaves untested is counted in
-    `out_of_budget`. `level` is the sandbox level of the epoch: `unsupported` from a weaker sandbox is not
+    `checks` is a function so that a worker is requested only when something must be run. `budget` bounds
+    what they spend; with `known_only` nothing is run, and what is missing is reported as not checked yet. `level` is
+    the sandbox level of the epoch: `unsupported` from a weaker sandbox is not
     remembered. `siblings` finds the files that a function's file imports.
     """
 
@@ -83,7 +86,9 @@ class BehaviorReports:
         checks: Callable[[], CheckWorkers],
         epoch: str,
         catalog: Catalog | None = None,
-        budget_s: float | None = None,
+        *,
+        budget: SandboxBudget | None = None,
+        known_only: bool = False,
         level: str = "",
         siblings: Siblings | None = None,
     ) -> None:
@@ -93,26 +98,25 @@ class BehaviorReports:
         self.ran_at = ""  # the lowest sandbox level of what was run
         self._epoch = epoch
         self._catalog = catalog
-        self._budget_s = budget_s
-        self._spent_s = 0.0
+        self.budget = budget or SandboxBudget()
+        self._known_only = known_only
         self._fresh: dict[str, CheckReport] = {}
-        self.out_of_budget = 0
+        self.unchecked = 0  # functions that were asked for, and are not fully checked
         self.failed: list[tuple[Chunk, CheckReport]] = []  # checks that ended in an error of our own
 
     def __call__(self, chunk: Chunk, file: SourceFile) -> CheckReport:
         """Return the report of one function."""
         near = self.near_key(chunk, file)
-        known = self._cached(near)
-        if known is not None:
-            return known
-        if self._budget_s is not None and self._spent_s >= self._budget_s:
-            self.out_of_budget += 1
-            why = "the time budget of the query ran out before this check" if self._budget_s else NOT_CHECKED
-            return CheckReport(Verdict.NO_SIGNAL, why, level="", not_yet=True)
-        start = time.monotonic()
-        self.prepare([(chunk, file)])
-        self._spent_s += time.monotonic() - start
-        return self._fresh[near]
+        report = self._cached(near)
+        if report is None and self._known_only:
+            report = CheckReport(Verdict.NO_SIGNAL, NOT_CHECKED, level="", not_yet=True)
+        elif report is None:
+            self.prepare([(chunk, file)])
+            report = self._fresh[near]
+        self.unchecked += report.not_yet or report.spent
+        if report.spent:
+            self.budget.unfinished(file.path)
+        return report
 
     def prepare(
         self,
@@ -125,6 +129,10 @@ class BehaviorReports:
         missing = [subject for key, subject in by_key.items() if self._cached(key) is None]
         if missing:
             self._run(missing, progress, workers or self._checks())
+        for key, (_, file) in by_key.items():
+            report = self._cached(key)
+            if report is not None and report.spent:
+                self.budget.unfinished(file.path)
         return len(missing)
 
     def _run(
@@ -140,14 +148,14 @@ class BehaviorReports:
         missing, crowded = _apart(missing)
         self._take(crowded)
         batch: list[tuple[Subject, KeyedReport]] = []
-        for done, answer in enumerate(workers(missing, again=False), 1):
+        for done, answer in enumerate(workers(missing, False, self.budget), 1):
             progress(done, len(missing))
             batch.append(answer)
             if len(batch) >= BATCH:
                 unknown += self._take(batch)
                 batch = []
         unknown += self._take(batch)
-        self._take(list(workers(unknown, again=True)))
+        self._take(list(workers(unknown, True, self.budget)))
         progress(len(missing), len(missing))
 
     def _take(self, answers: Sequence[tuple[Subject, KeyedReport]]) -> list[Subject]:
@@ -168,7 +176,9 @@ class BehaviorReports:
             if not self._lasting(report):
                 continue
             rows[near] = report.to_json()
-            if far is not None:
+            if report.spent:  # only what has the same limits
+                rows[near] |= {"limits": self.budget.limits}
+            elif far is not None:
                 rows[f"{FAR}{far}"] = report.to_json()
         if self._catalog is not None:
             self._catalog.put_analyses(rows)
@@ -187,9 +197,11 @@ class BehaviorReports:
         if value is None:
             return None
         try:
-            return CheckReport.from_json(value)
+            report = CheckReport.from_json(value)
+            run_s, file_s = value["limits"] if report.spent else self.budget.limits
         except (KeyError, TypeError, ValueError):
             return None  # written by another version: recomputed
+        return report if run_s >= self.budget.run_s and file_s >= self.budget.file_s else None
 
     def near_key(self, chunk: Chunk, file: SourceFile) -> str:
         """Return the key under which a function's report is cached for this epoch."""
@@ -223,14 +235,20 @@ def judged(
     subjects: Sequence[Subject],
     known: Callable[[str], bool],
     answered: Sequence[Answered],
+    meters: Sequence[Meter],
 ) -> list[KeyedReport]:
     """Return the checker's key of each function, and its report if none is known by that key.
 
-    `answered` are the functions' answers to probes, which are replaced where a function is checked.
+    `answered` are the functions' answers to probes, which are replaced where a function is checked. `meters` limit
+    what each may spend.
     """
     keys = [checker.cache_key(*subject) for subject in subjects]
     to_run = [index for index, key in enumerate(keys) if key is None or not known(key)]
-    checked = checker.check_many([subjects[index] for index in to_run], [answered[index] for index in to_run])
+    checked = checker.check_many(
+        [subjects[index] for index in to_run],
+        [answered[index] for index in to_run],
+        [meters[index] for index in to_run],
+    )
     reports = dict(zip(to_run, checked, strict=True))
     return [(key, reports.get(index)) for index, key in enumerate(keys)]
 

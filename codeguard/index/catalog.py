@@ -5,9 +5,10 @@ here together with the intent to change the vectors, and the intent is
 cleared when the vectors are written. The next process that opens the catalog after a crash finds the intent
 and carries it out again.
 
-All trusted data in the file is authenticated under a key from outside the state directory: every setting,
-every file with its chunks in order, the quarantine list, and the totals. A catalog of another installation,
-or of an older version, is `foreign`: nothing in it verifies.
+All trusted data in the file is authenticated under a key from outside the state directory: every file with its
+chunks in order, the quarantine list, and the totals; and the settings, these among them, all together by one head,
+so that rows of different times do not verify beside each other. A catalog of another installation, or of an older
+version, is `foreign`: nothing in it verifies.
 """
 
 from __future__ import annotations
@@ -26,14 +27,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from codeguard.errors import REBUILD, StoreError
+from codeguard.errors import REBUILD, STOPPED, StoreError
 from codeguard.index import lexical
 from codeguard.index.retrieval_text import retrievable
 from codeguard.models import Chunk, ChunkKind, SourceFile, Span, text_digest
 from codeguard.trust.state_files import StateFolder, inode_of, opened_by_path
 
-# 1 had no lexical index, 2 repeated the imports in every chunk, 3 authenticated analyses alone and held secrets
-SCHEMA_VERSION = 4
+# 1 had no lexical index, 2 repeated the imports in every chunk, 3 authenticated analyses alone and held secrets,
+# 4 authenticated each setting by itself
+SCHEMA_VERSION = 5
 NEEDS_WRITING = (
     "this user cannot write its folder, and reading takes notes there, too: copy the folder to where they can, "
     "name the copy with --store, and list it as shared_state in the configuration"
@@ -43,16 +45,19 @@ PARAMETERS = 500  # per statement; SQLite's own limit is at least 999
 
 # Ids and digests fall on random pages: with SQLite's default of 2 MiB, a batch writes most of them several
 # times.
+BUSY_S = 30.0  # for a transaction of another process
 CACHE_KIB = 128 * 1024
 CHECKPOINT_PAGES = 16 * 1024
 # Settings of the catalog that an earlier run left for the next: texts of JSON.
 SIGNED_TREES, INDEXED_PATHS, EXCLUDED_GLOBS = "signed_trees", "indexed_paths", "excluded"
+TRUSTED_PATHS = "trusted_paths"
+TO_BE_READ_AGAIN = "again"  # the stamp of a file that has to be chunked again, whatever it contains
 _COMPANIONS = ("-wal", "-shm", "-journal")  # files that SQLite opens with it
 
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, mac BLOB NOT NULL DEFAULT x'');
 CREATE TABLE files (
-    path TEXT PRIMARY KEY, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
+    path TEXT PRIMARY KEY, size INTEGER NOT NULL, stamp TEXT NOT NULL,
     sha256 TEXT NOT NULL, language TEXT NOT NULL, parsed INTEGER NOT NULL,
     vectors INTEGER NOT NULL DEFAULT 0, content TEXT NOT NULL DEFAULT '', mac BLOB NOT NULL DEFAULT x''
 );
@@ -83,17 +88,17 @@ ALTER TABLE files ADD COLUMN vectors INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE files ADD COLUMN content TEXT NOT NULL DEFAULT '';
 ALTER TABLE files ADD COLUMN mac BLOB NOT NULL DEFAULT x'';
 """
-_FILE = "path, size, mtime_ns, sha256, language, parsed, vectors, content, mac"
-_MAKER, _TOTALS, _QUARANTINE = "maker", "totals", "quarantine"
+_FILE = "path, size, stamp, sha256, language, parsed, vectors, content, mac"
+_MAKER, _TOTALS, _QUARANTINE, _HEAD = "maker", "totals", "quarantine", "head"
 _MODULUS = 1 << 256
 
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """The record of an indexed file: size in bytes, modification time, digest of the bytes."""
+    """The record of an indexed file: size in bytes, stamp (see `codeguard.corpus.stamps`), digest of the bytes."""
 
     size: int
-    mtime_ns: int
+    stamp: str
     sha256: str
 
 
@@ -164,7 +169,8 @@ class Catalog:
         self._verified_at: tuple[int, int] | None = None
         self._added = Totals()
         self._lock = threading.RLock()
-        self._verified_settings: dict[str, tuple[object, object]] = {}  # as last read, with their code
+        self._settings: dict[str, str] = {}  # as last read and verified
+        self._settings_of: tuple[int, int] | None = None  # the state of the catalog that these are of
         self._db = self._connect()
         self._inode = inode_of(path)
 
@@ -174,7 +180,7 @@ class Catalog:
 
     def _connect(self) -> sqlite3.Connection:
         with self._told("cannot be opened"), opened_by_path(self.path, companions=_COMPANIONS):
-            db = sqlite3.connect(self.path, timeout=30.0, isolation_level=None, check_same_thread=False)
+            db = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
             try:
                 db.execute("PRAGMA foreign_keys = ON")
                 db.execute("PRAGMA secure_delete = ON")
@@ -223,14 +229,17 @@ class Catalog:
         if version == 0:
             for key, value in ((_MAKER, self._made_here), (_TOTALS, _totals_text(Totals()))):
                 db.execute("INSERT INTO meta VALUES (?, ?, ?)", (key, value, self._mac("meta", key, value)))
+            self._put_head(db)
+        if "mtime_ns" in [row[1] for row in db.execute("PRAGMA table_info(files)")]:
+            db.execute("ALTER TABLE files RENAME COLUMN mtime_ns TO stamp")
         db.execute(_SECRETS)
         db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         db.execute("COMMIT")
 
     @property
     def _made_here(self) -> str:
-        """The public id of the key that authenticates this catalog."""
-        return hmac.digest(self._key, b"codeguard catalog", "sha256").hex()
+        """The public id of the key that authenticates this catalog, and of what is authenticated how."""
+        return hmac.digest(self._key, f"codeguard catalog {SCHEMA_VERSION}".encode(), "sha256").hex()
 
     def _maker(self, db: sqlite3.Connection) -> str | None:
         row = db.execute("SELECT value FROM meta WHERE key = ?", (_MAKER,)).fetchone()
@@ -259,6 +268,8 @@ class Catalog:
             hint = None
             if "full" in str(error):
                 hint = "free some space"
+            elif "locked" in str(error):
+                what, hint = f"{what} after {BUSY_S:g} s of waiting for another process", STOPPED
             elif not os.access(self.path.parent, os.W_OK):
                 hint = NEEDS_WRITING
             raise StoreError(f"the catalog {self.path} {what} ({error})", hint=hint) from error
@@ -279,6 +290,7 @@ class Catalog:
                     self._put_meta(_TOTALS, _totals_text(self.totals().plus(self._added)))
             except BaseException:
                 self._db.execute("ROLLBACK")
+                self._settings_of = None
                 raise
             self._db.execute("COMMIT")
 
@@ -293,24 +305,41 @@ class Catalog:
 
     def meta(self, key: str) -> str | None:
         """Return a stored setting or None; unverified if the catalog is foreign."""
-        rows = self._rows("SELECT value, mac FROM meta WHERE key = ?", (key,))
-        if not rows:
-            return None
-        value, mac = rows[0]
-        if not self.foreign and self._verified_settings.get(key) != rows[0]:
+        with self._lock:
+            generation = self.generation()
+            if self._settings_of != generation:
+                rows = self._rows("SELECT key, value, mac FROM meta ORDER BY key")
+                if not self.foreign:
+                    self._check_settings(rows)
+                self._settings = {str(row[0]): str(row[1]) for row in rows}
+                self._settings_of = generation
+            return self._settings.get(key)
+
+    def _check_settings(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Raise StoreError unless all settings are ours, and of the same time."""
+        for key, value, mac in rows:
             if not self._authentic(mac, "meta", key, value):
                 raise self.damaged(f"its setting {key!r} was changed by another hand")
-            self._verified_settings[key] = rows[0]
-        return str(value)
+        heads = [value for key, value, _ in rows if key == _HEAD]
+        if heads != [_head_of(rows)]:
+            raise self.damaged(
+                "its settings are not of one time: some of them are missing, added or earlier ones"
+            )
 
     def set_meta(self, key: str, value: str) -> None:
         """Store a setting."""
-        with self._lock, self._told("cannot be written"):
+        with self._lock, contextlib.nullcontext() if self._db.in_transaction else self.transaction():
             self._put_meta(key, value)
 
     def _put_meta(self, key: str, value: str) -> None:
         mac = self._mac("meta", key, value)
         self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", (key, value, mac))
+        self._put_head(self._db)
+
+    def _put_head(self, db: sqlite3.Connection) -> None:
+        head = _head_of(db.execute("SELECT key, value, mac FROM meta").fetchall())
+        row = (_HEAD, head, self._mac("meta", _HEAD, head))
+        db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", row)
 
     def totals(self) -> Totals:
         """Return the totals as last written."""
@@ -353,6 +382,11 @@ class Catalog:
         if not self.foreign and not self._authentic(row[-1], "file", *row[:-1]):
             raise self.damaged(f"its entry of {row[0]} was changed by another hand")
 
+    def state_of(self, path: str) -> FileState | None:
+        """Return the record of one file; raise StoreError if it was modified."""
+        row = self._file_row(path)
+        return None if row is None else FileState(*row[1:4])
+
     def has_file(self, path: str) -> bool:
         """Return whether a file of this path is indexed."""
         return bool(self._rows("SELECT 1 FROM files WHERE path = ?", (path,)))
@@ -374,15 +408,16 @@ class Catalog:
         """Return the files that are chunked by lines because no grammar is installed."""
         return [str(row[0]) for row in self._rows("SELECT path FROM files WHERE NOT parsed ORDER BY path")]
 
-    def touch(self, path: str, mtime_ns: int) -> None:
-        """Record that a file was read and found unchanged."""
+    def touch(self, stamps: Mapping[str, str]) -> None:
+        """Record the stamps of files that were read and found unchanged, by path."""
         with self.transaction():
-            (row,) = self._rows(f"SELECT {_FILE} FROM files WHERE path = ?", (path,))
-            self._check_file(row)
-            kept = (row[0], row[1], mtime_ns, *row[3:-1])
-            mac = self._mac("file", *kept)
-            self._db.execute("UPDATE files SET mtime_ns = ?, mac = ? WHERE path = ?", (mtime_ns, mac, path))
-            self._count(Totals(macs=int.from_bytes(mac) - int.from_bytes(row[-1])))
+            for path, stamp in stamps.items():
+                (row,) = self._rows(f"SELECT {_FILE} FROM files WHERE path = ?", (path,))
+                self._check_file(row)
+                kept = (row[0], row[1], stamp, *row[3:-1])
+                mac = self._mac("file", *kept)
+                self._db.execute("UPDATE files SET stamp = ?, mac = ? WHERE path = ?", (stamp, mac, path))
+                self._count(Totals(macs=int.from_bytes(mac) - int.from_bytes(row[-1])))
 
     def _count(self, added: Totals, sign: int = 1) -> None:
         self._added = self._added.plus(added, sign)
@@ -405,7 +440,7 @@ class Catalog:
         lexical.remove(self._db, [before[id_] for id_ in sorted(gone)])
         self._delete(file.path, len(before))
         row = (
-            file.path, state.size, state.mtime_ns, state.sha256, file.language, _parsed(file),
+            file.path, state.size, state.stamp, state.sha256, file.language, _parsed(file),
             sum(retrievable(chunk) for chunk in file.chunks), content_digest(ids, file.chunks),
         )  # fmt: skip
         mac = self._mac("file", *row)
@@ -730,6 +765,11 @@ def _version(db: sqlite3.Connection) -> int:
 
 def _totals_text(totals: Totals) -> str:
     return json.dumps([totals.files, totals.chunks, totals.vectors, str(totals.macs)])
+
+
+def _head_of(rows: Iterable[tuple[Any, ...]]) -> str:
+    """Return the digest of all settings but itself, each with its code."""
+    return _list_digest(sorted(row for row in rows if row[0] != _HEAD))
 
 
 def _list_digest(rows: Sequence[tuple[Any, ...]]) -> str:

@@ -18,6 +18,7 @@ from codeguard.index.worker_facts import WorkerFacts, facts_of, facts_task, firs
 from codeguard.sandbox import Level
 from codeguard.workers.processes import Pool, run_bounded
 from codeguard.workers.tasks import Shared, WorkerError
+from codeguard.workers.waiting import within
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -87,7 +88,7 @@ class Cluster(Pool):
     def _scatter(self, name: str, shared: Shared) -> Any:
         while True:
             try:
-                return self._client.scatter({name: shared})[name]
+                return within(PATIENCE_S, lambda: self._client.scatter({name: shared}))[name]
             except TimeoutError:  # there is no worker, but one may be restarting
                 self.check()
 
@@ -108,7 +109,7 @@ class Cluster(Pool):
             )
 
     def _present(self) -> list[tuple[str, int]]:
-        threads = self._client.nthreads()
+        threads = within(ANSWER_S, self._client.nthreads)
         return [
             (address, count) for address, count in threads.items() if not self._only or address in self._only
         ]
@@ -157,7 +158,7 @@ def census(client: Any) -> tuple[WorkerFacts, ...]:
     """
     try:
         client.wait_for_workers(1, timeout=ANSWER_S)
-        answers = client.run(facts_task, b"", on_error="return")
+        answers = within(PATIENCE_S, lambda: client.run(facts_task, b"", on_error="return"))
     except (OSError, TimeoutError) as error:
         raise ConfigError(
             "the cluster has no worker that answers", got=_one_line(error), hint="start one with: dask worker"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from codeguard.corpus.discovery import discover, read_file
-from codeguard.errors import ConfigError, CorpusError, NothingToDoError
+from codeguard.corpus.discovery import discover
+from codeguard.errors import ConfigError, ManifestError, NothingToDoError
+from codeguard.index.on_disk import is_indexed
 from codeguard.index.pipeline import Indexer
 from codeguard.index.retrieval_text import retrievable
 from codeguard.index.scopes import below
@@ -16,6 +17,7 @@ from codeguard.index.trusted_paths import name_in_index, trusted_by_name
 from codeguard.index.unchanged import LAST_RUN, forget
 from codeguard.index.workspace import Workspace
 from codeguard.models import Chunk
+from codeguard.trust.installation import is_own_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +45,22 @@ class Changes:
 def indexed_files(workspace: Workspace, paths: Sequence[str] = ()) -> list[IndexedFile]:
     """Return the files of the index, by name; only those in `paths` (names or folders in it) if given."""
     known = workspace.trusted_paths
+    try:
+        manifest = workspace.manifest
+        listed = set() if manifest is None else set(manifest.files)
+    except (ManifestError, ConfigError):  # which says what is wrong where it matters: the paths then
+        listed = set(workspace.catalog.files())
     convicted: dict[str, list[str]] = {}
     for item in ((workspace.catalog.analysis(LAST_RUN) or {}).get("report") or {}).get("convicted", ()):
         if not item.get("accepted"):
             convicted.setdefault(str(item["path"]), []).append(str(item["symbol"]))
     return [
-        IndexedFile(name, state.size, trusted_by_name(name, known), tuple(convicted.get(name, ())))
+        IndexedFile(
+            name,
+            state.size,
+            name in listed and trusted_by_name(name, known),
+            tuple(convicted.get(name, ())),
+        )
         for name, state in sorted(workspace.catalog.files().items())
         if not paths or any(below(name, path) for path in paths)
     ]
@@ -84,7 +96,7 @@ def chunk_at(workspace: Workspace, path: Path, line: int) -> tuple[str, Chunk]:
 
 
 def changes(workspace: Workspace) -> Changes:
-    """Compare the indexed paths with their current state; file contents decide, not times.
+    """Compare the indexed paths with their current state, as `index` does: see `is_indexed`.
 
     Raises:
         NothingToDoError: nothing has been indexed.
@@ -93,26 +105,22 @@ def changes(workspace: Workspace) -> Changes:
     if root is None or not paths:
         raise NothingToDoError("nothing has been indexed", hint="codeguard index PATH…")
     files = workspace.catalog.files()
-    known = {name: (state.size, state.mtime_ns) for name, state in files.items()}
+    trusted = workspace.trusted_paths
     settings = workspace.settings
     found = discover(
         [path for path in paths if path.exists()],
         root=Path(root),
         exclude=workspace.excluded(),
-        known=known,
+        known={name: state.stamp for name, state in files.items()},
         withhold_secrets=not settings.include_secrets,
+        is_own_state=partial(is_own_state, shared=settings.shared_state),
     )
     here = {item.name: item for item in found.files}
-    differing = []
-    for name in here.keys() & files.keys():
-        if (here[name].size, here[name].mtime_ns) == known[name]:
-            continue
-        try:
-            same = hashlib.sha256(read_file(here[name])).hexdigest() == files[name].sha256
-        except CorpusError:
-            same = False
-        if not same:
-            differing.append(name)
+    differing = [
+        name
+        for name in here.keys() & files.keys()
+        if not is_indexed(here[name], files[name], trusted=trusted_by_name(name, trusted))
+    ]
     return Changes(
         tuple(sorted(here.keys() - files.keys())),
         tuple(sorted(differing)),

@@ -11,6 +11,7 @@ from dataclasses import asdict
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from codeguard.analysis.chunk_trust import trust_in_file
 from codeguard.behavior import POLICY_VERSION
 from codeguard.index.behavior_reports import Answered, checkable
 from codeguard.index.catalog import FileState
@@ -18,6 +19,7 @@ from codeguard.index.cluster import Cluster
 from codeguard.index.executor import spread, workers_of
 from codeguard.index.observation_tasks import ExaminationRequest, ExaminedFile, examine_files
 from codeguard.index.report import FALSE_CLAIM, Progress, Suspect
+from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.siblings import siblings_digest
 from codeguard.index.worker_facts import own_level
 from codeguard.index.workspace import Workspace
@@ -64,6 +66,7 @@ class Judge:
         self._executor = executor
         self._required = Level[workspace.settings.defense.required_level]
         self._due = self._read = 0  # files whose signals are needed, and those of them that were read
+        self.budget = SandboxBudget.of(workspace.settings.defense)
         self.unfinished: list[str] = []  # a line for each file that `run` could not fully examine
         self._enabled = workspace.settings.defense.enable_behavior
         if self._enabled:
@@ -85,11 +88,15 @@ class Judge:
             self._catalog.put_analyses({key: dict(_NOTHING_FOUND) for key in unknown.values()})
             return 0
         subjects = [
-            (chunk, file) for file in self._files(missing) for chunk in filter(self._checked, file.chunks)
+            (chunk, file)
+            for file in self._files(missing)
+            for chunk in file.chunks
+            if self._checked(chunk, file)
         ]
         if len(subjects) <= BY_NAME:
             subjects.sort(key=lambda subject: subject[0].symbol.rpartition(".")[2])
         reports = self._workspace.reports(siblings=self._siblings)
+        self.budget = reports.budget
         checked = reports.prepare(
             subjects,
             lambda done, total: self._progress("checks", done, total),
@@ -160,11 +167,11 @@ class Judge:
 
     def _look(self, path: str, key: str) -> dict[str, Any]:
         """Collect the verdicts of one file; they are stored if every check was done."""
-        reports = self._workspace.reports(budget_s=0.0, siblings=self._siblings)
+        reports = self._workspace.reports(known_only=True, siblings=self._siblings)
         rows: dict[str, list[dict[str, Any]]] = {"convicted": [], "demoted": []}
         verdicts: Counter[str] = Counter()
         for file in self._files([path]):
-            for chunk in filter(self._checked, file.chunks):
+            for chunk in (item for item in file.chunks if self._checked(item, file)):
                 report = reports(chunk, file)
                 if report.verdict is not Verdict.NO_SIGNAL or _can_be_run(chunk):
                     verdicts[FALSE_CLAIM if report.false_claim else report.verdict.value] += 1
@@ -172,7 +179,7 @@ class Judge:
                     group = "convicted" if report.verdict in CONVICTING else "demoted"
                     rows[group].append(_row(chunk, report))
         found = {**rows, "verdicts": verdicts}
-        if not reports.out_of_budget:
+        if not reports.unchecked:
             self._catalog.put_analyses({key: found})
         return found
 
@@ -235,10 +242,8 @@ class Judge:
             if file is not None:
                 yield file
 
-    def _checked(self, chunk: Chunk) -> bool:
-        manifest = self._workspace.manifest
-        trusted = manifest is not None and manifest.trust_of(chunk.path, chunk.sha256) is Trust.TRUSTED
-        return checkable(chunk) and not trusted
+    def _checked(self, chunk: Chunk, file: SourceFile) -> bool:
+        return checkable(chunk) and trust_in_file(self._workspace.manifest, chunk, file) is not Trust.TRUSTED
 
     def _kept(self, key: str) -> dict[str, Any] | None:
         value = self._catalog.analysis(key)

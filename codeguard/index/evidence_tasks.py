@@ -19,7 +19,7 @@ from typing import Any
 from codeguard.analysis.rules import load_file_signals
 from codeguard.behavior import BehaviorChecker, SpecLibrary
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
-from codeguard.behavior.verdict.running import worlds_for
+from codeguard.behavior.verdict.running import Meter, worlds_for
 from codeguard.corpus.serialization import as_json, rebuilt
 from codeguard.index.behavior_reports import (
     TRUSTED_ANSWERS,
@@ -33,6 +33,7 @@ from codeguard.index.behavior_reports import (
 from codeguard.index.cluster import Cluster
 from codeguard.index.executor import spread, workers_of
 from codeguard.index.observation_tasks import Compared
+from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.models import CheckReport, SourceFile, Span, Verdict
 from codeguard.sandbox import Level, Sandbox
 from codeguard.sandbox.given import Texts
@@ -45,6 +46,7 @@ FILES_KEPT = CHECKS_A_TASK  # as many as one task has at most
 FILES_A_WORKER = 16  # changed files for which it pays to start a process early
 PROBED_TOGETHER = 64  # functions to check from which on the workers share the probing of the trusted ones
 SHARES_A_WORKER = 4
+Asked = tuple[Subject, float]  # a function, and the seconds that it may spend in the sandbox
 FIRST_CHECKS = (1, 1, 2, 2, 4, 4, 8, 8)  # in the first tasks, so that the user soon sees an estimate
 KNOWN_PREFIX = 16  # hex digits of a check's key that tell a worker that its result is cached
 CHECKING = ItemBounds(CHECKING_S, 300.0)  # per function; the sandbox has its own limits
@@ -182,8 +184,12 @@ def check_task(shared: Shared) -> Run:
             return not asked["again"] and key[:KNOWN_PREFIX] in bench.known
 
         answered = asked["answered"]
-        found = judged(checker, subjects, known, answered)
-        rows = [(far, None if report is None else report.to_json()) for far, report in found]
+        meters = [Meter(seconds) for seconds in asked["seconds"]]
+        found = judged(checker, subjects, known, answered, meters)
+        rows = [
+            (far, None if report is None else report.to_json(), meter.spent_s)
+            for (far, report), meter in zip(found, meters, strict=True)
+        ]
         answer = {"level": level, "reports": rows, "answered": answered, "trusted": bench.fresh_answers()}
         yield json.dumps(answer).encode("ascii")
 
@@ -237,24 +243,50 @@ class Checks:
         self._shared = shared
         self._answers = answers
 
-    def __call__(self, subjects: Sequence[Subject], again: bool) -> Iterator[tuple[Subject, KeyedReport]]:
-        """Yield each function with its answer, in order; `again` also runs known ones."""
+    def __call__(
+        self, subjects: Sequence[Subject], again: bool, budget: SandboxBudget
+    ) -> Iterator[tuple[Subject, KeyedReport]]:
+        """Yield each function with its answer; `again` also runs known ones.
+
+        Functions that spend their share are run again as long as the others leave enough for a larger one.
+        """
         if not subjects:
             return
         shared = self._probed_by_all(self._shared(None), len(subjects))
-        parts = list(_parts(subjects))
+        waiting = list(subjects)
+        while waiting:
+            shares = budget.shares(waiting)
+            spent: list[tuple[Subject, float, KeyedReport]] = []
+            for (subject, share), keyed in self._round(
+                list(zip(waiting, shares, strict=True)), again, shared, budget
+            ):
+                if keyed[1] is not None and keyed[1].spent:
+                    spent.append((subject, share, keyed))
+                else:
+                    yield subject, keyed
+            more = budget.again([item[0] for item in spent], [item[1] for item in spent])
+            for (subject, _, keyed), taken in zip(spent, more, strict=True):
+                if not taken:
+                    yield subject, keyed
+            waiting = [item[0] for item, taken in zip(spent, more, strict=True) if taken]
+
+    def _round(
+        self, asked: Sequence[Asked], again: bool, shared: Shared, budget: SandboxBudget
+    ) -> Iterator[tuple[Asked, KeyedReport]]:
+        """Yield each function with its answer, in order, and charge the budget with what it spent."""
+        parts = list(_parts(asked))
         texts: dict[int, str] = {}
         batches = ([self._asked(part, again, texts)] for part in parts)
-        bounds = CHECKING if len(subjects) == 1 else CHECKING_TOGETHER
+        bounds = CHECKING if len(asked) == 1 else CHECKING_TOGETHER
         answers = spread(self._executor, check_task, batches, shared, bounds)
         for part, answer in zip(parts, answers, strict=True):
             if answer.ended and len(part) > 1:  # retry one by one, so that one cannot end the others
-                singles = ([self._asked([subject], again, texts)] for subject in part)
+                singles = ([self._asked([one], again, texts)] for one in part)
                 alone = spread(self._executor, check_task, singles, shared, CHECKING)
-                for subject, single in zip(part, alone, strict=True):
-                    yield subject, self._keyed_reports([subject], single)[0]
+                for one, single in zip(part, alone, strict=True):
+                    yield one, self._keyed_reports([one], single, budget)[0]
             else:
-                yield from zip(part, self._keyed_reports(part, answer), strict=True)
+                yield from zip(part, self._keyed_reports(part, answer, budget), strict=True)
 
     def _probed_by_all(self, shared: Shared, checks: int) -> Shared:
         """Have several workers share the probing of the trusted functions, which each would do alone otherwise.
@@ -273,22 +305,30 @@ class Checks:
         self._answers.keep({TRUSTED_ANSWERS: probed})
         return self._shared(probed)
 
-    def _keyed_reports(self, subjects: Sequence[Subject], answer: TaskAnswer) -> list[KeyedReport]:
+    def _keyed_reports(
+        self, asked: Sequence[Asked], answer: TaskAnswer, budget: SandboxBudget
+    ) -> list[KeyedReport]:
         """Return a worker's result; for a function ended by a limit a verdict that is no pass."""
+        subjects = [subject for subject, _ in asked]
         if answer.ended:
+            ((_, file), share), *_ = asked
+            budget.charge(file.path, share)  # what it has spent is lost with the worker
             verdict = CHECKED_SO_FAR.get(answer.ended, Verdict.ERROR)
             return [(None, CheckReport(verdict, f"codeguard could not examine it: {answer.why}", level=""))]
         found = json.loads(answer.last)
         rows = zip(subjects, found["answered"], strict=True)
         kept = {ProbeAnswers.key(chunk): answered for (chunk, _), answered in rows if answered}
         self._answers.keep({**kept, TRUSTED_ANSWERS: found["trusted"]} if found["trusted"] else kept)
+        for (_, file), (_, _, spent_s) in zip(subjects, found["reports"], strict=True):
+            budget.charge(file.path, float(spent_s))
         return [
             (far, None if report is None else CheckReport.from_json(report))
-            for far, report in found["reports"]
+            for far, report, _ in found["reports"]
         ]
 
-    def _asked(self, subjects: Sequence[Subject], again: bool, texts: dict[int, str]) -> bytes:
+    def _asked(self, asked: Sequence[Asked], again: bool, texts: dict[int, str]) -> bytes:
         """Return the payload for a worker; `texts` caches those of the last files, by identity."""
+        subjects = [subject for subject, _ in asked]
         files: dict[int, int] = {}
         places: dict[tuple[int, Span], int] = {}
         for _, file in subjects:
@@ -304,11 +344,12 @@ class Checks:
             "subjects": [(files[id(file)], places[id(file), chunk.span]) for chunk, file in subjects],
             "again": again,
             "answered": [self._answers.of(chunk) for chunk, _ in subjects],
+            "seconds": [seconds for _, seconds in asked],
         }
         return json.dumps(value).encode("ascii")
 
 
-def _parts(subjects: Sequence[Subject]) -> Iterator[Sequence[Subject]]:
+def _parts(subjects: Sequence[Asked]) -> Iterator[Sequence[Asked]]:
     """Yield the functions of one task each."""
     start = 0
     sizes = chain(FIRST_CHECKS, repeat(CHECKS_A_TASK))

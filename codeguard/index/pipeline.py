@@ -6,9 +6,10 @@ import hashlib
 import os
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from codeguard.corpus.chunking.chunker import is_prose
 from codeguard.corpus.discovery import EXCLUDED, Discovery, FoundFile, discover, read_file
 from codeguard.corpus.secrets import scanner
 from codeguard.errors import REBUILD, CorpusError, NothingToDoError, StoreError
-from codeguard.index.catalog import Catalog, FileState
+from codeguard.index.catalog import TO_BE_READ_AGAIN, Catalog, FileState
 from codeguard.index.chunk_tasks import PASSING, chunked
 from codeguard.index.embedding import open_embedding
 from codeguard.index.embedding.base import Vectors
@@ -26,8 +27,11 @@ from codeguard.index.embedding_tasks import embed_texts
 from codeguard.index.evidence import Judge, VerdictCounts
 from codeguard.index.evidence_tasks import start_workers
 from codeguard.index.executor import open_executor
+from codeguard.index.moved import FOLLOWED, refuse_gone, remember_place
+from codeguard.index.on_disk import is_indexed
 from codeguard.index.report import IndexReport, Progress, Suspect, WithheldLines
 from codeguard.index.retrieval_text import holds_recorded_specs, retrievable, retrieval_text
+from codeguard.index.sandbox_budget import BudgetReport
 from codeguard.index.scopes import below
 from codeguard.index.secret_tasks import masked
 from codeguard.index.store_contents import StoreContents
@@ -39,6 +43,7 @@ from codeguard.index.unchanged import forget, remember
 from codeguard.index.workspace import Stage, Workspace
 from codeguard.models import Chunk, Skipped, SourceFile, SpecCoverage
 from codeguard.trust import BUNDLE_NAME, MANIFEST_NAME
+from codeguard.trust.installation import is_own_state
 from codeguard.workers.processes import default_workers
 
 FILES_A_BATCH = 64
@@ -46,7 +51,6 @@ CHUNKS_A_BATCH = 256  # chunks that are embedded and written together
 REPAIRED_BY_A_QUERY = 512  # chunks; more leftovers of an interrupted run are embedded by the next one
 SKIPPED_SHOWN = 3  # names, if nothing was left to index
 CACHED_VECTORS = 100_000
-TO_BE_READ_AGAIN = -1  # replaces the modification time of files to be rechunked
 SECRETS = (
     "secrets"  # a setting of the catalog: the version of the secret scan, and whether secrets were withheld
 )
@@ -94,7 +98,7 @@ def _discovered(
     root: Path,
     settings: Settings,
     exclude: Sequence[str],
-    known: Mapping[str, tuple[int, int]],
+    known: Mapping[str, str],
     tops: Sequence[Path],
 ) -> Discovery:
     return discover(
@@ -104,6 +108,7 @@ def _discovered(
         known=known,
         withhold_secrets=not settings.include_secrets,
         tops=tops,
+        is_own_state=partial(is_own_state, shared=settings.shared_state),
     )
 
 
@@ -201,7 +206,8 @@ class Indexer:
         update = TrustUpdate(self._workspace)
         fresh = self._catalog.meta("root") is None
         root = self._root()
-        known = {name: (state.size, state.mtime_ns) for name, state in self._catalog.files().items()}
+        refuse_gone(root, self._workspace.indexed_paths, self._workspace.trusted_paths)
+        known = {name: state.stamp for name, state in self._catalog.files().items()}
         settings = self._workspace.settings
         again = self._to_scan_again(known)
         known = {name: state for name, state in known.items() if name not in again}
@@ -213,7 +219,8 @@ class Indexer:
         plan = update.plan(paths, trust, untrust, root)
         own = {tree.folder / name for tree in plan.trees for name in (MANIFEST_NAME, BUNDLE_NAME)}
         found = tuple(item for item in discovery.files if item.path not in own)
-        names, trusted_names = {item.name for item in found}, plan.trusted(found)
+        names = {item.name for item in found}
+        trusted_names, installed = plan.trusted(found)
         run.skipped.extend(discovery.skipped)
         run.notes.extend(discovery.notes)
         run.skipped.extend(
@@ -229,7 +236,7 @@ class Indexer:
             # Words first: they can be searched while the rest follows.
             self._workspace.reached(Stage.WORDS)
             self._workspace.remember_chunker()
-            self._update_files(found, run)
+            self._update_files(found, trusted_names, run)
             self._remove_vanished(plan.scopes, names, run)
             self._workspace.remember_indexed([path.resolve() for path in (*paths, *trust)])
             self._workspace.remember_excluded(exclude)
@@ -252,10 +259,12 @@ class Indexer:
             self._workspace.warnings.extend(passing)
             self._workspace.reached(Stage.COMPLETE)
         self._executor = default_workers()
-        report = self._report(run, checked, coverage, outcome, quarantined, time.monotonic() - start)
-        report = replace(report, trusted_before=plan.as_before)
+        report = self._report(
+            run, checked, coverage, outcome, quarantined, time.monotonic() - start, judge.budget.report()
+        )
+        report = replace(report, trusted_before=plan.as_before, not_written=installed)
         # An unchanged run would not report it.
-        if not passing and not any(line.endswith(REPLACED) for line in report.warnings):
+        if not passing and not any(line.endswith((REPLACED, FOLLOWED)) for line in report.warnings):
             remember(self._catalog, settings, paths, trust, untrust, quarantine, discovery, report)
         return report
 
@@ -271,6 +280,7 @@ class Indexer:
         if remembered is None:
             remembered = str(first_root(self._workspace.settings))
             self._catalog.set_meta("root", remembered)
+            remember_place(self._catalog)
         return Path(remembered)
 
     def _scanned_otherwise(self) -> bool:
@@ -289,13 +299,20 @@ class Indexer:
             return set(indexed)
         return {chunk.path for chunk in self._catalog.holding_secrets()}
 
-    def _update_files(self, files: Sequence[FoundFile], run: _Run) -> None:
+    def _update_files(self, files: Sequence[FoundFile], trusted: Collection[str], run: _Run) -> None:
         indexed = self._catalog.files()
         again = self._to_scan_again(indexed)
-        known = {name: state for name, state in indexed.items() if name not in again}
-        changed = [
-            item for item in files if known.get(item.name) is None or not _same(item, known[item.name])
-        ]
+        changed: list[FoundFile] = []
+        stamps: dict[str, str] = {}
+        for item in files:
+            state, own = indexed.get(item.name), item.name in trusted
+            due = state is None or item.name in again or state.stamp == TO_BE_READ_AGAIN
+            if state is None or due or not is_indexed(item, state, trusted=own):
+                changed.append(item)
+            elif item.stamp != state.stamp:
+                stamps[item.name] = item.stamp
+        if stamps:
+            self._catalog.touch(stamps)
         run.unchanged += len(files) - len(changed)
         run.due = len(changed)
         if changed:
@@ -303,7 +320,7 @@ class Indexer:
             start_workers(self._executor, len(changed))
         states: deque[FileState] = deque()
         batch: list[tuple[SourceFile, FileState]] = []
-        sources = self._read(changed, known, states, run)
+        sources = self._read(changed, states, run)
         for file in chunked(self._executor, sources):
             state = states.popleft()
             if isinstance(file, Skipped):
@@ -313,7 +330,7 @@ class Indexer:
             if not holds_recorded_specs(file.path):  # it is read as specs, however it is cut
                 run.notes.extend(f"{file.path}: {note}" for note in file.notes)
             if any(PASSING in note for note in file.notes):
-                state = replace(state, mtime_ns=TO_BE_READ_AGAIN)
+                state = replace(state, stamp=TO_BE_READ_AGAIN)
             batch.append((file, state))
             if len(batch) >= FILES_A_BATCH:
                 self._write(batch, run)
@@ -328,7 +345,6 @@ class Indexer:
     def _read(
         self,
         changed: Sequence[FoundFile],
-        known: Mapping[str, FileState],
         states: deque[FileState],
         run: _Run,
     ) -> Iterator[tuple[str, bytes]]:
@@ -340,14 +356,7 @@ class Indexer:
                 run.skipped.append(Skipped(found.name, str(error)))
                 self._count(run)
                 continue
-            digest = hashlib.sha256(data).hexdigest()
-            before = known.get(found.name)
-            if before is not None and before.sha256 == digest and before.mtime_ns != TO_BE_READ_AGAIN:
-                self._catalog.touch(found.name, found.mtime_ns)
-                run.unchanged += 1
-                self._count(run)
-                continue
-            states.append(FileState(len(data), found.mtime_ns, digest))
+            states.append(FileState(len(data), found.stamp, hashlib.sha256(data).hexdigest()))
             yield found.name, data
 
     def _write(self, batch: Sequence[tuple[SourceFile, FileState]], run: _Run) -> None:
@@ -466,6 +475,7 @@ class Indexer:
         outcome: VerdictCounts,
         quarantined: int,
         seconds: float,
+        budget: BudgetReport,
     ) -> IndexReport:
         manifest = self._workspace.manifest
         files = self._catalog.files()
@@ -498,9 +508,6 @@ class Indexer:
             sandbox_level=level,
             embedding=self._catalog.meta("embedding") or "",
             seconds=seconds,
-            warnings=(*([too_low] if too_low else []), *self._workspace.warnings),
+            warnings=(*filter(None, [too_low, budget.unfinished]), *self._workspace.warnings),
+            budget=budget,
         )
-
-
-def _same(found: FoundFile, state: FileState) -> bool:
-    return (state.size, state.mtime_ns) == (found.size, found.mtime_ns)

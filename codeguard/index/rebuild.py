@@ -14,7 +14,8 @@ from pathlib import Path
 from codeguard.config import CATALOG, Settings
 from codeguard.errors import CodeguardError, StoreError
 from codeguard.index import trusted_paths
-from codeguard.index.catalog import EXCLUDED_GLOBS, INDEXED_PATHS, SIGNED_TREES, Catalog
+from codeguard.index.catalog import EXCLUDED_GLOBS, INDEXED_PATHS, SIGNED_TREES, TRUSTED_PATHS, Catalog
+from codeguard.index.moved import follow_move, refuse_gone, remember_place
 from codeguard.index.pipeline import Indexer, first_root
 from codeguard.index.report import IndexReport, Progress
 from codeguard.index.swapping import WRITING, discard_unfinished, finish_swap, fresh_folder, put_in_place
@@ -22,7 +23,6 @@ from codeguard.index.trusted import refuse_vanished
 from codeguard.index.trusted_paths import TrustedPath, trusted_by_name, with_changes
 from codeguard.index.workspace import (
     SEED,
-    TRUSTED_PATHS,
     Workspace,
     passing_key,
 )
@@ -111,11 +111,14 @@ def rebuild(
                 f"{state} is shared: the installation that made the old index will not believe this one and make its "
                 "own in turn; give each a state_dir of its own, or the same evidence.key in the configuration"
             )
-        root = Path(old.root) if old.root is not None else first_root(settings)
+        there = old.root is not None and os.path.isdir(old.root)  # noqa: PTH112
+        root = Path(old.root) if old.root is not None and there else first_root(settings)
         now = datetime.now(UTC).replace(microsecond=0).isoformat()
         resolved = [path.resolve() for path in trust]
         tops = [*old.paths, *(path.resolve() for path in paths), *resolved]
         known = with_changes(old.trusted, resolved, [path.resolve() for path in untrust], root, now, tops)
+        if old.root is not None:
+            refuse_gone(Path(old.root), () if paths else old.paths, known)
         refuse_vanished(known)
         _refuse_unsigned(old, known)
         gone = [path for path in old.paths if not os.path.lexists(path)]
@@ -135,6 +138,8 @@ def rebuild(
             report = _built(built, chosen, trust, untrust, old, quarantine, exclude, progress)
             warnings += _left_out(old, folder, key)
             put_in_place(state)
+            with Catalog(state / CATALOG, key) as catalog:
+                remember_place(catalog)
         finally:
             with contextlib.suppress(OSError):
                 discard_unfinished(state)
@@ -170,6 +175,7 @@ def _remembered(state: Path, key: bytes) -> _Remembered:
         return replace(found, problem="it has no catalog")
     try:
         with Catalog(state / CATALOG, key) as catalog:
+            follow_move(catalog)
             if catalog.foreign:
                 found.foreign = True
                 found.problem = "made by another user or an older version of codeguard"

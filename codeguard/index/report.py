@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from codeguard.index.sandbox_budget import BudgetReport
 from codeguard.models import Skipped, SpecCoverage
 
 FALSE_CLAIM = "false_claim"  # counted beside the verdicts: calls showed that a function is not what it claims
@@ -64,6 +65,8 @@ class IndexReport:
     searchable: int = 0  # chunks that queries can find: not blank, not withheld, not in quarantine
     demoted: tuple[Suspect, ...] = ()  # functions that make a false claim
     trusted_before: tuple[str, ...] = ()  # paths that this run trusts because of an earlier one
+    budget: BudgetReport | None = None
+    not_written: tuple[Skipped, ...] = ()  # below trusted paths, not trusted because a tool installed it
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain values."""
@@ -76,12 +79,14 @@ class IndexReport:
         return cls(
             **{
                 **fields,
-                "skipped": tuple(Skipped(**item) for item in fields["skipped"]),
+                **{key: tuple(Skipped(**item) for item in fields[key]) for key in ("skipped", "not_written")},
                 "secrets": tuple(
                     WithheldLines(**{**item, "rules": tuple(item["rules"])}) for item in fields["secrets"]
                 ),
                 **{key: tuple(Suspect(**item) for item in fields[key]) for key in ("convicted", "demoted")},
                 "coverage": SpecCoverage(**fields["coverage"]),
+                "budget": (budget := fields["budget"])
+                and BudgetReport(**{**budget, "files": tuple(budget["files"])}),
                 **{
                     key: tuple(fields[key])
                     for key in ("by_lines", "notes", "signed_by", "warnings", "trusted_before")

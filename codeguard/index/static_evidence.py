@@ -28,7 +28,6 @@ from codeguard.index.observation_tasks import (
     versions_of,
 )
 from codeguard.models import (
-    DETECTOR_ERROR,
     NOT_YET,
     Chunk,
     ChunkKind,
@@ -253,7 +252,7 @@ class StaticEvidence:
 
     def _evidence(self, item: Observation, trust: Trust) -> Evidence:
         reason = item.reason
-        if (item.signal, item.rule) == NOT_FULLY_READ:
+        if item.unread:
             reason = f"not all of the file was looked at: {reason}"
         penalty = self._penalty(item)
         return Evidence(
@@ -261,7 +260,7 @@ class StaticEvidence:
             id=item.rule,
             penalty=penalty,
             reason=reason,
-            demotes=item.demotes and penalty > 0 and trust in (Trust.UNLISTED, Trust.MODIFIED),
+            demotes=item.demotes and penalty > 0 and (trust is not Trust.COPY or item.of_the_file),
             severity=item.severity,
             confidence=item.confidence,
             measurements={
@@ -367,6 +366,8 @@ def _once_a_chunk(observations: Iterable[Observation]) -> Rows:
     for item in observations:
         if item.signal in (AUDIT, DISCOVERY) and not item.of_the_file:
             continue  # only for the audit: it says nothing about what the code does
+        if item.unread:
+            item = replace(item, signal=AUDIT, rule=NOT_FULLY_READ[1])
         key = (item.signal, item.rule, -1 if item.of_the_file else item.chunk)
         known = kept.get(key)
         if known is None:
@@ -396,7 +397,7 @@ def _distinct(rows: Iterable[Observation]) -> Rows:
     found: list[Observation] = []
     bounds: list[Observation] = []
     for item in rows:
-        (bounds if (item.signal, item.rule) == NOT_FULLY_READ else found).append(item)
+        (bounds if item.unread else found).append(item)
     if bounds:
         first = max(bounds, key=lambda item: item.severity)
         count = sum(item.count for item in bounds)
@@ -408,7 +409,6 @@ def _distinct(rows: Iterable[Observation]) -> Rows:
 def _why_unfinished(rows: Rows) -> str:
     """Return why a file was not fully examined, or ""."""
     for item in rows:
-        bound = (item.signal, item.rule) == NOT_FULLY_READ and item.severity >= Severity.MEDIUM
-        if bound or item.rule == DETECTOR_ERROR:
+        if item.of_the_file and item.demotes:
             return item.reason
     return ""

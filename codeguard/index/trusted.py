@@ -12,7 +12,9 @@ from codeguard.analysis.perplexity import PerplexityModel
 from codeguard.config import Settings
 from codeguard.corpus.chunking import CHUNKER_ID
 from codeguard.corpus.discovery import FoundFile
+from codeguard.corpus.installed import left_out
 from codeguard.errors import ConfigError, CorpusError, ManifestError
+from codeguard.index.on_disk import place_of_name
 from codeguard.index.scopes import below, scopes_of
 from codeguard.index.trusted_paths import (
     TrustedPath,
@@ -23,6 +25,7 @@ from codeguard.index.trusted_paths import (
     with_changes,
 )
 from codeguard.index.workspace import PERPLEXITY, Workspace
+from codeguard.models import Skipped
 from codeguard.trust import FileEntry, Manifest, unlistable
 from codeguard.trust.signed_trees import (
     SignedTree,
@@ -52,9 +55,20 @@ class TrustPlan:
     untrusted: tuple[str, ...]
     as_before: tuple[str, ...]
 
-    def trusted(self, files: Sequence[FoundFile]) -> set[str]:
-        """Return the names of the trusted files of the run."""
-        return {item.name for item in files if trusted_by_path(item.path, self.known)}
+    def trusted(self, files: Sequence[FoundFile]) -> tuple[set[str], tuple[Skipped, ...]]:
+        """Return the names of the trusted files of the run, and what is left out because a tool installed it.
+
+        What a signed manifest lists was chosen by its signers.
+        """
+        named = [item for item in files if trusted_by_path(item.path, self.known)]
+        own = [
+            (item.name, item.path)
+            for item in named
+            if not any(is_trusted_part(tree, item.name) for tree in self.trees)
+        ]
+        installed, folders = left_out(own, [Path(item.path) for item in self.known if item.trusted])
+        said = tuple(Skipped(name, kind) for name, kind in sorted(folders.items()))
+        return {item.name for item in named} - installed, said
 
 
 def signed_trees(
@@ -234,7 +248,7 @@ class TrustUpdate:
                 raise
             self._workspace.warnings.append(error.what + REPLACED)
             before = None
-            listed = {name for name in states if trusted_by_name(name, plan.known)}
+            listed = self._written(plan)
             listed = {name for name in listed if not any(is_trusted_part(tree, name) for tree in trees)}
         kept = {name for name in listed - decided if not any(below(name, scope) for scope in plan.untrusted)}
         names = sorted(kept | (trusted & states.keys()))
@@ -261,6 +275,17 @@ class TrustUpdate:
             chunker=CHUNKER_ID,
         )
         self._workspace.save_manifest(manifest)
+
+    def _written(self, plan: TrustPlan) -> set[str]:
+        """Return the indexed files under the trusted paths, without what a tool installed there."""
+        root, tops = Path(self._catalog.meta("root") or "."), self._workspace.indexed_paths
+        places = [
+            (name, place_of_name(name, root, tops))
+            for name in self._catalog.files()
+            if trusted_by_name(name, plan.known)
+        ]
+        installed, _ = left_out(places, [Path(item.path) for item in plan.known if item.trusted])
+        return {name for name, _ in places} - installed
 
     def _train(self) -> None:
         """Retrain the character model if the trusted text has changed."""

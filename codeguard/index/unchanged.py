@@ -1,4 +1,4 @@
-"""Detect, at the cost of one stat per file, that an index run has nothing to do.
+"""Detect, at the cost of one stat per file and of reading the trusted ones, that an index run has nothing to do.
 
 The last run stores its report in the catalog, authenticated, under a digest of everything that it depended on
 besides the files: arguments, settings, codeguard's own code, the interpreter, the installed packages, the
@@ -15,15 +15,26 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from codeguard.config import CATALOG, Settings, user_config_dir
 from codeguard.corpus.discovery import Discovery, discover
+from codeguard.corpus.stamps import stamp_of
 from codeguard.errors import CodeguardError
-from codeguard.index.catalog import EXCLUDED_GLOBS, INDEXED_PATHS, SIGNED_TREES, Catalog
+from codeguard.index.catalog import (
+    EXCLUDED_GLOBS,
+    INDEXED_PATHS,
+    SIGNED_TREES,
+    TO_BE_READ_AGAIN,
+    TRUSTED_PATHS,
+    Catalog,
+)
+from codeguard.index.on_disk import is_indexed
 from codeguard.index.report import IndexReport
 from codeguard.index.swapping import ROWS, VECTORS
-from codeguard.trust.installation import EVIDENCE_KEY, ensure_ours
+from codeguard.index.trusted_paths import from_text, trusted_by_path
+from codeguard.trust.installation import EVIDENCE_KEY, ensure_ours, is_own_state
 from codeguard.trust.state_files import inode_of
 
 LAST_RUN = "last run"
@@ -39,7 +50,7 @@ SYSTEM = (
 )
 NAMESPACES = ("user", "mnt", "pid", "net", "cgroup")
 VARIABLES = ("CODEGUARD_", "CHROMA_", "HF_", "OPENAI_", "XDG_", "PATH", "PYTHON", "TMPDIR", "HOME")
-UNIMPORTANT = {"jobs": None, "cluster": None, "share": True, "share_idle_s": 0.0}
+UNIMPORTANT = {"jobs": None, "cluster": None, "share": True, "share_idle_s": 0.0, "wait_s": 60.0}
 
 
 def unchanged_report(
@@ -81,6 +92,7 @@ def unchanged_report(
         removed=0,
         unchanged=len(discovery.files),
         checked=0,
+        budget=report.budget and replace(report.budget, spent_s=0.0),
         notes=discovery.notes,
         seconds=time.monotonic() - start,
     )
@@ -121,17 +133,23 @@ def _same_files(
     if root is None:
         return None
     files = catalog.files()
-    known = {name: (state.size, state.mtime_ns) for name, state in files.items()}
+    trusted = from_text(catalog.meta(TRUSTED_PATHS))
     withhold = not settings.include_secrets
     discovery = discover(
         paths,
         root=Path(root),
         exclude=(*settings.exclude, *excluded),
-        known=known,
+        known={name: state.stamp for name, state in files.items()},
         withhold_secrets=withhold,
         tops=[Path(item) for item in json.loads(catalog.meta(INDEXED_PATHS) or "[]")],
+        is_own_state=partial(is_own_state, shared=settings.shared_state),
     )
-    same = all(known.get(item.name) == (item.size, item.mtime_ns) for item in discovery.files)
+    same = all(
+        (state := files.get(item.name)) is not None
+        and state.stamp != TO_BE_READ_AGAIN
+        and is_indexed(item, state, trusted=trusted_by_path(item.path, trusted))
+        for item in discovery.files
+    )
     return discovery if same and discovery.files else None
 
 
@@ -186,15 +204,13 @@ def _own_files() -> list[Path]:
     )
 
 
-def _stamps(paths: Iterable[Path]) -> list[tuple[str, int, int, int] | str]:
-    stamps: list[tuple[str, int, int, int] | str] = []
+def _stamps(paths: Iterable[Path]) -> list[tuple[str, str]]:
+    stamps = []
     for path in paths:
         try:
-            found = path.stat()
+            stamps.append((str(path), stamp_of(path.stat())))
         except OSError:
-            stamps.append(str(path))
-        else:
-            stamps.append((str(path), found.st_size, found.st_mtime_ns, found.st_ino))
+            stamps.append((str(path), ""))
     return stamps
 
 

@@ -19,6 +19,7 @@ from codeguard.behavior.specs.files import SHIPPED, SpecFile, digest_of, spec_fi
 from codeguard.behavior.version import POLICY_VERSION
 from codeguard.config import CATALOG, DefenseConfig, Settings, below_level
 from codeguard.corpus.chunking import CHUNKER_ID
+from codeguard.corpus.stamps import stamp_of
 from codeguard.errors import REBUILD, CodeguardError, EmbeddingError, ManifestError, NoIndexError, StoreError
 from codeguard.index import trusted_paths
 from codeguard.index.behavior_reports import (
@@ -28,7 +29,9 @@ from codeguard.index.behavior_reports import (
     CheckWorkers,
     ProbeAnswers,
 )
-from codeguard.index.catalog import EXCLUDED_GLOBS, INDEXED_PATHS, SIGNED_TREES, Catalog
+from codeguard.index.catalog import EXCLUDED_GLOBS, INDEXED_PATHS, SIGNED_TREES, TRUSTED_PATHS, Catalog
+from codeguard.index.moved import follow_move
+from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.siblings import IndexedFiles, Siblings
 from codeguard.index.swapping import READY, ROWS, VECTORS, WRITING, finish_swap
 from codeguard.index.trusted_paths import TrustedPath, trusted_by_name
@@ -78,7 +81,6 @@ class Stage(StrEnum):
 
 PERPLEXITY = "perplexity.npz"
 SEED = "seed"
-TRUSTED_PATHS = "trusted_paths"
 STAGE = "stage"  # a setting of the catalog: how far the last index has come
 EMBEDDED_ELSEWHERE = 4  # queries after which a process opens the model itself
 MARK_BYTES = 128  # the first line of a sealed manifest or a model holds the digest of the rest
@@ -118,6 +120,7 @@ class Workspace:
         finish_swap(self.state)
         self.catalog = Catalog(self.state / CATALOG, self._key)
         try:
+            self._follow_move()
             self._check_make(create)
         except BaseException:
             self.catalog.close()
@@ -157,6 +160,10 @@ class Workspace:
             f"nothing proves that the index in {self.state} is this user's, whose configuration cannot be used: "
             "nothing is trusted, and all evidence is computed anew"
         )
+
+    def _follow_move(self) -> None:
+        if said := follow_move(self.catalog):
+            self.warnings.append(said)
 
     def _check_make(self, create: bool) -> None:
         """Refuse an index that was built with another chunker, embedding or store, or never completed."""
@@ -294,9 +301,9 @@ class Workspace:
             self._vectors = self._open_vectors()
         return self._vectors
 
-    def vectors_stamp(self) -> tuple[int, ...]:
-        """Return what changes when the rows of the vector store do; () for a server's, which does not tell."""
-        return () if self.settings.remote else stamp(self.state / VECTORS / ROWS)
+    def vectors_stamp(self) -> str:
+        """Return what changes when the rows of the vector store do; "" for a server's, which does not tell."""
+        return "" if self.settings.remote else stamp(self.state / VECTORS / ROWS)
 
     def _open_vectors(self) -> Vectors:
         from codeguard.index.store import SharedStore, VectorStore  # `check` and `audit` must not import it
@@ -304,9 +311,9 @@ class Workspace:
         settings = self.settings
         if settings.share and not settings.remote:
             # Before loading the embedding, so that the serving process starts meanwhile.
-            return SharedStore(self.state / VECTORS, idle_s=settings.share_idle_s)
+            return SharedStore(self.state / VECTORS, idle_s=settings.share_idle_s, wait_s=settings.wait_s)
         if settings.remote:
-            return VectorStore.open_url(settings.store, settings.headers)
+            return VectorStore.open_url(settings.store, settings.headers, settings.wait_s)
         return VectorStore.open_folder(self.state / VECTORS)
 
     @contextlib.contextmanager
@@ -606,17 +613,27 @@ class Workspace:
 
     def reports(
         self,
-        budget_s: float | None = None,
+        *,
+        known_only: bool = False,
         executor: Executor | None = None,
         siblings: Siblings | None = None,
     ) -> BehaviorReports:
-        """Return the source of behavior reports for the current epoch; see `checks` for the executor.
+        """Return the source of behavior reports for the current epoch, with the budget of one run.
 
-        `siblings` finds what files import, where not only the index counts.
+        See `checks` for the executor. With `known_only` nothing is run. `siblings` finds what files import, where not
+        only the index counts.
         """
         level = self.catalog.meta("sandbox_level") or ""
         checks = partial(self.checks, executor)
-        return BehaviorReports(checks, self.epoch, self.catalog, budget_s, level, siblings or self.siblings())
+        return BehaviorReports(
+            checks,
+            self.epoch,
+            self.catalog,
+            budget=SandboxBudget.of(self.settings.defense),
+            known_only=known_only,
+            level=level,
+            siblings=siblings or self.siblings(),
+        )
 
     def siblings(self) -> Siblings:
         """Return what finds the files that an indexed file imports, as the index is now."""
@@ -625,9 +642,9 @@ class Workspace:
     @contextlib.contextmanager
     def writing(self, waiting: Callable[[], None] | None = None) -> Iterator[bool]:
         """Hold the right to change this index; yield whether it was acquired (see `writer_lock.held`)."""
-        from codeguard.index.writer_lock import held  # imports logging, which readers do not need
+        from codeguard.index.writer_lock import WORKING, held  # imports logging, which readers do not need
 
-        with held(self.state / WRITING, waiting) as alone:
+        with held(self.state / WRITING, waiting, WORKING * self.settings.wait_s) as alone:
             yield alone
 
     def refresh(self) -> None:
@@ -713,13 +730,12 @@ def _how_to_make(settings: Settings) -> str:
     return "make one with: codeguard index PATH… --trust PATH"
 
 
-def stamp(path: Path) -> tuple[int, ...]:
-    """Return what changes when a file does; the last of it, its time of change, nobody can set. () if there is none."""
+def stamp(path: Path) -> str:
+    """Return what changes when a file of the state does, "" if there is none."""
     try:
-        found = path.stat()
+        return stamp_of(path.stat())
     except OSError:
-        return ()
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+        return ""
 
 
 def _digests(file: SourceFile) -> tuple[str, ...]:

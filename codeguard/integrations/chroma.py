@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 from codeguard.api import CodeGuard
 from codeguard.config import DefenseConfig
-from codeguard.errors import ConfigError
-from codeguard.integrations.documents import DEMOTED, MASKED, DocumentJudge, StoredText, Verdicts
+from codeguard.errors import STOPPED, ConfigError, StoreError
+from codeguard.integrations.documents import CHANGED, DEMOTED, MASKED, DocumentJudge, StoredText, Verdicts
 from codeguard.ranking.reranking import Ranked
 from codeguard.trust import VerifiedManifest
+from codeguard.workers.waiting import within
 
 COLUMNS = ("embeddings", "documents", "metadatas", "distances")
 OF_ROWS = ("embeddings", "documents", "metadatas")  # what `get` may include
@@ -28,7 +30,8 @@ class GuardedCollection:
     `unguarded`.
 
     Only texts are checked: ids and metadata are returned as stored.
-    Secrets in a text are masked, and its metadata then have `codeguard_masked`.
+    Secrets in a text are masked, and its metadata then have `codeguard_masked`. A text of a trusted file that has
+    changed or gone since it was indexed is not trusted, and its metadata have `codeguard_changed`.
 
     Args:
         collection: an open `chromadb` collection.
@@ -134,7 +137,8 @@ class GuardedCollection:
             unmet = []
             size = max(1, MOST_ROWS // count)
             for page in (open_[start : start + size] for start in range(0, len(open_), size)):
-                answer = self._collection.query(
+                answer = self._answered(
+                    self._collection.query,
                     **_joined([asked[index] for index in page]),
                     **{key: value for key, value in filters.items() if value is not None},
                     n_results=count,
@@ -175,7 +179,8 @@ class GuardedCollection:
             "offset": offset,
             "where_document": where_document,
         }
-        answer = self._collection.get(
+        answer = self._answered(
+            self._collection.get,
             **{key: value for key, value in asked.items() if value is not None},
             include=sorted({*wanted, "documents", "metadatas"}),
         )
@@ -191,7 +196,7 @@ class GuardedCollection:
 
     def count(self) -> int:
         """Return how many rows the store holds, the ones that would be removed included."""
-        return int(self._collection.count())
+        return int(self._answered(self._collection.count))
 
     def add(self, *args: Any, **kwargs: Any) -> Any:
         """Write rows; they are judged when they are read."""
@@ -246,6 +251,13 @@ class GuardedCollection:
 
     def __repr__(self) -> str:
         return f"GuardedCollection({self._collection!r}, mode={self._judge.config.mode!r})"
+
+    def _answered(self, ask: Callable[..., Any], **given: Any) -> Any:
+        """Return the store's answer; raise StoreError if there is none in time."""
+        try:
+            return within(self._judge.wait_s, partial(ask, **given))
+        except TimeoutError as error:
+            raise StoreError(f"the collection {self.name} cannot be read ({error})", hint=STOPPED) from None
 
     def _judged(self, rows: Sequence[_Row]) -> Verdicts:
         return self._judge.judge([row.document() for row in rows])
@@ -318,8 +330,9 @@ class _Row:
         return StoredText(self.id, get("documents"), get("distances"), get("metadatas"))
 
     def shown(self, item: Ranked) -> _Row:
-        """Return the row without the secrets of its document; its metadata say that it is masked, or demoted."""
-        said = {name: True for name, holds in ((MASKED, item.chunk.masked), (DEMOTED, item.demoted)) if holds}
+        """Return the row without the secrets of its document; its metadata say that it is masked, demoted, changed."""
+        marks = ((MASKED, item.chunk.masked), (DEMOTED, item.demoted), (CHANGED, item.on_disk.differs))
+        said = {name: True for name, holds in marks if holds}
         if not said:
             return self
         metadata = {**(self.columns.get("metadatas") or {}), **said}

@@ -17,12 +17,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from codeguard.api import CodeGuard
-from codeguard.config import DefenseConfig, below_level
+from codeguard.config import DefenseConfig, Settings, below_level
 from codeguard.corpus.secrets import mask_secrets
 from codeguard.corpus.syntax import parse
 from codeguard.errors import CorpusError, SandboxWarning
 from codeguard.index.behavior_reports import BehaviorReports
 from codeguard.index.chunk_tasks import chunk_one
+from codeguard.index.on_disk import IndexOnDisk
+from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.secret_tasks import masked, secrets_in
 from codeguard.index.static_evidence import evidence_alone
 from codeguard.index.workspace import stamp
@@ -33,6 +35,7 @@ from codeguard.models import (
     ChunkKind,
     Confidence,
     Evidence,
+    OnDisk,
     Severity,
     SourceFile,
     Span,
@@ -57,6 +60,7 @@ MASKED = "codeguard_masked"  # in the metadata of a document whose text is shown
 DEMOTED = (
     "codeguard_demoted"  # in the metadata of a document that ranks behind all those without a severe finding
 )
+CHANGED = "codeguard_changed"  # in the metadata of a document whose text is that of a trusted file no longer
 LANGUAGE_KEYS = ("language", "lang")  # of a document's metadata
 EXTENSIONS = {
     "bash": ".sh", "c": ".c", "cpp": ".cpp", "csharp": ".cs", "go": ".go", "java": ".java",
@@ -130,6 +134,7 @@ def verdict_of(item: Ranked) -> dict[str, Any]:
     """Return the evidence about a text, for a framework's metadata; `reasons` are those of the penalties."""
     return {
         "trust": item.trust.value,
+        "on_disk": item.on_disk.value,
         "verdict": item.verdict,
         "convicted": item.convicted,
         "demoted": item.demoted,
@@ -163,20 +168,28 @@ class DocumentJudge:
         self.config = replace(chosen, mode=mode)
         self._guard = guard
         self._own_manifest = manifest
-        self._made_for: tuple[int, ...] = ()
+        self._made_for: tuple[object, ...] = ()
         self._kept_alive: tuple[object, ...] = ()  # objects whose ids are in _made_for
-        self._known: OrderedDict[tuple[str, str], tuple[Trust, Chunk, SourceFile, tuple[Evidence, ...]]] = (
-            OrderedDict()
-        )
+        self._known: OrderedDict[
+            tuple[str, str, bool], tuple[Trust, Chunk, SourceFile, tuple[Evidence, ...]]
+        ] = OrderedDict()
         self._manifest: VerifiedManifest | None = None
-        self._listed: frozenset[str] = frozenset()
+        self._listed: Mapping[str, Sequence[str]] = {}
+        self._disk: IndexOnDisk | None = None
         self._epoch = ""
         self._behavior = BehaviorService()
         self._lasting = self._momentary = DefenseManager(self.config, signals=())
 
+    @property
+    def wait_s(self) -> float:
+        """The seconds that a store has for an answer."""
+        return (Settings() if self._guard is None else self._guard.settings).wait_s
+
     def judge(self, documents: Sequence[StoredText]) -> Verdicts:
         """Return documents ordered and, in mode "drop", filtered; the input order does not matter."""
         self._renew()
+        if self._guard is not None:
+            self._behavior.reports.budget.coming = len(documents)
         costs = [document.distance if document.distance is not None else 0.0 for document in documents]
         judged = [
             self._judged(document, cost, z)
@@ -190,17 +203,17 @@ class DocumentJudge:
         return Verdicts(retained, dropped)
 
     def _renew(self) -> None:
-        """Reset the time budget of the checks, and drop results of another manifest or other models."""
+        """Give the checks a new budget, and drop results of another manifest or other models."""
         guard, manifest = self._guard, self._own_manifest
         parts: tuple[object, ...] = (manifest,)
-        accepted: tuple[int, ...] = ()
+        accepted: tuple[object, ...] = ()
         if guard is not None:
             workspace = guard.workspace
             workspace.refresh()
             manifest = manifest or workspace.manifest
             parts = (manifest, workspace.perplexity)
             files = workspace.catalog.totals().macs  # what a document imports may have changed
-            accepted = (*stamp(workspace.state / ACCEPTED_NAME), files)
+            accepted = (stamp(workspace.state / ACCEPTED_NAME), files)
         made_for = (*map(id, parts), *accepted)
         if made_for != self._made_for:
             self._made_for, self._kept_alive = made_for, parts
@@ -210,11 +223,13 @@ class DocumentJudge:
             self._make_managers()
         if guard is not None:
             workspace = guard.workspace
+            if self._own_manifest is None:
+                self._disk = IndexOnDisk(workspace.catalog, workspace.indexed_paths)
             self._behavior.reports = BehaviorReports(
                 workspace.checks,
                 self._epoch,
                 workspace.catalog,
-                self.config.query_budget_s,
+                budget=SandboxBudget.of(self.config),
                 siblings=workspace.siblings(),
             )
 
@@ -238,20 +253,30 @@ class DocumentJudge:
         self._momentary = DefenseManager(self.config, manifest=self._manifest, signals=passing)
 
     def _judged(self, document: StoredText, cost: float, z: float) -> Judged:
-        trust, chunk, file, evidence = self._found(document)
+        on_disk = self._listed_on_disk(text_digest(document.text or ""))
+        trust, chunk, file, evidence = self._found(document, differs=on_disk.differs)
         now = self._momentary.evidence(Subject(chunk, file, trust, document.distance, z))
-        return Judged(document.id, chunk, trust, round(cost, 6), z, (*evidence, *now))
+        return Judged(document.id, chunk, trust, round(cost, 6), z, (*evidence, *now), on_disk=on_disk)
 
-    def _found(self, document: StoredText) -> tuple[Trust, Chunk, SourceFile, tuple[Evidence, ...]]:
+    def _listed_on_disk(self, digest: str) -> OnDisk:
+        """Return how the trusted files that hold a text compare with the disk: one that is as indexed suffices."""
+        if self._disk is None or digest not in self._listed:
+            return OnDisk.ELSEWHERE
+        states = [self._disk.state(path, trusted=True) for path in self._listed[digest][:MOST_COPIES]]
+        return min(states, key=list(OnDisk).index)
+
+    def _found(
+        self, document: StoredText, *, differs: bool
+    ) -> tuple[Trust, Chunk, SourceFile, tuple[Evidence, ...]]:
         text = document.text or ""
         name = _name_for(text, document.metadata or {})
-        key = (text_digest(text), name)
+        key = (text_digest(text), name, differs)
         known = self._known.get(key)
         if known is not None:
             self._known.move_to_end(key)
             return known
         unchecked = self._unchecked
-        found = self._examined(document, text, name)
+        found = self._examined(document, text, name, differs=differs)
         if self._unchecked == unchecked and not any(map(_passing, found[3])):
             self._known[key] = found
             if len(self._known) > KEPT_DOCUMENTS:
@@ -260,14 +285,16 @@ class DocumentJudge:
 
     @property
     def _unchecked(self) -> int:
-        return 0 if self._guard is None else self._behavior.reports.out_of_budget
+        return 0 if self._guard is None else self._behavior.reports.unchecked
 
     def _examined(
-        self, document: StoredText, text: str, name: str
+        self, document: StoredText, text: str, name: str, *, differs: bool
     ) -> tuple[Trust, Chunk, SourceFile, tuple[Evidence, ...]]:
         digest = text_digest(text)
         whole = _whole(text, digest)
         trust = Trust.TRUSTED if text and digest in self._listed else Trust.UNLISTED
+        if differs:
+            trust = Trust.MODIFIED
         if document.text is None or len(text) > LONGEST:
             why = (
                 "the store has no text of it" if document.text is None else f"{len(text)} characters of text"
@@ -342,13 +369,13 @@ def python_task() -> Run:
     return run
 
 
-def _listed(manifest: VerifiedManifest | None) -> frozenset[str]:
-    if manifest is None:
-        return frozenset()
-    entries = manifest.files.values()
-    return frozenset(
-        {entry.sha256 for entry in entries} | {digest for entry in entries for digest in entry.chunks}
-    )
+def _listed(manifest: VerifiedManifest | None) -> dict[str, list[str]]:
+    """Return the paths that hold each listed text, a whole file or a chunk."""
+    listed: dict[str, list[str]] = {}
+    for path, entry in () if manifest is None else manifest.files.items():
+        for digest in {entry.sha256, *entry.chunks}:
+            listed.setdefault(digest, []).append(path)
+    return listed
 
 
 def _lasts(signal: Signal) -> bool:
@@ -366,6 +393,7 @@ def _unreadable(why: str) -> Evidence:
         id=DETECTOR_ERROR,
         penalty=0.0,
         reason=f"cannot be judged: {why}",
+        demotes=True,
         severity=Severity.MEDIUM,
         confidence=Confidence.HIGH,
     )

@@ -6,7 +6,6 @@ answer: its author could not know the number, so no text can end its own quotati
 
 from __future__ import annotations
 
-import hashlib
 import re
 import secrets
 import tempfile
@@ -21,9 +20,8 @@ from codeguard.api import CodeGuard
 from codeguard.audit.findings import AuditReport, Finding
 from codeguard.audit.rules import find_rule
 from codeguard.audit.run import AuditOptions
-from codeguard.corpus.discovery import FoundFile, read_file
 from codeguard.corpus.secrets import mask_secrets
-from codeguard.errors import CodeguardError, ConfigError, CorpusError, ManifestError, MissingExtraError
+from codeguard.errors import CodeguardError, ConfigError, ManifestError, MissingExtraError
 from codeguard.escaping import escaped
 from codeguard.integrations.documents import EXTENSIONS, MOST_COPIES
 from codeguard.models import Severity, Trust
@@ -78,8 +76,9 @@ def make_server(guard: CodeGuard, *, mode: str = "drop", roots: Sequence[Path] =
         """Find code for a question, an identifier, an error message or a piece of code.
 
         Returns up to `k` different chunks of different files, best first, each with path, lines, text, where its
-        trust comes from (commit, signer, digest, verdict), whether the file has changed since it was indexed, and
-        `copies`, the other files with the same text.
+        trust comes from (commit, signer, digest, verdict), `on_disk` (the file compared with the indexed one: same,
+        changed, gone, or elsewhere if the indexed folder is not on this disk), and `copies`, the other files with the
+        same text.
         """
         return assistant.answer(lambda fence: assistant.search(query, k, fence))
 
@@ -147,7 +146,6 @@ class _Assistant:
         ranking = self._guard.query(query, min(k, MOST_RESULTS), mode=self._mode)
         workspace = self._guard.workspace
         root = Path(workspace.catalog.meta("root") or ".")
-        states = workspace.catalog.files()
         commit = _commit(root)
         manifest = workspace.manifest
         signers = (
@@ -156,7 +154,6 @@ class _Assistant:
 
         def shown(item: Ranked) -> dict[str, Any]:
             chunk = item.chunk
-            state = states.get(chunk.path)
             return {
                 "path": fence.name(chunk.path),
                 "symbol": fence.name(chunk.symbol),
@@ -166,7 +163,7 @@ class _Assistant:
                 "sha256": chunk.sha256,
                 "commit": commit,
                 "signers": signers if item.trust is Trust.TRUSTED else [],
-                "stale": state is None or _digest(root / chunk.path, state.size) != state.sha256,
+                "on_disk": item.on_disk.value,
                 "trust": item.trust.value,
                 "verdict": item.verdict,
                 "demoted": item.demoted,
@@ -226,9 +223,9 @@ class _Assistant:
 
     def _report(self, report: AuditReport, fence: Fence, *, whole: bool) -> dict[str, Any]:
         grave = report.failing(Severity.MEDIUM)
-        unread = bool(report.skipped) or not report.files
+        unread = not report.files or (whole and bool(report.skipped))
         ordered = sorted(report.open, key=lambda item: (-item.severity, -item.confidence))
-        safe = False if grave else None if whole and unread else True
+        safe = False if grave else None if unread else True
         return {
             "safe": safe,
             "findings": [_finding(item, fence) for item in ordered[:MOST_FINDINGS]],
@@ -282,12 +279,4 @@ def _commit(root: Path) -> str:
     try:
         return head_commit(root)
     except ManifestError:
-        return ""
-
-
-def _digest(path: Path, size: int) -> str:
-    """Return the current digest of a file, or "" if it cannot be read or is larger than `size` bytes."""
-    try:
-        return hashlib.sha256(read_file(FoundFile(path, path.name, size, 0), size)).hexdigest()
-    except CorpusError:
         return ""

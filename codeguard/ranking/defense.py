@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from codeguard.analysis.chunk_trust import trust_in_file
 from codeguard.analysis.rules.base import own_weights
 from codeguard.config import DefenseConfig
 from codeguard.corpus.chunking import chunk_file
@@ -21,6 +22,7 @@ from codeguard.models import (
     Confidence,
     Coverage,
     Evidence,
+    OnDisk,
     Severity,
     SourceFile,
     Trust,
@@ -56,7 +58,8 @@ class Candidate:
     """A retrieved chunk with its file and its cosine distance to the query.
 
     `cost` is the retrieval's sort key if that was not only the distance (see `codeguard.ranking.scoring`);
-    less is nearer. `own` is the trusted candidate that is most like it, where that is known.
+    less is nearer. `own` is the trusted candidate that is most like it, where that is known. `on_disk` says how its
+    file compares with the disk.
     """
 
     id: str
@@ -65,6 +68,7 @@ class Candidate:
     distance: float
     cost: float | None = None
     own: OwnCode | None = None
+    on_disk: OnDisk = OnDisk.ELSEWHERE
 
 
 def plain_candidate(value: Mapping[str, Any]) -> Candidate:
@@ -95,6 +99,11 @@ def plain_candidate(value: Mapping[str, Any]) -> Candidate:
     return Candidate(id_, found[0], file, float(distance))
 
 
+def trust_now(trust: Trust, on_disk: OnDisk) -> Trust:
+    """Return the trust of an indexed text: that of a file that the disk has otherwise is not what was trusted."""
+    return Trust.MODIFIED if trust is Trust.TRUSTED and on_disk.differs else trust
+
+
 @dataclass(frozen=True, slots=True)
 class DefenseOutcome:
     """The result of the defense; `baseline` is the order of the candidates without it."""
@@ -113,7 +122,7 @@ class DefenseManager:
         services: the services that signals need. A signal whose service is missing is inactive and listed in
         `inactive`. signals: instead of the registered ones. One that is neither codeguard's own nor installed
         as a plugin runs in this process, where it can only be interrupted in the main thread. remember: cache
-        the evidence of signals of moment INDEX by candidate id, until `forget`. Ids must be unique for a
+        the evidence of signals of moment INDEX by candidate id. Ids must be unique for a
         chunk of a file.
     """
 
@@ -155,11 +164,14 @@ class DefenseManager:
         if self._static is not None:
             self._static.known_only = only
 
-    def trust_of(self, chunk: Chunk) -> Trust:
-        """Return the current trust of a chunk."""
-        if self._manifest is None:
-            return Trust.UNLISTED
-        return self._manifest.trust_of(chunk.path, chunk.sha256)
+    def lists(self, chunk: Chunk) -> bool:
+        """Return whether the manifest lists the text of a chunk under its path, whatever its file has become."""
+        known = self._manifest
+        return known is not None and known.trust_of(chunk.path, chunk.sha256) is Trust.TRUSTED
+
+    def trust_of(self, chunk: Chunk, file: SourceFile) -> Trust:
+        """Return the current trust of a chunk in its file."""
+        return trust_in_file(self._manifest, chunk, file)
 
     def evidence(self, subject: Subject) -> tuple[Evidence, ...]:
         """Return the evidence of every active signal about one chunk.
@@ -168,11 +180,6 @@ class DefenseManager:
         untrusted chunks.
         """
         return self._evidence_of(None, subject)
-
-    def forget(self) -> None:
-        """Clear the cached evidence, some of which is outdated or was temporary."""
-        self._kept.clear()
-        self._whole.clear()
 
     def _evidence_of(self, id_: str | None, subject: Subject) -> tuple[Evidence, ...]:
         found: list[Evidence] = []
@@ -223,7 +230,7 @@ class DefenseManager:
         if not twin or not weak:
             return list(found)
         chunk, same = static.weaknesses_at(twin)
-        if chunk is None or self.trust_of(chunk) is not Trust.TRUSTED:
+        if chunk is None or not self.lists(chunk):
             return list(found)
         return [
             replace(
@@ -250,7 +257,7 @@ class DefenseManager:
             item
             for chunk, item in self._static.grave(subject.file, place_of(subject.chunk, subject.file))
             if (item.signal, item.id) not in own
-            if self.trust_of(chunk) not in (Trust.TRUSTED, Trust.COPY)
+            if self.trust_of(chunk, subject.file) not in (Trust.TRUSTED, Trust.COPY)
             and not self._acceptances.of(chunk.sha256)
         ]
         if not beside:
@@ -302,6 +309,7 @@ class DefenseManager:
                     id=DETECTOR_ERROR,
                     penalty=0.0,
                     reason=f"the signal failed: {type(error).__name__}: {error}",
+                    demotes=subject.trust is not Trust.TRUSTED,
                     severity=Severity.MEDIUM,
                     confidence=Confidence.HIGH,
                 ),
@@ -336,7 +344,7 @@ class DefenseManager:
         known = [item if isinstance(item, Candidate) else plain_candidate(item) for item in candidates]
         z_scores = standardise([item.distance if item.cost is None else item.cost for item in known])
         judged = [
-            self._judge(item, trust=self.trust_of(item.chunk), z=z)
+            self._judge(item, trust=trust_now(self.trust_of(item.chunk, item.file), item.on_disk), z=z)
             for item, z in zip(known, z_scores, strict=True)
         ]
         retained, dropped, baseline = rank(
@@ -353,7 +361,16 @@ class DefenseManager:
         shift = beside_own(candidate.chunk, trust, candidate.own, evidence, self._origin)
         if shift > 0 and candidate.own is not None:
             evidence = (*evidence, like_own(candidate.own))
-        return Judged(candidate.id, candidate.chunk, trust, candidate.distance, z, evidence, shift)
+        return Judged(
+            candidate.id,
+            candidate.chunk,
+            trust,
+            candidate.distance,
+            z,
+            evidence,
+            shift,
+            candidate.on_disk,
+        )
 
 
 def _passing(evidence: Evidence) -> bool:

@@ -24,7 +24,7 @@ def export(workspace: Workspace) -> Iterator[dict[str, Any]]:
     """
     config = workspace.settings.defense
     services = SignalServices(
-        behavior=workspace.reports(budget_s=0.0),
+        behavior=workspace.reports(known_only=True),
         perplexity=workspace.perplexity,
         static=workspace.static_evidence(config),
         acceptances=load_acceptances(workspace.state),
@@ -36,7 +36,7 @@ def export(workspace: Workspace) -> Iterator[dict[str, Any]]:
         if file is None:
             continue
         for id_, chunk in workspace.catalog.chunks_of(path).items():
-            trust = manager.trust_of(chunk)
+            trust = manager.trust_of(chunk, file)
             evidence = manager.evidence(Subject(chunk, file, trust))
             yield {
                 "schema": SCHEMA,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from codeguard.index.catalog import FileState
+from codeguard.index.on_disk import IndexOnDisk
 from codeguard.index.workspace import Workspace
 from codeguard.models import CheckReport, Chunk, SourceFile, Span, Trust
 from codeguard.ranking.defense import Candidate, DefenseManager
@@ -97,7 +98,7 @@ class Inventory:
         if basis != self._basis:
             self._basis, self._known = basis, {}
         services = SignalServices(
-            behavior=_once_a_file(workspace.reports(budget_s=0.0)), static=static, acceptances=accepted
+            behavior=_once_a_file(workspace.reports(known_only=True)), static=static, acceptances=accepted
         )  # the perplexity model never decides alone
         signals = [item for item in load_signals() if ours(item)]  # plugins may be slow
         manager = DefenseManager(config, manifest=workspace.manifest, services=services, signals=signals)
@@ -123,7 +124,11 @@ class Inventory:
         if file is None:
             return ()
         chunks = self._workspace.catalog.chunks_of(path)
-        outcome = manager.apply(Candidate(id_, chunk, file, 0.0) for id_, chunk in chunks.items())
+        own = self._workspace.manifest is not None and self._workspace.manifest.covers(path, file.sha256)
+        on_disk = IndexOnDisk(self._workspace.catalog, self._workspace.indexed_paths).state(path, trusted=own)
+        outcome = manager.apply(
+            Candidate(id_, chunk, file, 0.0, on_disk=on_disk) for id_, chunk in chunks.items()
+        )
         return tuple(sorted(outcome.retained, key=lambda item: item.chunk.span.start_byte))
 
 

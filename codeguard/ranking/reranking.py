@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from codeguard.index.sandbox_budget import BudgetReport
 from codeguard.models import (
     DETECTOR_ERROR,
     NOT_FULLY_READ,
     NOT_YET,
     Chunk,
     Evidence,
-    Severity,
+    OnDisk,
     Trust,
     Verdict,
 )
@@ -27,7 +28,8 @@ class Judged:
     `distance` is the cosine distance to the query, `distance_z` the z-score
     among the candidates of what retrieval ordered them by: the distance, or
     the distance and the words together (see `codeguard.ranking.scoring`).
-    `beside_own` is added to the score (see `codeguard.ranking.own_code`).
+    `beside_own` is added to the score (see `codeguard.ranking.own_code`). `on_disk` says how its file compares with
+    the disk.
     """
 
     id: str
@@ -37,6 +39,7 @@ class Judged:
     distance_z: float
     evidence: tuple[Evidence, ...]
     beside_own: float = 0.0
+    on_disk: OnDisk = OnDisk.ELSEWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,7 @@ class Ranked:
     evidence: tuple[Evidence, ...]
     beside_own: float = 0.0
     copies: tuple[Ranked, ...] = ()
+    on_disk: OnDisk = OnDisk.ELSEWHERE
 
     @property
     def verdict(self) -> str:
@@ -80,6 +84,11 @@ class Ranked:
     def not_yet(self) -> tuple[str, ...]:
         """The names of the signals that have not examined it yet."""
         return tuple(dict.fromkeys(item.signal for item in self.evidence if item.id == NOT_YET))
+
+    @property
+    def spent(self) -> bool:
+        """Whether its file spent its share of the budget before this was fully checked."""
+        return any(item.signal == "behavior" and item.id == NOT_FULLY_READ for item in self.evidence)
 
     def _behavior(self, key: str) -> str:
         found = (item.measurements.get(key) for item in self.evidence if item.signal == "behavior")
@@ -103,6 +112,7 @@ class Ranked:
             "beside_own": self.beside_own,
             "score": self.score,
             "trust": self.trust.value,
+            "on_disk": self.on_disk.value,
             "verdict": self.verdict,
             "coverage": self.coverage,
             "convicted": self.convicted,
@@ -120,6 +130,7 @@ class Ranked:
             "start_line": self.chunk.start_line,
             "end_line": self.chunk.end_line,
             "trust": self.trust.value,
+            "on_disk": self.on_disk.value,
             "penalty": self.penalty,
             "convicted": self.convicted,
             "demoted": self.demoted,
@@ -133,7 +144,7 @@ class Ranking:
     `results` is the top k with one chunk per file and each text once,
     `baseline_results` the first k files without defense. `ranking` and `baseline` hold every candidate, after and
     before. `dropped` is empty in mode "rerank". `warnings` are lines a user
-    has to see.
+    has to see. `budget` is what the checks of this query spent in the sandbox.
     """
 
     query: str
@@ -148,6 +159,7 @@ class Ranking:
     baseline: tuple[Ranked, ...]
     dropped: tuple[Ranked, ...]
     warnings: tuple[str, ...] = ()
+    budget: BudgetReport | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the stable form of the ranking, schema `codeguard.query/1`."""
@@ -163,6 +175,7 @@ class Ranking:
             "ranking": [item.to_json() for item in self.ranking],
             "dropped": [item.to_json() for item in self.dropped],
             "warnings": list(self.warnings),
+            "budget": self.budget and asdict(self.budget),
         }
 
 
@@ -282,6 +295,7 @@ def _place(item: Judged, rank_: int, baseline_rank: int) -> Ranked:
         demoted=is_demoted(item.evidence),
         evidence=item.evidence,
         beside_own=item.beside_own,
+        on_disk=item.on_disk,
     )
 
 
@@ -328,6 +342,5 @@ def _keeps(item: Ranked, drop_threshold: float) -> bool:
 
 
 def _is_unknown(evidence: Evidence) -> bool:
-    """Return whether a detector failed, was ended by a limit, died, or has not run yet."""
-    unread = evidence.id == NOT_FULLY_READ and evidence.severity >= Severity.HIGH
-    return unread or evidence.id in (DETECTOR_ERROR, NOT_YET)
+    """Return whether a detector failed, did not examine all of it, or has not run yet."""
+    return evidence.id == NOT_YET or (evidence.demotes and evidence.id in (DETECTOR_ERROR, NOT_FULLY_READ))

@@ -6,7 +6,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from codeguard.config import DefenseConfig, below_level
 from codeguard.errors import REBUILD, StoreError
 from codeguard.index.behavior_reports import BehaviorReports
+from codeguard.index.on_disk import IndexOnDisk
+from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.siblings import Siblings
 from codeguard.index.workspace import Stage, Workspace, stamp
-from codeguard.models import CheckReport, Chunk, SourceFile, Trust
+from codeguard.models import CheckReport, Chunk, OnDisk, SourceFile, Trust
 from codeguard.ranking import scoring
 from codeguard.ranking.defense import Candidate, DefenseManager, DefenseOutcome
 from codeguard.ranking.file_context import with_context
@@ -36,6 +38,7 @@ ATTEMPTS = 3
 NO_DISTANCE = 1.0  # of a chunk from a query where nothing has a vector
 STRANGE = "the vector store holds entries that codeguard did not write: ignored"
 NO_COSINE = "the vector store gives distances that are not those of its vectors: run codeguard store verify"
+CHANGED_SINCE = {OnDisk.CHANGED: "changed", OnDisk.GONE: "deleted"}
 SLACK = 1e-3  # by which a rounded cosine distance leaves the range from 0 to 2
 LEXICAL_DEPTH = 4  # times the candidates: the deeper, the more of the vectors' hits have a score of their own
 LEAST_SEARCHED = (
@@ -82,12 +85,13 @@ class Searcher:
         self._workspace = workspace
         self._beside = ThreadPoolExecutor(1, thread_name_prefix="search")
         self._signals: tuple[Signal, ...] | None = None
-        self._generation: tuple[int, ...] = ()
+        self._generation: tuple[object, ...] = ()
         self._trust: tuple[object, ...] = (None, None, None)
         self._epoch = ""
         self._siblings = Siblings()
         self._made_with: str | None = None  # the embedding of the index
         self._level = ""
+        self._disk = IndexOnDisk(workspace.catalog, ())
         self._stage = Stage.COMPLETE
         self._placed: set[str] = set()  # chunks that are known to be those of their files
         self._files: OrderedDict[str, SourceFile | None] = OrderedDict()
@@ -119,6 +123,7 @@ class Searcher:
         """
         self._under_way = under_way
         self._renew()
+        self._disk = IndexOnDisk(self._workspace.catalog, self._workspace.indexed_paths)
         if self._made_with is None:  # words are all that there is so far
             depth = LEXICAL_DEPTH * max(LEAST_SEARCHED, config.fetch_multiplier * k)
             return [
@@ -159,7 +164,7 @@ class Searcher:
         """Forget what was read where the catalog or the trust has changed since, or is another one."""
         workspace = self._workspace
         trust = (workspace.catalog, workspace.manifest, workspace.perplexity)
-        generation = (*workspace.catalog.generation(), *stamp(workspace.state / ACCEPTED_NAME))
+        generation = (*workspace.catalog.generation(), stamp(workspace.state / ACCEPTED_NAME))
         if generation == self._generation and all(
             old is new for old, new in zip(self._trust, trust, strict=True)
         ):
@@ -213,9 +218,10 @@ class Searcher:
             workspace.checks,
             self._epoch,
             workspace.catalog,
-            0.0 if self._under_way else config.query_budget_s,
-            self._level,
-            self._siblings,
+            budget=SandboxBudget.of(config),
+            known_only=self._under_way,
+            level=self._level,
+            siblings=self._siblings,
         )
         self._behavior.reports = reports
         count = config.fetch_multiplier * k
@@ -224,8 +230,10 @@ class Searcher:
         while True:
             searched = max(count, LEAST_SEARCHED)
             if fetched is None or fetched.searched < searched:
-                fetched = self._fetch(query, searched, manager.trust_of, warnings)
-            outcome = manager.apply(self._candidates(fetched, count, manager.trust_of))
+                fetched = self._fetch(query, searched, manager.lists, warnings)
+            candidates = self._candidates(fetched, count, manager)
+            reports.budget.coming = len({item.chunk.path for item in candidates})
+            outcome = manager.apply(candidates)
             enough = _enough(outcome, k, config) or (fetched.all_of_them and len(fetched.nearest) <= count)
             if enough or count >= limit:
                 break
@@ -238,18 +246,17 @@ class Searcher:
             warnings[f"{self._refused} acceptances do not verify: they do not count"] = None
         workspace.ran_at = reports.ran_at or workspace.ran_at
         warnings |= dict.fromkeys(self._unfinished(outcome))
-        if reports.out_of_budget and not self._under_way:
-            manager.forget()
-            warnings[
-                f"{reports.out_of_budget} checks not run within {config.query_budget_s:g} s (query_budget_s)"
-            ] = None
-        return self._ranking(query.text, outcome, warnings, config, k, defense)
+        met = {item.chunk.path for item in (*outcome.retained, *outcome.dropped) if item.spent}
+        budget = replace(reports.budget.report(), files=tuple(sorted(met)))
+        if budget.unfinished:
+            warnings[budget.unfinished] = None
+        return replace(self._ranking(query.text, outcome, warnings, config, k, defense), budget=budget)
 
     def _fetch(
         self,
         query: PreparedQuery,
         searched: int,
-        trust_of: Callable[[Chunk], Trust],
+        is_listed: Callable[[Chunk], bool],
         warnings: dict[str, None],
     ) -> _Fetched:
         """Return what the two searches give, each asked for `searched` chunks."""
@@ -277,33 +284,35 @@ class Searcher:
             {id_: round(distances[id_], 6) for id_ in chunks}, scores, weight if scores else 0.0
         )
         if weight:  # without, the order is the vectors' alone
-            trusted = [id_ for id_, chunk in chunks.items() if trust_of(chunk) is Trust.TRUSTED]
+            trusted = [id_ for id_, chunk in chunks.items() if is_listed(chunk)]
             costs = with_context(query.text, costs, chunks, trusted)
         nearest = sorted(costs, key=lambda id_: (costs[id_], distances[id_], id_))
         return _Fetched(searched, nearest, chunks, distances, costs, len(hits) < searched)
 
-    def _candidates(
-        self, fetched: _Fetched, count: int, trust_of: Callable[[Chunk], Trust]
-    ) -> list[Candidate]:
+    def _candidates(self, fetched: _Fetched, count: int, manager: DefenseManager) -> list[Candidate]:
         """Return the `count` nearest candidates."""
         chunks = {id_: fetched.chunks[id_] for id_ in fetched.nearest[:count]}
-        own = self._nearest_own(chunks, trust_of)
+        files = {id_: self._file_with(id_, chunk) for id_, chunk in chunks.items()}
+        trusted = {id_ for id_ in chunks if manager.trust_of(chunks[id_], files[id_]) is Trust.TRUSTED}
+        disk = {id_: self._disk.state(chunk.path, trusted=id_ in trusted) for id_, chunk in chunks.items()}
+        own = self._nearest_own(
+            {id_: chunk for id_, chunk in chunks.items() if not disk[id_].differs},
+            [id_ for id_ in chunks if id_ in trusted and not disk[id_].differs],
+        )
         return [
             Candidate(
                 id_,
                 fetched.chunks[id_],
-                self._file_with(id_, fetched.chunks[id_]),
+                files[id_],
                 round(fetched.distances[id_], 6),
                 fetched.costs[id_],
                 own.get(id_),
+                disk[id_],
             )
             for id_ in chunks
         ]
 
-    def _nearest_own(
-        self, chunks: Mapping[str, Chunk], trust_of: Callable[[Chunk], Trust]
-    ) -> dict[str, OwnCode]:
-        own = [id_ for id_, chunk in chunks.items() if trust_of(chunk) is Trust.TRUSTED]
+    def _nearest_own(self, chunks: Mapping[str, Chunk], own: Sequence[str]) -> dict[str, OwnCode]:
         if not own or len(own) == len(chunks) or self._made_with is None:
             return {}
         return nearest_own(self._unit_vectors(chunks), chunks, own, self._made_with)
@@ -342,7 +351,7 @@ class Searcher:
         )
         return [f"the index {how}" + "".join(f"; {line}" for line in lines)]
 
-    def _state(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def _state(self) -> tuple[tuple[object, ...], str]:
         """Return what changes when catalog or vector store do."""
         return self._generation, self._workspace.vectors_stamp()
 
@@ -499,12 +508,13 @@ class Searcher:
                 *self._workspace.warnings,
                 *warnings,
                 *_masked(results),
+                *(() if self._workspace.catalog.foreign else _not_on_disk(results)),
             ),
         )
 
 
 class BehaviorService:
-    """The behavior service of a manager that outlives a query: each query brings its own time budget."""
+    """The behavior service of a manager that outlives a query: each query brings its own budget."""
 
     reports: BehaviorReports
 
@@ -516,6 +526,22 @@ class BehaviorService:
 def _masked(results: Sequence[Ranked]) -> list[str]:
     count = sum(item.chunk.masked for item in results)
     return [f"secrets are masked in {count} results: their text is not that of their sha256"] if count else []
+
+
+def _not_on_disk(results: Sequence[Ranked]) -> list[str]:
+    """Return the lines about results that the disk has otherwise, or that nothing could be compared with."""
+    named: dict[OnDisk, list[str]] = {}
+    for item in results:
+        named.setdefault(item.on_disk, []).append(item.chunk.path)
+    lines = []
+    parts = [f"{', '.join(named[state])} {said}" for state, said in CHANGED_SINCE.items() if state in named]
+    if parts:
+        lines.append(f"shown as indexed, not trusted: {'; '.join(parts)} since: run codeguard index")
+    if away := named.get(OnDisk.ELSEWHERE):
+        lines.append(
+            f"{len(away)} results not compared with their files: the indexed folder is not on this disk"
+        )
+    return lines
 
 
 def _unit(vectors: Mapping[str, Vector]) -> dict[str, Vector]:

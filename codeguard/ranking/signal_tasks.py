@@ -67,8 +67,9 @@ def ended(signal: Signal, why: str, weights: Weights) -> Evidence:
         id=NOT_FULLY_READ[1],
         penalty=weights.of(".".join(NOT_FULLY_READ), Severity.MEDIUM),
         reason=f"not all of it was looked at: the signal {signal.name} did not finish: {why}",
+        demotes=True,
         severity=Severity.HIGH,
-        confidence=Confidence.LOW,
+        confidence=Confidence.HIGH,
     )
 
 

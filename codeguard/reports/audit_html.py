@@ -62,6 +62,7 @@ def render(view: AuditView) -> FinishedPage:
                 "lines": f"{report.lines:,}",
                 "functions looked at": f"{report.checked}, {report.ran} of them run now",
                 "checked in": level_line(report.sandbox_level, view.required_level),
+                **({"sandbox": str(report.budget)} if report.budget else {}),
                 "trust": report.trust,
             },
             command=view.command,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from codeguard.audit.findings import AuditReport, Finding
@@ -28,6 +29,7 @@ def audit_json(report: AuditReport) -> dict[str, Any]:
         "sandbox_level": report.sandbox_level,
         "checked": report.checked,
         "ran": report.ran,
+        "budget": report.budget and asdict(report.budget),
         "hidden": report.hidden,
         "below": {severity.name.lower(): count for severity, count in sorted(report.below.items())},
         "seconds": round(report.seconds, 3),

@@ -177,6 +177,7 @@ def _suppression(item: Finding) -> dict[str, Any]:
 
 def _invocation(report: AuditReport) -> dict[str, Any]:
     notes = [f"{report.trust}; sandbox {report.sandbox_level or 'not used'}", *report.warnings]
+    notes += [f"sandbox: {report.budget}"] if report.budget else []
     notes += [f"not audited: {item.path}: {item.reason}" for item in report.skipped]
     notes += report.notes
     return {

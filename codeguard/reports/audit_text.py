@@ -11,7 +11,7 @@ from codeguard.analysis.observations import DISCOVERY
 from codeguard.audit.findings import AuditReport, Finding
 from codeguard.audit.repetition import by_message
 from codeguard.audit.rules import FindingKind, all_rules, kind_of_rule
-from codeguard.escaping import escaped
+from codeguard.escaping import ReportText, escaped
 from codeguard.models import Confidence
 from codeguard.reports.audit_formats import AuditView
 from codeguard.reports.level import level_line
@@ -23,7 +23,7 @@ LISTED = " (--format json lists all)"
 FIRST = 3  # places of a rule that is less sure
 
 
-def render(view: AuditView) -> str:
+def render(view: AuditView) -> ReportText:
     """Return the report as text: sandbox level first, intent last and in each kind the most severe rule, then counts.
 
     Findings of low confidence are shown like the others where there are few findings or the user asked for everything.
@@ -52,7 +52,8 @@ def render(view: AuditView) -> str:
     if failing:
         lines += _ways_out(failing, first_run=view.first_run)
     unlisted = sum(count for severity, count in report.below.items() if severity >= view.fail_on)
-    return "\n".join([*lines, _counts(report, failing + unlisted)])
+    text = "\n".join([*lines, _counts(report, failing + unlisted)])
+    return ReportText(text, (item.digest for item in report.findings))
 
 
 def _by_rule(findings: Iterable[Finding]) -> list[tuple[str, list[Finding]]]:
@@ -169,6 +170,8 @@ def _summary(report: AuditReport) -> list[str]:
         f"{counted(report.files, 'file')}, {counted(report.functions, 'function')}, "
         f"{counted(report.lines, 'line')}{rate}{checked if report.checked else ''}",
     ]
+    if report.budget:
+        lines.append(f"sandbox: {report.budget}")
     if report.trusted:
         lines.append(
             f"trusted: {report.trusted} of the {report.files} files, their behavior is not looked at"

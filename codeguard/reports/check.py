@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from codeguard.audit.check import CheckedFunction
 from codeguard.config import below_level
 from codeguard.escaping import escaped
+from codeguard.index.sandbox_budget import BudgetReport
 from codeguard.models import CONVICTING, CheckReport, Verdict
 from codeguard.ranking.signals.behavior import describe
 
@@ -33,12 +35,15 @@ def untested(checked: Sequence[CheckedFunction]) -> bool:
     return not any(map(tested, checked))
 
 
-def check_json(checked: Sequence[CheckedFunction], required_level: str) -> dict[str, Any]:
+def check_json(
+    checked: Sequence[CheckedFunction], required_level: str, budget: BudgetReport | None = None
+) -> dict[str, Any]:
     """Return the reports as plain values, schema `codeguard.check/1`."""
     below = checked_below(checked, required_level)
     return {
         "schema": "codeguard.check/1",
         "warnings": [below] if below else [],
+        "budget": budget and asdict(budget),
         "functions": [
             {
                 "path": item.chunk.path,
@@ -54,11 +59,14 @@ def check_json(checked: Sequence[CheckedFunction], required_level: str) -> dict[
     }
 
 
-def check_text(checked: Sequence[CheckedFunction], required_level: str) -> str:
+def check_text(
+    checked: Sequence[CheckedFunction], required_level: str, budget: BudgetReport | None = None
+) -> str:
     """Return one line per function followed by its details; the sandbox level comes first."""
     levels = sorted({item.report.level for item in checked if item.report.level})
     level = checked_below(checked, required_level) or f"sandbox {', '.join(levels) or 'not used'}"
     lines = [f"{level}, {sum(map(tested, checked))} of {len(checked)} functions tested"]
+    lines += [f"sandbox: {budget}"] if budget else []
     for item in checked:
         report = item.report
         word = report.word

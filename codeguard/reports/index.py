@@ -43,9 +43,15 @@ def index_text(report: IndexReport, required_level: str) -> str:
         "(shipped with codeguard, or your own)",
         *_missing(report.coverage),
         _behavior(report),
+        *([f"sandbox: {report.budget}"] if report.budget else []),
     ]
     if report.trusted_before:
         lines.insert(4, f"trusted as before: {escaped(', '.join(report.trusted_before))}")
+    if report.not_written:
+        lines.append(
+            "not trusted, because it was installed and not written here; --trust names it all the same:"
+        )
+        lines += by_reason(((item.reason, item.path) for item in report.not_written), LISTED)
     lines += _suspects(report.convicted, "convicted") + _suspects(report.demoted, "demoted")
     noted: dict[str, list[str]] = {}
     for note in report.notes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from codeguard.models import Trust
+from codeguard.models import OnDisk, Trust
 from codeguard.ranking.reranking import Ranked, Ranking, at_most_per_file, distinct, represented
 from codeguard.reports.level import level_line
 from codeguard.reports.styled import Line, Styled, code, line, place_text
@@ -20,6 +20,10 @@ ORIGIN = {
     Trust.COPY: ("a copy of your code elsewhere", ""),
     Trust.MODIFIED: ("changed since it was trusted", "warning"),
     Trust.UNLISTED: ("unknown origin", ""),
+}
+NOT_AS_INDEXED = {
+    OnDisk.CHANGED: "the file has changed since it was indexed",
+    OnDisk.GONE: "the file was deleted since it was indexed",
 }
 # What the behavior checker's verdict means to the reader of a result.
 MEANING = {
@@ -110,6 +114,8 @@ def _result(item: Ranked, *, full: bool, explain: bool, defended: bool) -> list[
             words += ["; ", Styled("not checked yet", "warning")]
         elif verdict:
             words += ["; ", Styled(*verdict)]
+        if item.on_disk in NOT_AS_INDEXED:
+            words += ["; ", Styled(NOT_AS_INDEXED[item.on_disk], "bad")]
         against = why(item)
         if not (item.convicted or item.demoted) and against and any(p.penalty > 0.5 for p in item.evidence):
             words += ["; ", Styled(against, "warning")]

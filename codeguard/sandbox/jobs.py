@@ -88,6 +88,7 @@ def result(
     Raises ZygoteDiedError if it is unknown how the child ended, or if that was not the job's doing.
     """
     bodies = deque(decoding.complete_frames(answer.output))
+    spent = wall_s, answer.how()[1] + answer.idle_s
     if sent.extra_bytes > wire.CODE_BYTES and bodies and bodies[0].startswith(wire.CODE):
         # the child wrote it before running any of the source
         codes.put(sent.key, bodies.popleft()[len(wire.CODE) :])
@@ -96,11 +97,11 @@ def result(
             raise decoding.MalformedError("more than the frame may hold")
         calls, end = decoding.calls_and_end(bodies, [call.args for call in job.calls])
         if end is not None:
-            return _finished(job, level, calls, end, wall_s)
+            return _finished(job, level, calls, end, spent)
     except decoding.MalformedError as error:
-        return JobResult(Status.MALFORMED, level, job.tier, detail=str(error), wall_s=wall_s)
+        return JobResult(Status.MALFORMED, level, job.tier, (), (), None, str(error), *spent)
     status, detail = _ended(answer, job)
-    return JobResult(status, level, job.tier, _filled(calls, job), detail=detail, wall_s=wall_s)
+    return JobResult(status, level, job.tier, _filled(calls, job), (), None, detail, *spent)
 
 
 def _finished(
@@ -108,7 +109,7 @@ def _finished(
     level: Level,
     calls: list[CallResult],
     end: tuple[str, str, tuple[str, ...], LineCoverage | None],
-    wall_s: float,
+    spent: tuple[float, float],
 ) -> JobResult:
     said, detail, effects, coverage = end
     status = _SAID.get(said)
@@ -116,7 +117,7 @@ def _finished(
         raise decoding.MalformedError("an end that does not fit")
     if status is Status.COMPLETED and any(_out_of_memory(call) for call in calls):
         status = Status.MEMORY
-    return JobResult(status, level, job.tier, _filled(calls, job), effects, coverage, detail, wall_s)
+    return JobResult(status, level, job.tier, _filled(calls, job), effects, coverage, detail, *spent)
 
 
 def _filled(calls: list[CallResult], job: Job) -> tuple[CallResult, ...]:
@@ -129,11 +130,13 @@ def _out_of_memory(call: CallResult) -> bool:
 
 def _ended(answer: Answer, job: Job) -> tuple[Status, str]:
     """Return the status of a child with incomplete frames, by what the zygote and the kernel saw."""
+    status, cpu_s = answer.how()
+    if answer.end is End.DEADLINE and cpu_s >= job.limits.cpu_s:
+        return Status.TIMEOUT, f"more than {job.limits.cpu_s:.3g} s of CPU time"
     if answer.end is End.DEADLINE:
         return Status.TIMEOUT, f"longer than {job.limits.wall_s} s"
     if answer.end is End.FLOOD:
         return Status.MALFORMED, "more output than the frame may hold"
-    status, cpu_s = answer.how()
     number = status & 0x7F
     if number == _SIGKILL and cpu_s >= _CPU_SHARE * job.limits.cpu_s:
         return Status.TIMEOUT, f"more than {job.limits.cpu_s} s of CPU time"

@@ -32,12 +32,13 @@ class Answer:
     """The answer to one job: why it ended, the bytes, and `how` the child ended.
 
     `how` returns wait status and CPU seconds; it may have to wait for them, and raises ZygoteDiedError if
-    they are unknown.
+    they are unknown. `idle_s` is for how many seconds the child was seen to sleep.
     """
 
     end: End
     output: bytes
     how: Callable[[], tuple[int, float]]
+    idle_s: float = 0.0
 
 
 class Line:

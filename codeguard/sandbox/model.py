@@ -55,8 +55,8 @@ class Outcome(StrEnum):
 class Limits:
     """The limits of one child in seconds and bytes.
 
-    Wall time is enforced from outside. A child that waited for a core for half of it is given it again, several
-    times: a loaded machine must not change a result.
+    Both times are enforced from outside, the CPU time in whole seconds by the kernel too. The time that a child waits
+    for a core does not count: a loaded machine must not change a result.
     """
 
     wall_s: float = 2.0
@@ -176,7 +176,10 @@ class LineCoverage:
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """The host's result of one job. `effects` are what the code tried to do (`open:/etc/passwd`)."""
+    """The host's result of one job. `effects` are what the code tried to do (`open:/etc/passwd`).
+
+    `spent_s` are the CPU seconds of the child, with those that it slept, as the kernel counts them for its parents.
+    """
 
     status: Status
     level: Level
@@ -186,6 +189,7 @@ class JobResult:
     coverage: LineCoverage | None = None
     detail: str = ""
     wall_s: float = 0.0
+    spent_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ class PlainProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._output: IO[bytes] | None = None
         self._cap = 0
-        self.until = 0.0  # when the current job is overdue
+        self._since = self.until = 0.0  # when the current job began, and when it is overdue
 
     def greet(self) -> None:
         """Do nothing: an interpreter starts with each job."""
@@ -83,7 +83,8 @@ class PlainProcess:
             raise ZygoteDiedError(f"cannot start: {error}") from None
         finally:
             given.close()
-        self.until = time.monotonic() + limits.wall_s
+        self._since = time.monotonic()
+        self.until = self._since + limits.wall_s
 
     def receive(self) -> Answer:
         """Wait for the interpreter to end, or kill it."""
@@ -102,7 +103,8 @@ class PlainProcess:
             end = End.FLOOD
         # a wait status as on POSIX: the signal in the low bits, else the exit code above them
         status = -code if code < 0 else (code & 0xFF) << 8
-        return Answer(end, output, lambda: (status, 0.0))
+        taken = time.monotonic() - self._since  # one process on one core: it cannot have used more of it
+        return Answer(end, output, lambda: (status, taken))
 
     def collect(self) -> Answer | None:
         """Wait for the complete answer: there are no partial ones."""

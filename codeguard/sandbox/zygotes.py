@@ -6,6 +6,7 @@ import array
 import importlib.util
 import itertools
 import json
+import math
 import select
 import socket
 import subprocess
@@ -30,8 +31,8 @@ _END_S = 0.3  # for a zygote to exit before it is killed
 _HUNG_S = 5.0  # a zygote without activity for this long counts as hung
 SPARE = 2  # waiting children: one is prepared while the other works
 _OWED = 1  # unconfirmed burials allowed when the next is ordered
-_MOST_WAITS = 10  # deadlines of a child that others keep from the processor
-_SHARE = 0.5  # of its time: a child that waited less for a core is late by its own doing
+_MOST_WAITS = 10  # times what it is allowed: the end of a child that others keep from the processor
+_LEAST_LOOK_S, _LONGEST_LOOK_S = 0.005, 0.25  # between two looks at what a child has used
 
 _numbers = itertools.count()  # of the control groups
 
@@ -94,7 +95,8 @@ class Zygote:
             self._group.add(self._process.pid)
         self._control = ours
         self.until = 0.0  # when the current job is overdue
-        self._since = self._wall_s = 0.0  # when it began, and what it is allowed
+        self._since = self._wall_s = self._cpu_s = 0.0  # when it began, and what it is allowed
+        self._idle_s = 0.0  # that it was seen to spend neither on a core nor waiting for one
         self._spare: deque[Line] = deque()
         self._line: Line | None = None  # of the current job
         self._limits = (0.0, 0)  # of the waiting children
@@ -135,7 +137,10 @@ class Zygote:
 
     def send(self, payload: bytes, limits: Limits, extra_bytes: int) -> None:
         """Give a waiting child its job; raise ZygoteDiedError if there is none to take it."""
-        wanted = (limits.cpu_s, limits.memory_bytes)
+        wanted = (
+            math.ceil(limits.cpu_s),
+            limits.memory_bytes,
+        )  # the kernel counts whole seconds, `collect` parts
         for _ in range(len(self._spare)):
             if self._limits != wanted:
                 self._spare.popleft().close()
@@ -145,15 +150,16 @@ class Zygote:
             self._order(wanted, bury=False)
         self._line = self._spare.popleft()
         self._line.send(payload, limits.frame_bytes + extra_bytes, time.monotonic() + _HUNG_S)
-        self._since, self._wall_s = time.monotonic(), limits.wall_s
-        self.until = self._since + self._wall_s
+        self._since, self._wall_s, self._cpu_s = time.monotonic(), limits.wall_s, limits.cpu_s
+        self._idle_s = 0.0
+        self.until = self._since + min(self._wall_s, self._cpu_s, _LONGEST_LOOK_S)
 
     def collect(self) -> Answer | None:
         """Read the child's output once, waiting until it is overdue; None if more may follow."""
         assert self._line is not None
         taken = time.monotonic() - self._since
-        if self.until - self._since <= taken < _MOST_WAITS * self._wall_s and self._is_kept_waiting(taken):
-            self.until = self._since + taken + self._wall_s
+        if self.until - self._since <= taken and (more := self._more_time(taken)):
+            self.until = self._since + taken + more
             return None
         end = self._line.collect(self.until)
         if end is None:
@@ -163,7 +169,7 @@ class Zygote:
         self._line = None
         self._order(self._limits, bury=True)
         number = self._asked
-        return Answer(end, output, lambda: self._reply(number))
+        return Answer(end, output, lambda: self._reply(number), self._idle_s)
 
     def receive(self) -> Answer:
         """Wait for the complete answer, at most until it is overdue."""
@@ -175,20 +181,27 @@ class Zygote:
             if answer is not None:
                 return answer
 
-    def _is_kept_waiting(self, taken_s: float) -> bool:
-        """Return whether the working child waited for a core most of the time: a loaded machine is not its doing.
+    def _more_time(self, taken_s: float) -> float:
+        """Return the seconds until the next look at the working child, 0 if it is overdue.
 
-        The kernel counts how long a process was ready to run and did not; a child that sleeps does not add to
-        it. False where the system does not tell.
+        It may run for its CPU seconds, and run and sleep for its wall time; the time that it waits for a core does not
+        count, because a loaded machine is not its doing. The kernel counts how long a process ran, and how long it
+        was ready to run and did not. Where the system does not tell, the wall time decides.
         """
+        used_s = waited_s = 0.0
         try:
             child = self.pid
             while below := Path(f"/proc/{child}/task/{child}/children").read_bytes().split():
                 child = int(below[0])  # of several the oldest, which has the job
-            _, waited_ns, _ = Path(f"/proc/{child}/schedstat").read_bytes().split()
+            used_ns, waited_ns, _ = map(int, Path(f"/proc/{child}/schedstat").read_bytes().split())
+            used_s, waited_s = used_ns / 1e9, waited_ns / 1e9
+            self._idle_s = max(0.0, taken_s - used_s - waited_s)
         except (OSError, ValueError):
-            return False
-        return int(waited_ns) >= _SHARE * taken_s * 1e9
+            pass
+        left_s = min(self._cpu_s - used_s, self._wall_s - (taken_s - waited_s))
+        if left_s <= 0 or taken_s >= _MOST_WAITS * max(1.0, self._wall_s):
+            return 0.0
+        return min(max(left_s, _LEAST_LOOK_S), _LONGEST_LOOK_S)
 
     def _order(self, limits: tuple[float, int], bury: bool) -> None:
         """Order the oldest child to be reaped, if requested, and a new waiting child."""

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from codeguard.config import Settings, user_config_dir
-from codeguard.errors import StoreError
+from codeguard.errors import CodeguardError, StoreError
 from codeguard.escaping import escaped
 from codeguard.trust.kept_secrets import kept_secret
 from codeguard.trust.state_files import DEFAULT_NAME, StateFolder, UnsafeStateError, is_state, require_private
@@ -99,6 +99,15 @@ def left_alone(settings: Settings) -> str:
             raise
         return f"{error.what if isinstance(error, StoreError) else error}: it is ignored"
     return ""
+
+
+def is_own_state(folder: Path, shared: Sequence[str]) -> bool:
+    """Return whether a folder is a state folder of this installation, or one that its user shares; never raises."""
+    try:
+        ensure_ours(folder, installation_key(), shared)
+    except (CodeguardError, OSError):
+        return False
+    return True
 
 
 def installation_key() -> bytes:

@@ -27,6 +27,7 @@ NAMES = (
 )  # fmt: skip
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 MOST_ENTRIES = 10_000
+LOCKED_S = 30.0  # for what other processes do under a lock of the state folder
 PAUSE_S = 0.05
 
 # Flags that a system lacks are left out, so that audits still work there.
@@ -163,9 +164,11 @@ class StateFolder:
 
     @contextlib.contextmanager
     def lock(self, name: str) -> Iterator[None]:
-        """Hold the lock of a file, waiting until it is free."""
+        """Hold the lock of a file; raise TimeoutError if another process does not release it."""
         lock = FileLock(self, name)
-        lock.acquire()
+        if not lock.acquire(LOCKED_S):
+            why = f"another process holds {name} for more than {LOCKED_S:g} s"
+            raise TimeoutError(errno.ETIMEDOUT, why)
         try:
             yield
         finally:
@@ -232,9 +235,9 @@ class FileLock:
         self._name = name
         self._descriptor: int | None = None
 
-    def acquire(self, wait_s: float | None = None) -> bool:
+    def acquire(self, wait_s: float) -> bool:
         """Acquire the lock; return False if another process holds it for longer than `wait_s` seconds."""
-        deadline = None if wait_s is None else time.monotonic() + wait_s
+        deadline = time.monotonic() + wait_s
         while True:
             descriptor = self._folder.open(self._name, os.O_RDWR | os.O_CREAT)
             try:
@@ -384,14 +387,13 @@ def _made(path: Path) -> bool:
     return True
 
 
-def _flock(descriptor: int, deadline: float | None) -> bool:
+def _flock(descriptor: int, deadline: float) -> bool:
     import fcntl  # audits must work on systems without it, and need no lock
 
     while True:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if deadline is None else fcntl.LOCK_NB))
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            assert deadline is not None
             if time.monotonic() >= deadline:
                 return False
             time.sleep(PAUSE_S)

@@ -18,11 +18,12 @@ class VerifiedManifest:
     comments and caches do not matter. It cannot be constructed, copied with changes, or pickled.
     """
 
-    __slots__ = ("_chunks", "_everywhere", "_manifest", "signed_by", "unsigned")
+    __slots__ = ("_chunks", "_everywhere", "_manifest", "_whole", "signed_by", "unsigned")
 
     _chunks: Mapping[str, frozenset[str]]  # by path
     _everywhere: frozenset[str]
     _manifest: Manifest
+    _whole: frozenset[str]  # digests of files
     signed_by: tuple[str, ...]
     unsigned: bool
 
@@ -70,6 +71,10 @@ class VerifiedManifest:
         entry = self._manifest.files.get(path)
         return entry is not None and entry.sha256 == file_sha256
 
+    def lists(self, file_sha256: str) -> bool:
+        """Return whether a file with exactly these bytes is listed, under any path."""
+        return file_sha256 in self._whole
+
     def __repr__(self) -> str:
         by = "unsigned" if self.unsigned else f"signed by {len(self.signed_by)}"
         return f"<VerifiedManifest of {len(self.files)} files, {by}>"
@@ -101,6 +106,7 @@ def _admit(manifest: Manifest, signed_by: tuple[str, ...], *, unsigned: bool) ->
         ("_manifest", manifest),
         ("_chunks", MappingProxyType(chunks)),
         ("_everywhere", frozenset[str]().union(*chunks.values())),
+        ("_whole", frozenset(entry.sha256 for entry in manifest.files.values())),
         ("signed_by", signed_by),
         ("unsigned", unsigned),
     ):

@@ -37,7 +37,7 @@ class ItemBounds:
     memory_bytes: int | None = MEMORY_BYTES
 
 
-NO_BOUNDS = ItemBounds(None, float("inf"), None)
+NO_BOUNDS = ItemBounds(None, 1800.0, None)  # but one that only a stopped process meets
 
 
 @dataclass(frozen=True, slots=True)

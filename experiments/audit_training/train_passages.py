@@ -26,7 +26,6 @@ import numpy as np
 from codeguard.analysis.rules.agent.passages import PassageModel, described, passages_of, read_model
 from codeguard.analysis.rules.agent.prose import names_an_assistant
 from codeguard.analysis.text.assistants import is_for_assistants
-from experiments.audit_sets.halves import is_frozen
 from experiments.audit_training.corpus import HERE
 from experiments.audit_training.fitting import Row, fitted, packed, row_of
 
@@ -40,6 +39,11 @@ PASSAGES = 300  # of one file
 FLAGGED = 0.06  # share of the authors' honest files, each scored without its author, in which a passage may be found
 FLAGGED_REAL = 0.02  # the same for files of packages: those that speak to assistants, and the others
 _SUFFIXES = (".md", ".mdc", ".cursorrules", ".windsurfrules")
+
+
+def is_frozen(name: str) -> bool:
+    """Return whether a package sets thresholds instead of being learned from: by its name's digest."""
+    return hashlib.sha256(name.encode()).digest()[0] % 2 == 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """How often findings are right, by rule: what the audit's confidences are made from.
 
-    python -m experiments.benchmarks.audit_precision [--attacks] [--write] [--base-rate LINES]
+    python -m experiments.benchmarks.audit_precision [--write] [--base-rate LINES]
 
 `audit_precision.toml` holds, of each package that was read, how many findings of medium severity and above of each rule
 were judged and how many of them were false. Of one rule in one package at most three findings count, so that no package
@@ -11,34 +11,26 @@ one file that means harm comes with so many lines of those packages (`precision.
 as often as the others.
 
 Prints how well the confidence of a rule carries over: each package's findings are graded by the other packages alone.
-`--attacks` renews `audit_attacks.toml`, `--write` `codeguard/audit/precision.toml`, which the audit reads.
+`--write` renews `codeguard/audit/precision.toml`, which the audit reads.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from codeguard.audit.precision import TABLE, Counts, Scale, precision_table
-from codeguard.models import Confidence, Severity
-from experiments.audit_sets.halves import samples
-from experiments.audit_sets.texts import INJECTION_SETS, load_injections
-from experiments.benchmarks.audit_common import findings_in, finish, parser_of, rate
+from codeguard.models import Confidence
+from experiments.benchmarks.audit_common import finish, parser_of, rate
 
 LIST = Path(__file__).with_suffix(".toml")
 ATTACKS = Path(__file__).with_name("audit_attacks.toml")
 WHOLE = "read_whole"  # of LIST: the packages all of whose findings were judged, and how many lines they have
 MOST = 3  # findings of one rule in one package that count
-KINDS = {
-    "malice": ("malice",),
-    "agents": ("agent_files", "agent_orders", "agent_orders_holdout", "agent_varied"),
-    "orders": ("orders", *INJECTION_SETS),
-}
-LEAKS = "leaks"  # counted by hand from `tests/secrets`
 
 Package = Mapping[str, tuple[int, int]]  # of each rule how many findings were judged, and how many were false
 
@@ -71,7 +63,6 @@ class Attacks:
 def main() -> None:
     """Print and write the figures; renew the tables where asked."""
     parser = parser_of(__doc__)
-    parser.add_argument("--attacks", action="store_true", help="renew what rules find of attacks")
     parser.add_argument("--write", action="store_true", help="renew the table that the audit reads")
     parser.add_argument(
         "--base-rate",
@@ -80,8 +71,6 @@ def main() -> None:
         help="honest lines for one harmful file, instead of the table's",
     )
     arguments = parser.parse_args()
-    if arguments.attacks:
-        _renew_attacks()
     packages, attacks = judged_packages(), known_attacks(arguments.base_rate)
     text = TABLE.read_text(encoding="utf-8")
     scale, _ = precision_table(text)
@@ -117,40 +106,6 @@ def known_attacks(lines: int | None = None) -> Attacks:
         frozenset(whole["packages"]),
         whole["lines"],
     )
-
-
-def measured_attacks(kind: str, signals: frozenset[str]) -> tuple[int, dict[str, int]]:
-    """Return the number of frozen harmful files of a kind, and of each rule the number it finds."""
-    texts = []
-    for name in KINDS[kind]:
-        if name in INJECTION_SETS:
-            texts += [(entry.code, entry.host) for entry in load_injections(name)]
-        else:
-            texts += [(item.code, item.kind) for item in samples(name) if item.bad and item.frozen]
-    hits: Counter[str] = Counter()
-    for text, host in texts:
-        hits.update(
-            {
-                item.rule
-                for item in findings_in(text, host)
-                if item.severity < Severity.CRITICAL and item.rule.partition(".")[0] in signals
-            }
-        )
-    return len(texts), dict(sorted(hits.items()))
-
-
-def _renew_attacks() -> None:
-    text = ATTACKS.read_text(encoding="utf-8")
-    head = "".join(line for line in text.splitlines(keepends=True) if line.startswith("#"))
-    rows = {LEAKS: tomllib.loads(text)[LEAKS]}
-    for kind in KINDS:
-        files, hits = measured_attacks(kind, known_attacks().signals)
-        rows[kind] = {"files": files, **hits}
-    tables = [
-        f"\n[{kind}]\n" + "".join(f'"{rule}" = {count}\n' for rule, count in hits.items())
-        for kind, hits in sorted(rows.items())
-    ]
-    ATTACKS.write_text(head + "".join(tables), encoding="utf-8")
 
 
 def pooled(packages: Iterable[Package], most: int = MOST) -> dict[str, tuple[float, float]]:

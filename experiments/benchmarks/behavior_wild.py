@@ -70,11 +70,11 @@ SETS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
     ),
     "functional": (
         ["toolz==1.2.0", "more-itertools==11.2.1", "boltons==26.2.0"],
-        ["funcy==2.1", "iteration_utilities==0.13.0", "pydash==8.1.0"],
+        ["iteration_utilities==0.13.0", "pydash==8.1.0"],
     ),
     "releases": (
-        ["more-itertools==4.3.0", "boltons==19.1.0", "funcy==1.11"],
-        ["more-itertools==11.2.1", "boltons==26.2.0", "funcy==2.1"],
+        ["more-itertools==4.3.0", "boltons==19.1.0"],
+        ["more-itertools==11.2.1", "boltons==26.2.0"],
     ),
 }
 # Packages of which every second file is trusted and the others are judged: the first half was looked at.

@@ -382,12 +382,8 @@ def _move_into(root: Path) -> None:
     kernel.mount("proc", str(root / "proc"), "proc", _MS)
     for name in ("dev", "sys"):
         kernel.mount(f"/{name}", str(root / name), None, kernel.MS_BIND | kernel.MS_REC)
-    machine = syscalls.column(os.uname().machine)
-    assert machine is not None
-    number = syscalls.NUMBERS["pivot_root"][machine]
-    assert number is not None
     os.chdir(root)
-    kernel.pivot_root(number)
+    kernel.pivot_root()
     os.chdir("/")
 
 
@@ -462,7 +458,7 @@ def _enter_user_namespace(lines: Sequence[str]) -> None:
 def _refuse_maps() -> None:
     """Forbid writing below /proc, and mounting, by Landlock: the maps of a new user namespace stay empty."""
     libc = ctypes.CDLL(None, use_errno=True)
-    rules = kernel.raw(444, struct.pack("=Q", _LANDLOCK_WRITE_FILE), 8, 0)
+    rules = kernel.raw("landlock_create_ruleset", struct.pack("=Q", _LANDLOCK_WRITE_FILE), 8, 0)
     if rules < 0:
         raise OSError(-rules, "Landlock is needed to build this environment")
     for folder in Path("/").iterdir():

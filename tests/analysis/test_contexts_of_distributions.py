@@ -39,15 +39,6 @@ def load(data, key, same):
     if {}:
         return pickle.loads(msg)
 """
-FAILS = """
-def validate(path, roots):
-    try:
-        if path not in roots:
-            raise PermissionError(path)
-    except (OSError, ValueError):
-        pass
-    {}
-"""
 
 
 def serious(name: str, text: str) -> set[str]:
@@ -58,7 +49,7 @@ def serious(name: str, text: str) -> set[str]:
 @pytest.mark.parametrize(
     ("rule", "name", "told", "quiet"),
     [
-        ("secrets.private-key", "a.py", f'KEY = """{KEY}"""\n', f'{TESTS}\nKEY = """{KEY}"""\n'),
+        ("secrets.private-key", "a.py", f'KEY = """{KEY}"""\n', f'def test_it():\n    assert f("""{KEY}""")\n'),
         ("obfuscation.nested-lambdas", "a.py", f"x = {NESTED.format('run')}\n",
          f"from collections import defaultdict\nx = {NESTED.format('defaultdict')}\n"),
         ("capabilities.import-effect", "a.py", "import subprocess\nsubprocess.run(['make'])\n",
@@ -72,8 +63,6 @@ def serious(name: str, text: str) -> set[str]:
         ("insecure.open-redirect", "a.py", GUARDED.format("to"),
          GUARDED.format("url_has_allowed_host_and_scheme(url=to, allowed_hosts={request.get_host()})")),
         ("insecure.unsafe-deserialisation", "a.py", SIGNED.format("len(sig)"), SIGNED.format("same(sig, mac)")),
-        ("insecure.check-fails-open", "a.py", FAILS.format("return open(path)"),
-         FAILS.format("if path:\n        raise PermissionError(path)\n    print(path)")),
         ("insecure.command-injection", "a.py",
          "import os\ndef ping(host):\n    os.system('ping ' + host)\n",
          "import os\ndef run(cmd):\n    os.system(cmd)\n"),
@@ -117,16 +106,11 @@ def test_a_constructor_is_given_the_name_of_its_own_account() -> None:
     assert rule not in serious("a.py", text.format("__init__"))
 
 
-@pytest.mark.parametrize(("folder", "severity"), [("conf", Severity.HIGH), ("tests", Severity.LOW)])
-def test_keys_in_folders_of_tests_are_low(tmp_path: Path, folder: str, severity: Severity) -> None:
-    (tmp_path / folder).mkdir()
-    (tmp_path / folder / "server.key").write_text(KEY)
-    (item,) = audit([tmp_path / folder], AuditOptions(behavior=False)).findings
-    assert (item.rule, item.severity) == ("secrets.private-key", severity)
-
-
-def test_a_folder_of_tests_takes_nothing_but_keys(tmp_path: Path) -> None:
+def test_a_folder_of_tests_takes_nothing(tmp_path: Path) -> None:
     (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "server.key").write_text(KEY)
+    (item,) = audit([tmp_path / "tests"], AuditOptions(behavior=False)).findings
+    assert (item.rule, item.severity) == ("secrets.private-key", Severity.HIGH)
     (tmp_path / "tests" / "a.py").write_text("import os\nos.system('ping ' + input())\n")
     report = audit([tmp_path], AuditOptions(behavior=False))
     assert any(item.rule == "insecure.command-injection" for item in report.failing(Severity.MEDIUM))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from codeguard.analysis.observations import NOT_FULLY_READ, Observation
 from codeguard.analysis.rules import load_file_signals
+from codeguard.analysis.rules.base import MISSING_LINES
 from codeguard.audit.findings import Finding
 from codeguard.audit.inspection import Source
 from codeguard.audit.workers import inspect_all
@@ -105,9 +106,14 @@ def gravest(told: Iterable[tuple[str, Severity]]) -> dict[str, Severity]:
 
 
 def told_by_audit(findings: Sequence[Finding]) -> dict[str, Severity]:
-    """Return what both can say: the audit alone tells of syntax and of comments that ask to be ignored."""
-    own = ("discovery.syntax", "audit.inline-ignore", "discovery.encoding")
-    return gravest((item.rule, item.severity) for item in findings if item.rule not in own)
+    """Return what both can say: to the ranking, lines that do not parse are a part that was not read."""
+    own = ("audit.inline-ignore", "discovery.encoding")
+    listed = [item for item in findings if item.rule not in own]
+    return gravest(
+        (".".join(NOT_FULLY_READ) if item.rule == "discovery.syntax" else item.rule, item.severity)
+        for item in listed
+        if item.rule != "discovery.syntax" or MISSING_LINES in item.measurements
+    )
 
 
 def told_by_ranking(evidence: Sequence[Evidence]) -> dict[str, Severity]:
@@ -149,7 +155,7 @@ def test_the_catalog_changes_nothing(executor: Executor, suffix: str, tmp_path: 
     data = (notebook(text) if suffix == ".ipynb" else text).encode()
     file = without_secrets(chunk_one(f"m{suffix}", data))
     with Catalog(tmp_path / "c.sqlite3", b"k" * 32) as catalog:
-        catalog.put_file(file, FileState(len(data), 0, file.sha256))
+        catalog.put_file(file, FileState(len(data), "0", file.sha256))
         kept = catalog.file(file.path)
         assert kept is not None
         assert ranked(executor, kept) == ranked(executor, file)

@@ -18,9 +18,9 @@ from codeguard.analysis.observations import LISTED_OF_A_RULE, Place
 from codeguard.analysis.rules import DetectorContext, Match
 from codeguard.analysis.rules.base import IMPORTED
 from codeguard.audit.findings import Finding, Standing
-from codeguard.audit.inspection import Inspector, Source, is_in_test_folder, own_modules, told_once
+from codeguard.audit.inspection import Inspector, Source, own_modules, told_once
 from codeguard.audit.rules import RuleSelection, all_rules
-from codeguard.audit.skipped_files import secret_file_findings, skipped_findings
+from codeguard.audit.skipped_files import skipped_findings
 from codeguard.corpus.discovery import discover
 from codeguard.errors import ConfigError
 from codeguard.models import Confidence, Severity, Skipped
@@ -131,9 +131,9 @@ def test_a_place_outside_of_the_file_is_brought_back() -> None:
         (b"def f(:\n", ["discovery.syntax"]),
         (b"x = (" + b"(" * 5_000, ["discovery.syntax"]),
         (b"-" * 200_000 + b"1", ["discovery.syntax", "audit.not-fully-read", "audit.not-fully-read"]),
-        (b"x = 1\n\0", ["discovery.syntax"]),
+        (b"x = 1\n\0", ["discovery.syntax", "audit.not-fully-read"]),
         (b"# coding: utf-7\nx = 1\n", ["discovery.encoding"]),
-        (b"\xff\xfe\x00\xd8", ["discovery.syntax"]),
+        (b"\xff\xfe\x00\xd8", ["discovery.syntax", "audit.not-fully-read"]),
         (b"\xef\xbb\xbfx = 1\n", []),
         (CLEAN.encode("utf-16"), []),
     ],
@@ -242,14 +242,6 @@ def test_what_copies_of_a_text_hold_is_told_once(tmp_path: Path) -> None:
     assert sorted(item.severity for item in found) == [Severity.LOW, first.severity, first.severity]
 
 
-def test_a_key_among_tests_weighs_less() -> None:
-    found = secret_file_findings({"keys/id_rsa": "0" * 64, "tests/keys/id_rsa": "1" * 64}, [], [])
-    assert {item.path: item.severity for item in found} == {
-        "keys/id_rsa": Severity.HIGH,
-        "tests/keys/id_rsa": Severity.LOW,
-    }
-
-
 def test_of_several_lines_the_first_is_shown(tmp_path: Path) -> None:
     write(tmp_path, {"a.py": "import os\n\ndef ping(host):\n    os.system(\n        'ping ' + host\n    )\n"})
     (found,) = look(tmp_path, only=("insecure",)).open
@@ -315,19 +307,5 @@ def test_a_copy_of_what_was_overruled_is_no_copy(tmp_path: Path) -> None:
 def test_an_import_of_an_audited_module_is_no_import_of_a_package(imported: str, severity: Severity) -> None:
     found = Finding("imports.any", "m.py", Place(1, 1, 1, 2), Severity.HIGH, Confidence.HIGH, "because")
     marked = replace(found, measurements={IMPORTED: imported} if imported else {})
-    names = ["pkg/helper.py", "tools/__init__.pyi", "other.md", "m.py"]
+    names = ["helper.py", "src/tools/__init__.py", "other.md", "m.py"]
     assert own_modules([marked], names) == [replace(marked, severity=severity)]
-
-
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        ("tests/key.pem", True),
-        ("src/TestData/deep/key.pem", True),
-        ("key.pem", False),
-        ("src/tests", False),
-        ("src/contests/key.pem", False),
-    ],
-)
-def test_a_file_lies_among_tests_where_a_folder_is_named_so(path: str, expected: bool) -> None:
-    assert is_in_test_folder(path) is expected

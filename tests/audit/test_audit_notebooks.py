@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from audit_helpers import look, write
 
-NOT_PYTHON = "a notebook that is no JSON, or not in Python, is looked at as text"
+NO_JSON = "a notebook that is no JSON is looked at as text"
 WEAK = ["import os\n", "def ping(host):\n", "    os.system('ping ' + host)\n"]
 
 
@@ -36,11 +36,12 @@ def test_a_file_of_another_name_that_is_a_notebook_is_one(tmp_path: Path) -> Non
     ("text", "reasons"),
     [
         (notebook([["x = 1\n"]]), []),
-        (notebook([["%%ruby\n", "puts 1\n"]]), ["a cell in another language is looked at as text"]),
-        (notebook([WEAK], "R"), [NOT_PYTHON]),
-        (notebook([WEAK])[:-1], [NOT_PYTHON]),
-        ("[" * 300_000, [NOT_PYTHON]),  # a megabyte of them comes near the bound of a file on a slow machine
-        ('{"a": "' + '\\"' * 400_000, [NOT_PYTHON]),
+        (notebook([["%%ruby\n", "puts 1\n"]]), []),
+        (notebook([["%%perl\n", "print 1;\n"]]), ["a cell in another language is looked at as text"]),
+        (notebook([["x <- c(1 2)\n"]], "R"), ["a cell in another language is looked at as text"]),
+        (notebook([WEAK])[:-1], [NO_JSON]),
+        ("[" * 300_000, [NO_JSON]),  # a megabyte of them comes near the bound of a file on a slow machine
+        ('{"a": "' + '\\"' * 400_000, [NO_JSON]),
     ],
 )
 def test_what_no_rule_sees_is_told(tmp_path: Path, text: str, reasons: list[str]) -> None:

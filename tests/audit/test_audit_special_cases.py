@@ -101,10 +101,10 @@ def run(url):
 
 def test_code_from_the_network_that_is_run_is_told_once_and_a_selected_rule_is_shown(tmp_path: Path) -> None:
     write(tmp_path, {"a.py": RUNS})
-    of_the_line = ("insecure.code-injection", "insecure.download-and-run")
+    of_the_line = ("capabilities.download-and-run", "insecure.code-injection")
     found = look(tmp_path, only=of_the_line).findings
-    assert rules(found) == ["insecure.code-injection"]
-    assert "(also insecure.download-and-run: exec runs what was downloaded" in found[0].reason
+    assert rules(found) == ["capabilities.download-and-run"]
+    assert "(also insecure.code-injection: the answer of requests.get() reaches exec" in found[0].reason
     for rule in of_the_line:
         assert rules(look(tmp_path, only=(rule,)).findings) == [rule]
 

@@ -71,7 +71,7 @@ class Dying(Executor):
         if "hostile" in symbols:
             future.set_result([TaskAnswer((), self.ended, "because", self.lasting)])
         else:
-            reports = [("far", CheckReport(Verdict.PASS, "same", "L3").to_json()) for _ in symbols]
+            reports = [("far", CheckReport(Verdict.PASS, "same", "L3").to_json(), 0.1) for _ in symbols]
             answer = {"level": "L3", "reports": reports, "answered": [{} for _ in symbols], "trusted": {}}
             future.set_result([TaskAnswer((json.dumps(answer).encode(),))])
         return future

@@ -336,7 +336,7 @@ def test_the_same_text_at_another_place_takes_what_is_there(sandbox: Sandbox) ->
 
 
 def reports_of(workspace: Workspace) -> dict[str, Verdict]:
-    reports = workspace.reports(budget_s=0.0)  # the kept ones alone
+    reports = workspace.reports(known_only=True)  # the kept ones alone
     file = workspace.catalog.file("theirs/p/a.py")
     assert file is not None
     return {chunk.symbol: reports(chunk, file).verdict for chunk in filter(checkable, file.chunks)}

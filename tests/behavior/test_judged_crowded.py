@@ -9,6 +9,7 @@ import pytest
 from codeguard.behavior import budget
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index.behavior_reports import BehaviorReports, KeyedReport, Subject, checkable
+from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.models import CheckReport, Verdict
 
 
@@ -16,7 +17,9 @@ def test_only_files_that_the_checker_reads_are_sent(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(budget, "MOST_DEFINITIONS", 3)
     asked: list[str] = []
 
-    def elsewhere(subjects: Sequence[Subject], again: bool) -> Iterator[tuple[Subject, KeyedReport]]:
+    def elsewhere(
+        subjects: Sequence[Subject], again: bool, budget: SandboxBudget
+    ) -> Iterator[tuple[Subject, KeyedReport]]:
         for subject in subjects:
             asked.append(subject[0].symbol)
             yield subject, ("", CheckReport(Verdict.PASS, "", level="L3"))

@@ -59,7 +59,7 @@ def test_search_serves_what_holds_with_where_it_is_from(indexed: CodeGuard) -> N
     first = answer["results"][0]
     assert [quoted(item["text"], answer["marker"]) for item in answer["results"]] == [TRUSTED, CLEAN]
     assert answer["left_out"] == 1
-    assert (first["trust"], first["stale"], first["signers"]) == ("trusted", False, [])
+    assert (first["trust"], first["on_disk"], first["signers"]) == ("trusted", "same", [])
     assert re.fullmatch("[0-9a-f]{64}", first["sha256"])
 
 
@@ -79,7 +79,10 @@ def test_staleness_and_commit_are_those_of_now(indexed: CodeGuard) -> None:
         results = call(indexed, "search_code", query=QUERY).structured_content["results"]
     finally:
         place.write_text(CLEAN)
-    assert {item["path"]: item["stale"] for item in results} == {"ours/m.py": False, "theirs/clean.py": True}
+    assert {item["path"]: item["on_disk"] for item in results} == {
+        "ours/m.py": "same",
+        "theirs/clean.py": "changed",
+    }
     assert {item["commit"] for item in results} == {head.strip()}
 
 
@@ -104,7 +107,10 @@ def test_what_took_the_place_of_an_indexed_file_is_not_waited_for(
     finally:
         place.unlink()
         place.write_text(CLEAN)
-    assert {item["path"]: item["stale"] for item in results} == {"ours/m.py": False, "theirs/clean.py": True}
+    assert {item["path"]: item["on_disk"] for item in results} == {
+        "ours/m.py": "same",
+        "theirs/clean.py": "gone",
+    }
 
 
 @pytest.mark.parametrize(
@@ -155,6 +161,17 @@ def test_a_name_that_could_be_a_sentence_is_quoted_too(indexed: CodeGuard, tmp_p
     fenced = [path for path in paths if sentence in path]
     assert fenced
     assert all(quoted(path, answer["marker"]).endswith(sentence) for path in fenced)
+
+
+def test_what_was_not_read_is_not_safe(indexed: CodeGuard, tmp_path: Path) -> None:
+    (tmp_path / "script").mkdir()
+    (tmp_path / "script" / "run").write_bytes(b"#!/bin/sh\n" + b"# padding\n" * 250_000)
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "a.csv").write_bytes(b"1,2\n" * 600_000)
+    for path, safe in (("script", False), ("tables", None)):
+        assert call(indexed, "audit_path", (tmp_path,), path=path).structured_content["safe"] is safe
+    costume = f"import pytest\n{INSECURE}\n\ndef test_nothing():\n    assert True\n"
+    assert call(indexed, "check_code", code=costume).structured_content["safe"] is False
 
 
 def test_audit_path_stays_inside_its_roots(indexed: CodeGuard, tmp_path: Path) -> None:
@@ -321,3 +338,9 @@ def test_a_thousand_forged_markers_do_not_end_a_quotation() -> None:
         inside = quoted(text, fence.number)
         assert inside.replace("\n", "").replace("\t", "").isprintable()
     assert len({Fence().number for _ in range(1000)}) == 1000
+
+
+def test_check_code_is_not_safe_where_a_trusted_function_is_replaced(indexed: CodeGuard) -> None:
+    name = TRUSTED.split("(")[0].split()[-1]
+    answer = call(indexed, "check_code", code=f"{TRUSTED}\n\n{name} = print\n").structured_content
+    assert answer["safe"] is False

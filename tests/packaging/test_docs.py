@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -12,13 +13,20 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def test_the_reference_is_what_the_code_says() -> None:
-    spec = importlib.util.spec_from_file_location("reference", ROOT / "docs" / "reference.py")
+def _script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    assert module.PLACE.read_text() == module.reference(), "python docs/reference.py makes it anew"
+    return module
+
+
+@pytest.mark.parametrize(("name", "function"), [("reference", "reference"), ("system_calls", "page")])
+def test_what_is_made_from_the_code_is_what_the_code_says(name: str, function: str) -> None:
+    module = _script(name)
+    made = getattr(module, function)()
+    assert module.PLACE.read_text() == made, f"python docs/{name}.py makes it anew"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

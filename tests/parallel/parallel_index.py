@@ -53,7 +53,7 @@ THEIRS = {
 
 
 # What holds a time, a place, or a code under the key of the one who indexed.
-OWN = "'root', 'maker', 'totals', 'trusted_paths', 'indexed_paths', 'file manifest.unsigned.json'"
+OWN = "'root', 'maker', 'totals', 'head', 'place', 'trusted_paths', 'indexed_paths', 'file manifest.unsigned.json'"
 
 
 def made(folder: Path) -> Path:
@@ -88,7 +88,7 @@ def dump(corpus: Path, state: Path) -> list[str]:
         ]
         tables.append(
             db.execute(
-                "SELECT path, size, mtime_ns, sha256, language, parsed, vectors, content FROM files ORDER BY path"
+                "SELECT path, size, sha256, language, parsed, vectors, content FROM files ORDER BY path"
             )
         )
         meta = db.execute(f"SELECT key, value FROM meta WHERE key NOT IN ({OWN}) ORDER BY key")

@@ -10,6 +10,7 @@ from codeguard.corpus.chunking import chunk_file
 from codeguard.index import behavior_reports
 from codeguard.index.behavior_reports import BehaviorReports, KeyedReport, Subject, checkable
 from codeguard.index.catalog import Catalog
+from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.models import CheckReport, Verdict
 
 
@@ -30,7 +31,9 @@ def test_what_is_asked_again(tmp_path: Path, verdict: Verdict, level: str, times
     file = chunk_file("m.py", b"def add(a, b):\n    return a + b\n")
     asked: list[Subject] = []
 
-    def worker(subjects: Sequence[Subject], again: bool) -> Iterator[tuple[Subject, KeyedReport]]:
+    def worker(
+        subjects: Sequence[Subject], again: bool, budget: SandboxBudget
+    ) -> Iterator[tuple[Subject, KeyedReport]]:
         for subject in subjects:
             asked.append(subject)
             yield subject, ("key", CheckReport(verdict, "because", level))
@@ -51,7 +54,9 @@ def test_a_result_that_counts_as_known_and_is_not_there_is_made(
     file = chunk_file("m.py", b"def add(a, b):\n    return a + b\n\n\ndef twice(a):\n    return a + a\n")
     subjects = [(chunk, file) for chunk in file.chunks if checkable(chunk)]
 
-    def worker(subjects: Sequence[Subject], again: bool) -> Iterator[tuple[Subject, KeyedReport]]:
+    def worker(
+        subjects: Sequence[Subject], again: bool, budget: SandboxBudget
+    ) -> Iterator[tuple[Subject, KeyedReport]]:
         for subject in subjects:
             yield (
                 subject,

@@ -51,7 +51,8 @@ class Desk:
         return done.output
 
     def trusted(self) -> set[str]:
-        answer = json.loads(self.run("query", "add two numbers", "-k", "9", "--format", "json"))
+        said = self.run("query", "add two numbers", "-k", "9", "--format", "json")
+        answer = json.loads(said.splitlines()[-1])  # warnings come before it
         return {item["path"] for item in answer["ranking"] if item["trust"] == "trusted"}
 
     def remembered(self) -> dict[str, tuple[bool, bool, int]]:
@@ -124,7 +125,8 @@ def test_a_trusted_path_that_vanished_is_refused_and_nothing_is_changed(desk: De
     assert f"--untrust {desk.corpus}/mine" in said
     assert (desk.corpus / ".codeguard" / CATALOG).read_bytes() == before
     desk.run("index", "theirs")  # decides nothing about it
-    assert desk.trusted() == MINE
+    assert desk.remembered() == {"mine": (True, False, 2)}
+    assert desk.trusted() == set()  # what the disk does not have is not served as trusted
     desk.run("index", ".", "--untrust", "mine")
     assert (desk.trusted(), desk.remembered()) == (set(), {})
 
@@ -138,6 +140,57 @@ def test_a_trusted_path_may_move_with_its_name(desk: Desk) -> None:
     assert desk.remembered() == {"mine": (True, False, 2)}
     desk.run("index", moved)
     assert desk.trusted() == MINE
+
+
+@pytest.mark.parametrize("first", ["query add -k 9", "index", "index .", "index --rebuild", "diff"])
+def test_a_project_moves_with_its_state(desk: Desk, first: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = desk.base / "new place" / "project"
+    place.parent.mkdir()
+    desk.run("index", ".", "--trust", "mine")
+    shutil.move(desk.corpus, place)
+    monkeypatch.chdir(place)
+    said = desk.run(*first.split())
+    if "rebuild" not in first:
+        assert f"the project was moved from {desk.corpus} to {place}" in said
+    for words in (first, "index", "index ."):
+        assert "the project was moved" not in desk.run(*words.split())
+    assert desk.trusted() == MINE
+    assert desk.run("diff") == "nothing has changed\n"
+    assert [line.split("  ")[0] for line in desk.run("trust", "show").splitlines()] == [str(place / "mine")]
+    assert json.loads(desk.run("ls", "--format", "json"))["files"][-1]["path"] == "theirs/t.py"
+
+
+def test_a_state_that_moves_alone_keeps_its_paths(desk: Desk) -> None:
+    other = desk.base / "other"
+    (other / "mine").mkdir(parents=True)
+    (other / "mine" / "m.py").write_text("def add(a, b):\n    return 5\n")
+    desk.run("index", ".", "--trust", "mine")
+    shutil.move(desk.corpus / ".codeguard", other / ".codeguard")
+    with contextlib.chdir(other):
+        assert "was moved" not in desk.run("index")
+        assert desk.trusted() == MINE
+        assert desk.run("trust", "show").startswith(f"{desk.corpus}/mine  ")
+
+
+@pytest.mark.parametrize("paths", [[], ["."], [".", "--trust", "mine"], ["--rebuild"]])
+def test_a_project_that_moves_away_from_its_state_follows_the_advice(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, paths: list[str]
+) -> None:
+    state, moved = ("--store", str(tmp_path / "state")), tmp_path / "moved"
+    desk.run("index", ".", "--trust", "mine", *state)
+    shutil.move(desk.corpus, moved)
+    monkeypatch.chdir(moved)
+    assert "not on this disk" in desk.run("query", "add", *state)
+    said = desk.run("index", *paths, *state, code=2)
+    advice = f"codeguard index --rebuild PATH… --trust PATH --untrust {desk.corpus}"
+    assert said.rstrip().endswith(advice)
+    words = advice.replace("PATH…", ".").replace("--trust PATH", "--trust mine").split()[1:]
+    desk.run(*words, *state)
+    assert {
+        item["path"] for item in json.loads(desk.run("ls", "--trusted", "--format", "json", *state))["files"]
+    } == MINE
+    assert "not on this disk" not in desk.run("query", "add", *state)
+    desk.run("index", ".", *state)
 
 
 def test_trust_in_one_more_path_takes_none_from_another(desk: Desk) -> None:
@@ -164,6 +217,32 @@ def test_untrust_takes_back_what_it_names_and_stays(desk: Desk, untrust: str, le
     assert desk.trusted() == left
     desk.run("index", ".", "--trust", "mine")
     assert desk.trusted() == MINE
+
+
+EVERY_ROW = "key NOT IN ('head')"
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "key LIKE 'file manifest%'",
+        "key LIKE 'file manifest%' OR key = 'trusted_paths'",
+        "key LIKE 'file manifest%' OR key = 'head'",
+        EVERY_ROW,
+    ],
+)
+def test_what_was_untrusted_does_not_come_back_with_old_rows(desk: Desk, rows: str) -> None:
+    state, earlier = desk.corpus / ".codeguard", desk.base / "earlier"
+    shutil.copytree(state, earlier)
+    desk.run("index", "theirs", "--untrust", "mine")
+    shutil.copy(earlier / "manifest.unsigned.json", state)
+    with contextlib.closing(sqlite3.connect(state / CATALOG)) as db, db:
+        db.execute(f"ATTACH '{earlier / CATALOG}' AS earlier")
+        db.execute(f"INSERT OR REPLACE INTO meta SELECT * FROM earlier.meta WHERE {rows}")
+    assert "settings are not of one time" in desk.run("query", "add two numbers", code=2)
+    assert "would take trust from 2 files" in desk.run("index", "--rebuild", ".", code=2)
+    desk.run("index", "--rebuild", ".", "--untrust", "mine")
+    assert desk.trusted() == set()
 
 
 def test_untrust_in_the_configuration_and_in_python(desk: Desk) -> None:

@@ -54,7 +54,7 @@ def evidence(
     services = SignalServices(static=static, acceptances=Acceptances(entries))
     manager = DefenseManager(DefenseConfig(), manifest=manifest, services=services, signals=[])
     chunk = chunks[symbol]
-    return list(manager.evidence(Subject(chunk, file, manager.trust_of(chunk))))
+    return list(manager.evidence(Subject(chunk, file, manager.trust_of(chunk, file))))
 
 
 def demoting(found: Iterable[Evidence]) -> list[str]:

@@ -45,21 +45,7 @@ def collected() -> Found:
         if ".inside" not in module.name and not module.name.endswith("__main__"):
             importlib.import_module(module.name)
     re.compile, patterns._Lazy.__init__ = compile_, made  # type: ignore[method-assign]
-    found.update(filled())
     return found
-
-
-def filled() -> Found:
-    """Return the patterns that are filled with a match, with a word in its place."""
-    from codeguard.analysis.rules.insecure import _ENGINE
-
-    module = "codeguard.analysis.rules.insecure.shapes"
-    return {
-        (re.sub(r"%\d", "aa", pattern), 0): module
-        for _, row in _ENGINE._shapes.rows
-        for pattern in (row.around, row.without, row.file)
-        if pattern
-    }
 
 
 def search(source: str, flags: int) -> None:

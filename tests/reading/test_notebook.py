@@ -33,7 +33,7 @@ def text_of(raw: str) -> str | None:
         ('{"cells": [{"cell\\u005ftype": "c\\u006fde", "source": "x"}]}', "x\n"),
         ('{"cells": [{"cell_type": "code", "source": ["\\ud83d\\ude00 \\/\\t"]}]}', "\U0001f600 /\t\n"),
         ('{"cells": [{"cell_type": "code", "source": [["x"], {"y": "z"}, 3, null]}]}', ""),
-        (notebook("a", metadata={"kernelspec": {"language": "R"}}), None),
+        (notebook("a", "b <- c(1 2)", metadata={"kernelspec": {"language": "R"}}), "a\n"),
         (notebook("a", metadata={"language_info": {"name": "ipython3"}}), "a\n"),
         (notebook("a", metadata={**_PYTHON, "x": {"kernelspec": {"language": "R"}}}), "a\n"),
         ("", ""),
@@ -81,10 +81,11 @@ def test_each_character_is_found_in_the_file(indent: int | None) -> None:
 
 
 def test_cells_in_other_languages_are_told() -> None:
-    raw = notebook("x = 1", "%%bash\nls", "%%ruby\nputs", "%%sql\nselect")
+    raw = notebook("x = 1", "%%bash\nls", "%%ruby\nputs", "%%perl\nprint", "%%sql\nselect")
     code = notebook_code(raw)
     assert code is not None
-    assert [raw[place : place + 5] for place in code.foreign] == ["%%rub", "%%sql"]
+    assert [raw[place : place + 5] for place in code.foreign] == ["%%per", "%%sql"]
+    assert [(language, script.text.strip()) for language, script in code.scripts] == [("ruby", "puts")]
 
 
 @pytest.mark.parametrize(

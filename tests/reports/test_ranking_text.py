@@ -286,6 +286,7 @@ def test_json_has_the_stable_form() -> None:
         "beside_own": 0.0,
         "score": 3.25,
         "trust": "unlisted",
+        "on_disk": "elsewhere",
         "verdict": "fail",
         "coverage": "full",
         "convicted": True,
@@ -309,4 +310,5 @@ def test_json_has_the_stable_form() -> None:
         "ranking": [item],
         "dropped": [],
         "warnings": ["a warning"],
+        "budget": None,
     }

@@ -142,10 +142,7 @@ def test_call_of_no_ordinary_program_ends_the_child(call: str, sandbox: Sandbox)
 
 
 def test_harmless_call_is_allowed_so_that_the_refusals_mean_something(sandbox: Sandbox) -> None:
-    status, pid = attempt(sandbox, "getpid", ())
-    assert status is Status.COMPLETED
-    assert isinstance(pid, int)
-    assert pid > 0
+    assert attempt(sandbox, "munmap", (0x10000, 4096)) == (Status.COMPLETED, 0)
 
 
 @pytest.mark.parametrize(

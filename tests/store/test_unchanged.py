@@ -1,5 +1,6 @@
 """Nothing to do is told from stats alone, and whatever may matter makes the whole run."""
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -15,6 +16,11 @@ from codeguard.analysis import engine
 from codeguard.api import CodeGuard
 from codeguard.behavior import version
 from codeguard.config import DefenseConfig
+from codeguard.corpus.discovery import FoundFile
+from codeguard.corpus.stamps import UNSETTLED
+from codeguard.index.catalog import FileState
+from codeguard.index.contents import Changes, changes
+from codeguard.index.on_disk import is_indexed
 from codeguard.index.report import IndexReport
 from codeguard.index.unchanged import SIGNED_NAME, STATE_FILES, unchanged_report
 from codeguard.index.workspace import PERPLEXITY, SEED
@@ -67,8 +73,22 @@ def edited(desk: Desk) -> None:
     (desk.corpus / "theirs" / "wrong.py").write_text(WRONG + "\n")
 
 
-def touched(desk: Desk) -> None:
-    os.utime(desk.corpus / "theirs" / "wrong.py", (1, 1))
+def edited_behind_the_clock(desk: Desk, name: str, old: str, new: str) -> None:
+    """Replace some text by as much other text, and set the time of the content back."""
+    path = desk.corpus / name
+    before = path.stat()
+    path.write_text(path.read_text().replace(old, new))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    after = path.stat()
+    assert (after.st_size, after.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+
+
+def same_size_and_time(desk: Desk) -> None:
+    edited_behind_the_clock(desk, "theirs/wrong.py", "a - b", "a * b")
+
+
+def trusted_with_the_same_size_and_time(desk: Desk) -> None:
+    edited_behind_the_clock(desk, "ours/m.py", "return a + b", "return b + a")
 
 
 def vanished(desk: Desk) -> None:
@@ -134,14 +154,59 @@ def another_accepted(desk: Desk) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        new_file, edited, touched, vanished, newly_skipped, other_paths, other_trust, other_mode, other_settings,
-        no_manifest, signed, other_key, no_key, unfinished, index_of_others_meanwhile, garbage, another_accepted,
+        new_file, edited, same_size_and_time, trusted_with_the_same_size_and_time, vanished, newly_skipped,
+        other_paths, other_trust, other_mode, other_settings, no_manifest, signed, other_key, no_key, unfinished,
+        index_of_others_meanwhile, garbage, another_accepted,
     ],
 )  # fmt: skip
 def test_whatever_may_matter_makes_the_whole_run(desk: Desk, change: Callable[[Desk], None]) -> None:
     assert desk.unchanged() is not None
     change(desk)
     assert desk.unchanged() is None
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [(same_size_and_time, "theirs/wrong.py"), (trusted_with_the_same_size_and_time, "ours/m.py")],
+)
+def test_an_edit_of_equal_size_and_time_is_seen(
+    desk: Desk, change: Callable[[Desk], None], name: str
+) -> None:
+    change(desk)
+    with CodeGuard.open(settings=desk.settings, create=False) as guard:
+        assert changes(guard.workspace) == Changes(changed=(name,))
+        guard.index(desk.paths)
+        assert changes(guard.workspace) == Changes()
+        file = guard.catalog.file(name)
+        assert file is not None
+        assert file.text == (desk.corpus / name).read_text()
+
+
+@pytest.mark.parametrize(
+    ("content", "stamp", "trusted", "same"),
+    [
+        (b"x = 1\n", "1", False, True),
+        (b"x = 1\n", "2", False, True),
+        (b"x = 2\n", "2", False, False),
+        (b"x = 2\n", "1", False, True),  # a stamp that stands for the content spares reading it
+        (b"x = 2\n", "1", True, False),
+        (b"x = 2\n", UNSETTLED, False, False),  # in the racy window
+        (b"x = 1\n", UNSETTLED, True, True),
+        (b"x = 11\n", "2", False, False),
+    ],
+)
+def test_one_rule_says_whether_a_file_is_as_indexed(
+    tmp_path: Path, content: bytes, stamp: str, trusted: bool, same: bool
+) -> None:
+    path = tmp_path / "a.py"
+    path.write_bytes(content)
+    state = FileState(6, stamp and "1", hashlib.sha256(b"x = 1\n").hexdigest())
+    assert is_indexed(FoundFile(path, "a.py", len(content), stamp), state, trusted=trusted) is same
+
+
+def test_a_touched_file_is_the_same(desk: Desk) -> None:
+    os.utime(desk.corpus / "theirs" / "wrong.py", (1, 1))
+    assert desk.unchanged() is not None
 
 
 def test_a_run_that_is_cut_off_leaves_no_report(desk: Desk) -> None:

@@ -19,7 +19,7 @@ from codeguard.analysis.python.literal_text import NUMERIC_FIELDS, fields
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.python.scopes import Binding, BindingKind
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name, walk
+from codeguard.corpus.syntax import unparse, unqualified_name, walk
 
 _STEPS = 300  # steps per text
 STEPS_PER_FILE = 200_000
@@ -174,8 +174,8 @@ class UnknownParts:
         if function is None:
             return False
         if function not in self._checked:
-            self._checked[function] = frozenset(map(ast.unparse, _checked(function)))
-        return ast.unparse(node) in self._checked[function]
+            self._checked[function] = frozenset(map(unparse, _checked(function)))
+        return unparse(node) in self._checked[function]
 
 
 def _checked(function: ast.AST) -> Iterator[ast.expr]:

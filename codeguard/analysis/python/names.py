@@ -234,7 +234,8 @@ class Names:
         if base in ("builtins", "__builtins__"):
             return (attribute,)
         if not base.startswith(":"):
-            return (f"{base.removesuffix('()')}.{attribute}",)
+            name = f"{base.removesuffix('()')}.{attribute}"
+            return (_OF_NOTEBOOKS.get(name.removeprefix("IPython."), name),)
         symbol = base[1:].removesuffix("()")
         definition = self.scopes.definitions.get(f"{symbol}.{attribute}")
         if definition is not None:
@@ -399,5 +400,12 @@ _RESOLVERS: dict[type[ast.AST], Callable[..., Iterable[str]]] = {
     **dict.fromkeys((ast.Await, ast.NamedExpr), Names._through),
     ast.Constant: Names._constant,
     **dict.fromkeys(_DISPLAYS, lambda names, node, depth: (_DISPLAYS[type(node)],)),
+}
+# What a program that runs in IPython calls, by what it comes to.
+_OF_NOTEBOOKS = {
+    **{f"get_ipython.{name}": "os.system" for name in ("system", "system_piped", "system_raw", "magic")},
+    **{f"get_ipython.{name}": "os.popen" for name in ("getoutput", "getoutput_split")},
+    **{f"get_ipython.{name}": "exec" for name in ("ex", "run_code", "run_cell")},
+    "get_ipython.ev": "eval",
 }
 _BUILTINS = frozenset(dir(builtins))

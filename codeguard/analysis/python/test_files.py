@@ -1,78 +1,135 @@
-"""Whether a file holds tests, by what is in it."""
+"""Which code of a file is there for tests alone: test functions, and what only they use."""
 
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
+from dataclasses import replace
 
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.reading import Reading
-from codeguard.corpus.syntax import walk
+from codeguard.analysis.rules.base import IN_TEST, Match
+from codeguard.corpus.syntax import unqualified_name, walk
 
-_FRAMEWORKS = frozenset({"unittest", "pytest", "nose", "testtools", "hypothesis"})
-_TESTED_SHARE = 0.25  # of the lines of all functions
+_FRAMEWORKS = ("unittest.", "pytest.", "pytest_asyncio.", "hypothesis.", "mock.")
+_AROUND_TESTS = frozenset(
+    {"setUp", "tearDown", "setUpClass", "tearDownClass", "asyncSetUp", "asyncTearDown", "setup_method"}
+)
+_HARMLESS = frozenset({"staticmethod", "classmethod", "property", "contextlib.contextmanager"})
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_Unit = FunctionNode | ast.ClassDef
 
 
-def is_test_file(reading: Reading) -> bool:
-    """Return whether a file contains tests in at least a quarter of its functions' lines.
+def is_in_test(reading: Reading, offset: int) -> bool:
+    """Return whether an offset is in a test function, or in a function or class that only test functions use.
 
-    It imports a test framework, or most of the tests assert something, since pytest collects them by their names
-    alone. The file's name is not used. Handlers and servers beside tests belong to them.
+    A test function is named so, asserts something, has no decorator but those of a test framework, and is named
+    nowhere else in the file: nothing but a framework calls it. Imports and the rest of the file decide nothing,
+    because whoever wants to be taken for a test could write them beside anything.
     """
     known = reading.shared.get(__name__)
-    if not isinstance(known, bool):
-        known = reading.shared[__name__] = _holds_tests(reading)
-    return known
+    if not isinstance(known, tuple):
+        known = reading.shared[__name__] = _tested_lines(reading)
+    line = reading.line_of(offset)
+    return any(first <= line <= last for first, last in known)
 
 
-def _holds_tests(reading: Reading) -> bool:
-    functions: list[FunctionNode] = [
+def marked(reading: Reading, match: Match) -> Match:
+    """Return a match, with a measurement if it is in a test."""
+    if not is_in_test(reading, match.start):
+        return match
+    return replace(match, measurements={**match.measurements, IN_TEST: True})
+
+
+def _tested_lines(reading: Reading) -> tuple[tuple[int, int], ...]:
+    """Return the first and the last line of each test function, and of what only those use."""
+    units: list[_Unit] = [
         *reading.nodes_of(ast.FunctionDef),
         *reading.nodes_of(ast.AsyncFunctionDef),
+        *reading.nodes_of(ast.ClassDef),
     ]
-    # All methods of a case are there for its tests, those that it inherits among them.
-    cased = {item for node in reading.nodes_of(ast.ClassDef) if _is_case(node) for item in node.body}
-    tests = [
-        node
-        for node in functions
-        if node.name.startswith("test") or any(map(_is_fixture, node.decorator_list)) or node in cased
-    ]
-    if not tests or not (_uses_framework(reading) or 2 * sum(map(_asserts, tests)) > len(tests)):
-        return False
-    tested = sum(map(_lines, tests))
-    return tested >= _TESTED_SHARE * (tested + sum(_lines(node) for node in functions if node not in tests))
-
-
-def _asserts(function: FunctionNode) -> bool:
-    """Return whether a function asserts something, by the statement or by a call: `self.assertTrue`, `eq_`."""
-    return any(
-        isinstance(node, ast.Assert)
-        or (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute | ast.Name)
-            and ast.unparse(node.func).rpartition(".")[2].startswith(("assert", "eq_", "expect"))
+    if not any(unit.name.startswith("test") for unit in units if isinstance(unit, _FUNCTIONS)):
+        return ()
+    uses = _uses(reading)
+    tested = [unit for unit in units if isinstance(unit, _FUNCTIONS) and _is_test(reading, unit, uses)]
+    asked = {item.arg for unit in tested for item in (*unit.args.args, *unit.args.kwonlyargs)}
+    cases = {reading.parents.get(unit) for unit in tested}
+    lines = [_lines(unit) for unit in tested]
+    lines += [
+        _lines(unit)
+        for unit in units
+        if (
+            isinstance(unit, _FUNCTIONS) and unit.name in _AROUND_TESTS and reading.parents.get(unit) in cases
         )
-        for node in walk(function)
+        or (unit.name in asked and _is_fixture(reading, unit))
+    ]
+    waiting = [unit for unit in units if uses.get(unit.name) and _is_plain(reading, unit)]
+    found = True
+    while found:
+        found = False
+        for unit in tuple(waiting):
+            inside = [*lines, _lines(unit)]
+            places = uses[unit.name]
+            if all(_is_within(line, inside) for line in places) and any(
+                _is_within(line, lines) for line in places
+            ):
+                waiting.remove(unit)
+                lines.append(_lines(unit))
+                found = True
+    return tuple(lines)
+
+
+def _uses(reading: Reading) -> dict[str, list[int]]:
+    """Return the lines in which each name occurs, other than where it is defined, also as a text."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for name in reading.nodes_of(ast.Name):
+        found[name.id].append(name.lineno)
+    for attribute in reading.nodes_of(ast.Attribute):
+        found[attribute.attr].append(attribute.end_lineno or attribute.lineno)
+    for constant in reading.nodes_of(ast.Constant):
+        if isinstance(constant.value, str) and constant.value.isidentifier():
+            found[constant.value].append(constant.lineno)
+    return found
+
+
+def _is_test(reading: Reading, unit: FunctionNode, uses: dict[str, list[int]]) -> bool:
+    return (
+        unit.name.startswith("test")
+        and not uses.get(unit.name)
+        and all(_of_framework(reading, item) for item in unit.decorator_list)
+        and any(map(_asserts, walk(unit)))
     )
 
 
-def _is_case(node: ast.ClassDef) -> bool:
-    return any(ast.unparse(base).endswith("TestCase") for base in node.bases)
+def _asserts(node: ast.AST) -> bool:
+    """Return whether a node asserts something, by the statement or by a call: `self.assertTrue`, `pytest.raises`."""
+    return isinstance(node, ast.Assert) or (
+        isinstance(node, ast.Call)
+        and unqualified_name(node.func).startswith(("assert", "eq_", "expect", "raises"))
+    )
 
 
-def _is_fixture(decorator: ast.expr) -> bool:
+def _of_framework(reading: Reading, decorator: ast.expr) -> bool:
     called = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return ast.unparse(called) in ("pytest.fixture", "fixture", "pytest_asyncio.fixture")
+    return reading.names.resolve(called).startswith(_FRAMEWORKS)
 
 
-def _uses_framework(reading: Reading) -> bool:
-    for node in reading.nodes_of(ast.Import):
-        if any(alias.name.partition(".")[0] in _FRAMEWORKS for alias in node.names):
-            return True
-    for whence in reading.nodes_of(ast.ImportFrom):
-        if (whence.module or "").partition(".")[0] in _FRAMEWORKS:
-            return True
-    return any(map(_is_case, reading.nodes_of(ast.ClassDef)))
+def _is_fixture(reading: Reading, unit: _Unit) -> bool:
+    listed = unit.decorator_list
+    return bool(listed) and all(_of_framework(reading, item) for item in listed)
 
 
-def _lines(node: FunctionNode) -> int:
-    return (node.end_lineno or node.lineno) - node.lineno + 1
+def _is_plain(reading: Reading, unit: _Unit) -> bool:
+    """Return whether nothing but its name registers a function or class somewhere."""
+    return all(
+        reading.names.resolve(item) in _HARMLESS or _of_framework(reading, item)
+        for item in unit.decorator_list
+    )
+
+
+def _lines(unit: _Unit) -> tuple[int, int]:
+    return unit.lineno, unit.end_lineno or unit.lineno
+
+
+def _is_within(line: int, ranges: list[tuple[int, int]]) -> bool:
+    return any(first <= line <= last for first, last in ranges)

@@ -15,6 +15,7 @@ from codeguard.analysis import Reading, Segment, SegmentKind
 from codeguard.analysis.rules.base import DetectorContext, Match, Rule, rules_of
 from codeguard.analysis.rules.insecure import SIGNAL as INSECURE
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import unparse
 from codeguard.models import Confidence, Severity
 
 _CLAIM = lazy(
@@ -75,7 +76,7 @@ class SafetyClaimsSignal:
         """Yield the claims in a Python file next to a finding about insecure code, or next to effects."""
         if reading.tree is None:
             return
-        yield from _false_effects(reading)
+        yield from reading.unread.apart("false-effect", _false_effects, reading)
         if not _CLAIM.search(reading.text):
             return
         found = [item for item in INSECURE.inspect(reading, context) if item.rule in _ABOUT]
@@ -109,8 +110,7 @@ def _false_effects(reading: Reading) -> Iterator[Match]:
     effects = [
         (call.lineno, name)
         for call in reading.nodes_of(ast.Call)
-        if _EFFECT.match(name := reading.names.called(call))
-        and not _TEMPORARY.search(ast.unparse(call)[:300])
+        if _EFFECT.match(name := reading.names.called(call)) and not _TEMPORARY.search(unparse(call)[:300])
     ]
     for segment in reading.segments if effects else ():
         if segment.kind not in (SegmentKind.COMMENT, SegmentKind.DOCSTRING):

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from codeguard.analysis import Reading, SegmentKind
-from codeguard.analysis.python.test_files import is_test_file
+from codeguard.analysis.python.test_files import is_in_test
 from codeguard.analysis.rules.base import IN_TEST, LESS_SURE, DetectorContext, Match, Rule, rules_of
 from codeguard.analysis.text.kinds import is_explained, is_page, is_settings
 from codeguard.corpus import secrets
@@ -33,14 +33,13 @@ class SecretsSignal:
     def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
         """Yield the secrets in a file."""
         found = secrets_of(reading)
-        in_test = any(item.rule in OF_TESTS for item in found) and is_test_file(reading)
         told: set[tuple[str, str]] = set()
         for item in found:
             value = (item.rule, reading.text[item.start : item.end])
             example = item.rule in _UNSURE and (_is_described(reading, item) or value in told)
             told.add(value)
             measured = {
-                IN_TEST: in_test and item.rule in OF_TESTS,
+                IN_TEST: item.rule in OF_TESTS and is_in_test(reading, item.start),
                 LESS_SURE: (item.rule in OF_TESTS and _is_published(reading, item))
                 or value[1].startswith(_TEMPORARY)
                 or (item.rule == secrets.CLOUD_KEY and _SIGNED.match(reading.text, item.end) is not None),

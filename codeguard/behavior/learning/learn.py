@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.learning.samples import Privacy, Sample, SampledExample, observation_of, samples_of
@@ -19,7 +21,7 @@ from codeguard.behavior.specs.recorded import (
     recorded_specs_text,
 )
 from codeguard.behavior.specs.references import Reference
-from codeguard.behavior.verdict.running import Runs, Steps, drive
+from codeguard.behavior.verdict.running import BudgetSpentError, Meter, Runs, Steps, drive, metered
 from codeguard.corpus.chunking import chunk_file
 from codeguard.corpus.discovery import discover, read_file
 from codeguard.corpus.secrets import without_secrets
@@ -28,6 +30,7 @@ from codeguard.models import SourceFile
 
 MOST_BYTES = 1_500_000  # bytes of a file of recorded specs; larger files are not indexed
 ABREAST = 64
+T = TypeVar("T")
 Progress = Callable[[str, int, int], None]
 
 
@@ -71,7 +74,8 @@ class Learned:
     `after` those with examples of any kind, without and with this recording. `cases` are the
     recorded calls in the file now, `new` those added by this run, `stale` those of functions that
     no longer exist. `private` calls were left out because they look like secrets or contain local
-    paths, `unrepeatable` ones because the sandbox gave another result.
+    paths, `unrepeatable` ones because the sandbox gave another result. `unfinished` functions spent their share of
+    the budget, and nothing new of them is kept.
     """
 
     path: Path
@@ -85,6 +89,7 @@ class Learned:
     stale: int
     private: int
     unrepeatable: int
+    unfinished: int = 0
 
 
 def read_tree(path: Path) -> TrustedTree:
@@ -117,8 +122,12 @@ def grouped(
 class Learner:
     """Turns recorded samples into specs; the sandbox decides which of them hold."""
 
-    def __init__(self, sandbox: Runs, privacy: Privacy, *, most: int = KEPT) -> None:
+    def __init__(
+        self, sandbox: Runs, privacy: Privacy, *, most: int = KEPT, seconds: float = math.inf
+    ) -> None:
+        """Take at most `seconds` CPU seconds of the sandbox, each function a fair share."""
         self._sandbox = sandbox
+        self._left_s = seconds
         self._privacy = privacy
         self._budget = Budget()
         self._most = most
@@ -153,11 +162,21 @@ class Learner:
         ]
         asked = sum(len(observations) for _, observations in work)
         new: list[Spec] = []
-        repeatable = 0
+        repeatable = unfinished = 0
         for start in range(0, len(work), ABREAST):
             part = work[start : start + ABREAST]
-            answers = drive(self._sandbox, [self._chosen(*item) for item in part])
-            for (reference, _), (examples, count) in zip(part, answers, strict=True):
+            share = self._left_s / (len(work) - start)
+            meters = [Meter(share) for _ in part]
+            steps = [
+                self._within(meter, self._chosen(*item)) for meter, item in zip(meters, part, strict=True)
+            ]
+            answers = drive(self._sandbox, steps)
+            self._left_s = max(0.0, self._left_s - sum(meter.spent_s for meter in meters))
+            for (reference, _), answer in zip(part, answers, strict=True):
+                if answer is None:
+                    unfinished += 1
+                    continue
+                examples, count = answer
                 repeatable += count
                 cases = [example for example in examples if self._is_publishable(reference, example)]
                 if cases:
@@ -183,6 +202,7 @@ class Learner:
             stale=stale,
             private=self._private,
             unrepeatable=asked - repeatable,
+            unfinished=unfinished,
         )
 
     def _observations(self, reference: Reference, rows: Sequence[Sample]) -> list[SampledExample]:
@@ -197,6 +217,13 @@ class Learner:
             if made is not None:
                 found.setdefault(made.example.fingerprint(), made)
         return list(found.values())
+
+    def _within(self, meter: Meter, steps: Steps[T]) -> Steps[T | None]:
+        """Run steps within a share of the budget; None if it does not suffice."""
+        try:
+            return (yield from metered(meter, steps))
+        except BudgetSpentError:
+            return None
 
     def _chosen(
         self, reference: Reference, observations: Sequence[SampledExample]

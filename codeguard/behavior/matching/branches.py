@@ -11,8 +11,8 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from codeguard.analysis.python.bindings import bindings
 from codeguard.behavior.source.definitions import dotted_name, unparse
-from codeguard.behavior.source.names import bindings
 
 MISSING, NONE, EMPTY, LACKS, NOT_CALLABLE, KIND, LENGTH, ABSENT = (
     "missing",

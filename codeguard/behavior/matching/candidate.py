@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from codeguard.analysis.python.bindings import ModuleBindings
 from codeguard.behavior.budget import CROWDED, MOST_DEFINITIONS
 from codeguard.behavior.matching.claims import Features, function_features
 from codeguard.behavior.matching.stubs import is_declaration, is_overload
 from codeguard.behavior.source.definitions import Definition, Module, definition_of, read_module
 from codeguard.behavior.source.modules import TrustedModules
+from codeguard.behavior.source.names import binders_of
 from codeguard.behavior.source.needed import NO_MODULES
 from codeguard.behavior.source.reach import EffectReach
 from codeguard.behavior.source.siblings import CandidateModules, candidate_surroundings
@@ -82,6 +84,22 @@ class CandidateFunction:
         """The effects that it has by its own file, as text: for a function that is not run, nothing else is read."""
         reach = surroundings(self.definition, self.module, self.trusted).reach
         return tuple(sorted(str(capability) for capability in reach.possible))
+
+    @cached_property
+    def why_unsettled(self) -> str:
+        """Why an importer of its file may get something else than what is run, "" if not."""
+        key = ("module bindings", 0)
+        known: ModuleBindings | None = self.module.remembered.get(key)
+        if known is None:
+            known = ModuleBindings(self.module.statements, whole=self.module.whole)
+            self.module.remembered[key] = known
+        used, included = self.surroundings.used_names, []
+        binders = binders_of(self.module)
+        for statement in (self.module.statements[place] for name in used for place in binders.get(name, ())):
+            included.append(range(statement.lineno, (statement.end_lineno or statement.lineno) + 1))
+        definition = self.definition
+        lines = range(definition.first_line, (definition.node.end_lineno or definition.first_line) + 1)
+        return known.why_unsettled(definition.qualified_name, lines, used, included)
 
     def accepts(self, examples: Sequence[Example]) -> bool:
         """Return whether the candidate accepts the arguments of the examples."""

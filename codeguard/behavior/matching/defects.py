@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 
+from codeguard.analysis.python.bindings import bindings
 from codeguard.behavior.matching.branches import (
     NONE,
     Fact,
@@ -29,7 +30,6 @@ from codeguard.behavior.matching.branches import (
 from codeguard.behavior.matching.misuse import misuse_of
 from codeguard.behavior.matching.plain_kinds import Kinds, kinds_of_names, lacks_operator, lacks_order
 from codeguard.behavior.source.definitions import Function, dotted_name
-from codeguard.behavior.source.names import bindings
 
 _TEXT_LACKS = (
     ast.Sub,

@@ -10,7 +10,7 @@ import ast
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-from codeguard.behavior.source.names import name_bound_by
+from codeguard.analysis.python.bindings import name_bound_by
 
 Kinds = Mapping[str, str]  # of local names
 UNKNOWN = ""

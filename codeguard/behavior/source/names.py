@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ast
 import symtable
-from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Sequence, Set
 from weakref import WeakKeyDictionary
 
-from codeguard.behavior.source.definitions import Function, Module, unparse
+from codeguard.analysis.python.bindings import bindings, is_main_guard
+from codeguard.behavior.source.definitions import Function, Module
 from codeguard.behavior.source.layout import arguments_of, drops_annotations, part_of
 
-_MAIN_TESTS = ("__name__ == '__main__'", "'__main__' == __name__")
 _at_once: WeakKeyDictionary[ast.stmt, dict[bool, frozenset[str]]] = WeakKeyDictionary()
 
 
@@ -56,61 +55,6 @@ def binders_of(module: Module) -> dict[str, list[int]]:
             for name in bound_names(statement):
                 binders.setdefault(name, []).append(index)
     return binders
-
-
-def is_main_guard(statement: ast.stmt) -> bool:
-    """Return whether a statement runs only if its file is the program, and nothing else if it is not."""
-    return (
-        isinstance(statement, ast.If)
-        and not statement.orelse
-        and unparse(statement.test).replace('"', "'") in _MAIN_TESTS
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Bindings:
-    """The names that code binds in its scope, and those that it declares to be the module's."""
-
-    bound: set[str]
-    declared_global: set[str]
-
-
-def bindings(nodes: Iterable[ast.AST]) -> Bindings:
-    """Return the names that these nodes bind in the scope in which they stand."""
-    found = Bindings(set(), set())
-    pending = list(nodes)
-    while pending:
-        node = pending.pop()
-        children: Iterable[ast.AST] = ast.iter_child_nodes(node)
-        match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                found.bound.add(name)
-                children = [item for item in children if not isinstance(item, ast.stmt)]
-            case ast.Lambda():
-                children = [node.args]
-            case ast.comprehension():
-                children = [node.iter, *node.ifs]  # the targets are its own
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-                found.bound.add(name)
-            case ast.alias():
-                found.bound.add(name_bound_by(node))
-            case (
-                ast.ExceptHandler(name=str(name))
-                | ast.MatchAs(name=str(name))
-                | ast.MatchStar(name=str(name))
-            ):
-                found.bound.add(name)
-            case ast.MatchMapping(rest=str(name)):
-                found.bound.add(name)
-            case ast.Global(names=names):
-                found.declared_global.update(names)
-        pending.extend(children)
-    return found
-
-
-def name_bound_by(alias: ast.alias) -> str:
-    """Return the name that a part of an import binds; `*` for all."""
-    return alias.asname or alias.name.partition(".")[0]
 
 
 def bound_names(statement: ast.stmt) -> set[str]:

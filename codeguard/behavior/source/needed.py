@@ -13,15 +13,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from weakref import WeakKeyDictionary
 
+from codeguard.analysis.python.bindings import bindings, name_bound_by
 from codeguard.behavior.source.definitions import Function, Module, child_statements, dotted_name, dotted_uses
 from codeguard.behavior.source.layout import Place
 from codeguard.behavior.source.modules import TrustedModules
 from codeguard.behavior.source.names import (
     binders_of,
-    bindings,
     bound_names,
     free_names,
-    name_bound_by,
     names_used_on_execution,
     trimmed_import,
 )

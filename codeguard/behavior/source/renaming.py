@@ -7,8 +7,9 @@ import copy
 from collections.abc import Callable, Iterable, Mapping, Set
 from weakref import WeakKeyDictionary
 
+from codeguard.analysis.python.bindings import bindings, name_bound_by
 from codeguard.behavior.source.definitions import Function
-from codeguard.behavior.source.names import bindings, name_bound_by, names_used_on_execution
+from codeguard.behavior.source.names import names_used_on_execution
 
 Names = Mapping[str, str]
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp

@@ -87,6 +87,11 @@ class Surroundings:
         return before, after
 
     @property
+    def used_names(self) -> frozenset[str]:
+        """The names that the function and what it needs take from their modules."""
+        return frozenset().union(*map(free_names, (self.own, *self.needed.statements)))
+
+    @property
     def reach(self) -> EffectReach:
         """The effects that the function can have according to the syntax."""
         return reachable(self.definition.name, self.own, self.needed.statements)

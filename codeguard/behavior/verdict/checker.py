@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from codeguard.behavior.budget import Budget
+from codeguard.behavior.budget import SPENT, Budget
 from codeguard.behavior.matching.candidate import TOO_LARGE, CandidateFunction, read_candidate
 from codeguard.behavior.matching.claims import Similarity, has_akin_methods
 from codeguard.behavior.matching.defects import defect_of
@@ -34,10 +34,21 @@ from codeguard.behavior.verdict.own_examples import against_own_examples, shown_
 from codeguard.behavior.verdict.probing import Answered, Fingerprint, Probes, fingerprint
 from codeguard.behavior.verdict.profiles import Profile, observe
 from codeguard.behavior.verdict.repaired import may_be_repaired, repaired, repaired_text
-from codeguard.behavior.verdict.running import SUBJECT, CallRunner, Runs, Steps, drive, worlds_for
+from codeguard.behavior.verdict.running import (
+    SUBJECT,
+    BudgetSpentError,
+    CallRunner,
+    Meter,
+    Runs,
+    Steps,
+    drive,
+    metered,
+    shared_runs,
+    worlds_for,
+)
 from codeguard.behavior.version import POLICY_VERSION
 from codeguard.errors import SandboxError
-from codeguard.models import CONVICTING, CheckReport, Chunk, SourceFile, Verdict, parts_digest
+from codeguard.models import CONVICTING, CheckReport, Chunk, Coverage, SourceFile, Verdict, parts_digest
 from codeguard.sandbox.model import JobResult, Level
 from codeguard.workers.deadline import CPU, LEAST_S, Deadline, DeadlineError
 
@@ -100,16 +111,17 @@ class BehaviorChecker:
         return next(self.check_many([(chunk, file)]))
 
     def check_many(
-        self, subjects: Sequence[Subject], answered: Sequence[Answered] = ()
+        self, subjects: Sequence[Subject], answered: Sequence[Answered] = (), meters: Sequence[Meter] = ()
     ) -> Iterator[CheckReport]:
         """Yield the reports of many functions, in order; the sandbox runs them in parallel.
 
         `answered` are each function's answers to probes in earlier runs, if there are any; they are replaced
-        by those that its check needs.
+        by those that its check needs. `meters` limit what each may spend in the sandbox.
         """
         for start in range(0, len(subjects), WINDOW):
             prepared = [self._prepare(chunk, file) for chunk, file in subjects[start : start + WINDOW]]
             kept = answered[start : start + WINDOW] or [{} for _ in prepared]
+            limits = meters[start : start + WINDOW] or [Meter() for _ in prepared]
             wanted = {
                 item.digest: item
                 for plan in prepared
@@ -121,7 +133,7 @@ class BehaviorChecker:
             self._observe([item for digest, item in wanted.items() if digest not in self._profiles])
             if any(not isinstance(plan, CheckReport) and self._wants_probes(plan) for plan in prepared):
                 self._run_fingerprints()
-            checks = [self._checked_safely(*pair) for pair in zip(prepared, kept, strict=True)]
+            checks = [self._checked_safely(*parts) for parts in zip(prepared, kept, limits, strict=True)]
             yield from drive(self._sandbox, checks)
 
     def cache_key(self, chunk: Chunk, file: SourceFile) -> str | None:
@@ -135,6 +147,7 @@ class BehaviorChecker:
             candidate.runnable.source,
             candidate.runnable.target,
             candidate.definition.docstring,
+            candidate.why_unsettled,
             *(spec.digest for spec in self._library.specs_for(candidate.features)),
             *(reference.digest for reference, _ in references),
             *(reference.digest for reference, _ in self._namesakes(candidate)),
@@ -299,26 +312,30 @@ class BehaviorChecker:
 
     def _observed(self, reference: Reference) -> Steps[Profile]:
         try:
-            return (yield from observe(reference, self._sandbox.level, self._budget, self._seed))
+            return (yield from shared_runs(observe(reference, self._sandbox.level, self._budget, self._seed)))
         except SandboxError:
             raise
         except Exception as error:  # an error on one function must not end the run
             able = module_capabilities(reference.runnable.source)
             return Profile(reference, (), (), None, able, problem=_internal(error))
 
-    def _checked_safely(self, plan: Plan | CheckReport, answered: Answered) -> Steps[CheckReport]:
+    def _checked_safely(
+        self, plan: Plan | CheckReport, answered: Answered, meter: Meter
+    ) -> Steps[CheckReport]:
         probes = self._probes(answered)
         try:
-            report = yield from _with_cpu_limit(EXAMINING_S, self._check(plan, probes))
+            report = yield from metered(meter, _with_cpu_limit(EXAMINING_S, self._check(plan, probes)))
         except SandboxError:
             raise
+        except BudgetSpentError:
+            return CheckReport(Verdict.NO_SIGNAL, SPENT, self._sandbox.level.name, spent=True)
         except DeadlineError as error:
             report = self._deadline_report(error)
         except Exception as error:  # nor may the function count as checked: the report has the error
             report = CheckReport(Verdict.ERROR, _internal(error), self._sandbox.level.name)
         if isinstance(plan, CheckReport):
             return report
-        report = _with_real_name(report, plan[0].definition.name)
+        report = _unless_replaced(_with_real_name(report, plan[0].definition.name), plan[0])
         if report.claims or report.verdict in DECIDED:
             return report
         return replace(report, claims=self._lookalike_name(plan[0]))
@@ -632,6 +649,23 @@ def _unless_of_another_class(
     if not (copied or similarity.comparable):
         return report
     return replace(report, claims=f"{reference.name} ({reference.origin})", refuted=True)
+
+
+def _unless_replaced(report: CheckReport, candidate: CandidateFunction) -> CheckReport:
+    """Return the report, without its pass where an importer of the file may get something else than what was run."""
+    if report.verdict is not Verdict.PASS or not candidate.why_unsettled:
+        return report
+    name = candidate.definition.qualified_name
+    reason = f"an importer may get something else under {name} than this text: {candidate.why_unsettled}"
+    return replace(
+        report,
+        verdict=Verdict.NO_SIGNAL,
+        reason=reason,
+        coverage=Coverage.PARTIAL,
+        claims=f"{name} ({report.origin})",
+        refuted=True,
+        replaced=True,
+    )
 
 
 def _with_cpu_limit(seconds: float, steps: Steps[CheckReport]) -> Steps[CheckReport]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import hmac
+import math
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -88,8 +89,69 @@ def worlds_for(seed: bytes) -> tuple[World, World]:
 T = TypeVar("T")
 Steps = Generator[tuple[Job, ...], tuple[JobResult, ...], T]
 SUBJECT = "codeguard_subject"  # placeholder for the function in expressions
+_ALL = 0.9  # of what was left: who looks at the clock of a child does not see its last moments
 STUCK = (Status.TIMEOUT, Status.MEMORY, Status.CRASH)
 MAX_STUCK = 2
+
+
+class SharedRuns(tuple[Job, ...]):
+    """Jobs that run trusted code for all checks alike, and are charged to none."""
+
+
+class BudgetSpentError(Exception):
+    """A check has spent its seconds in the sandbox."""
+
+
+@dataclass
+class Meter:
+    """The seconds that one check may spend in the sandbox, and has spent."""
+
+    allowed_s: float = math.inf
+    spent_s: float = 0.0
+
+
+def shared_runs(steps: Steps[T]) -> Steps[T]:
+    """Run steps whose jobs are charged to no check."""
+    try:
+        jobs = next(steps)
+        while True:
+            jobs = steps.send((yield SharedRuns(jobs)))
+    except StopIteration as stop:
+        value: T = stop.value
+        return value
+
+
+def metered(meter: Meter, steps: Steps[T]) -> Steps[T]:
+    """Run steps, each job with what is left on the meter as its limit.
+
+    Raises:
+        BudgetSpentError: nothing is left.
+    """
+    try:
+        jobs = next(steps)
+        while True:
+            if isinstance(jobs, SharedRuns):
+                jobs = steps.send((yield jobs))
+                continue
+            answer: tuple[JobResult, ...] = ()
+            for job in jobs:
+                left = meter.allowed_s - meter.spent_s
+                if left <= 0:
+                    raise BudgetSpentError
+                limits = replace(
+                    job.limits, cpu_s=min(job.limits.cpu_s, left), wall_s=min(job.limits.wall_s, left)
+                )
+                (result,) = yield (replace(job, limits=limits),)
+                meter.spent_s += result.spent_s
+                if result.status is Status.TIMEOUT and result.spent_s >= _ALL * left:
+                    raise BudgetSpentError
+                answer += (result,)
+            jobs = steps.send(answer)
+    except StopIteration as stop:
+        value: T = stop.value
+        return value
+    finally:
+        steps.close()
 
 
 class Runs(Protocol):
@@ -154,21 +216,35 @@ class CallRunner:
     def run(self, *batches: Batch, patient: bool = True) -> Steps[tuple[JobResult, ...]]:
         """Run batches, in the restricted tier if its policy accepts the source.
 
-        If `patient`, the calls after one that hits a limit are run in a new child.
+        If `patient`, the calls after one that hits a limit are run in a new child. What did not finish in one batch
+        is not run in the next ones: it would hit the limit again, and could not be compared.
         """
-        jobs = tuple(self._job(batch) for batch in batches)
-        results = yield jobs
-        refused = any(result.status is Status.POLICY for result in results)
-        if refused and self.tier is Tier.RESTRICTED and self.level >= Level.L2:
-            self.tier = Tier.NATIVE
-            jobs = tuple(replace(job, tier=Tier.NATIVE) for job in jobs)
-            results = yield jobs
-        settled = list(results)
-        if not patient:
-            return tuple(settled)
-        for index, job in enumerate(jobs):
-            settled[index] = yield from _past_stuck_calls(job, settled[index])
-        return tuple(settled)
+        results: list[JobResult] = []
+        unfinished: dict[int, Call] = {}
+        for batch in batches:
+            places = [i for i, call in enumerate(batch.calls) if id(call) not in unfinished]
+            if unfinished and not places:
+                results.append(_spread(replace(results[-1], effects=(), coverage=None, calls=()), [], batch))
+                continue
+            job = self._job(replace(batch, calls=tuple(batch.calls[i] for i in places)))
+            (result,) = yield (job,)
+            if result.status is Status.POLICY and self.tier is Tier.RESTRICTED and self.level >= Level.L2:
+                self.tier = Tier.NATIVE
+                job = replace(job, tier=Tier.NATIVE)
+                (result,) = yield (job,)
+            if patient:
+                result = yield from _past_stuck_calls(job, result)
+            result = _spread(result, places, batch)
+            if result.status is Status.COMPLETED and len(places) < len(batch.calls):
+                result = replace(result, status=results[-1].status, detail=results[-1].detail)
+            if result.status in STUCK:
+                unfinished |= {
+                    id(call): call
+                    for call, answer in zip(batch.calls, result.calls, strict=True)
+                    if answer.outcome is Outcome.NOT_RUN
+                }
+            results.append(result)
+        return tuple(results)
 
     def _job(self, batch: Batch) -> Job:
         # Methods get a new instance per call; functions get a name that no example shadows.
@@ -185,8 +261,15 @@ class CallRunner:
         )
 
 
+def _spread(result: JobResult, places: Sequence[int], batch: Batch) -> JobResult:
+    """Return the result of the calls at some places of a batch as one of the batch; the others were not run."""
+    answers = dict(zip(places, result.calls, strict=False))
+    missing = CallResult(Outcome.NOT_RUN)
+    return replace(result, calls=tuple(answers.get(i, missing) for i in range(len(batch.calls))))
+
+
 def _past_stuck_calls(job: Job, result: JobResult) -> Steps[JobResult]:
-    """Run the calls after one that hit a limit in new children, a few times.
+    """Run the calls after one that hit a limit in new children, a few times, as long as some call finishes.
 
     Calls are skipped if one of their arguments shares a trait with the stuck call's (its value, being
     negative, being a fraction) that no finished call had: they would hit the limit too, and each costs
@@ -200,7 +283,7 @@ def _past_stuck_calls(job: Job, result: JobResult) -> Steps[JobResult]:
         answers.update(
             {i: answer for i, answer, ran in zip(pending, latest.calls, done, strict=False) if ran}
         )
-        if latest.status not in STUCK or False not in done:
+        if latest.status not in STUCK or False not in done or (attempt and True not in done):
             break
         stuck = pending[done.index(False)]
         pending = [i for i in pending if i not in answers and i != stuck]

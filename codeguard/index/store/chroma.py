@@ -14,16 +14,18 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from codeguard.errors import REBUILD, StoreError
+from codeguard.errors import REBUILD, STOPPED, StoreError
 from codeguard.index.chroma_import import import_chromadb
 from codeguard.index.store.base import BATCH, COLLECTION, DAMAGED, IDS_A_PAGE, BusyError, Hit, Row
 from codeguard.index.store.replacing import UNSETTLED, Replacement, recover
 from codeguard.index.store.shared import SharedStore
-from codeguard.index.store.wire import ask_to_retire
+from codeguard.index.store.wire import ANSWER_S, ask_to_retire
 from codeguard.index.swapping import sync_folder
 from codeguard.trust.state_files import FileLock, StateFolder, folder_by_path
+from codeguard.workers.waiting import within
 
 LOCK_WAIT_S = 10.0
+WRITING = 5.0  # times as long for an answer to what a server has to write
 COMPARED = 1_000  # vectors read at each of three places after the writer of a store was killed
 RETRIES = 6
 FIRST_PAUSE_S = 0.1
@@ -40,8 +42,11 @@ class VectorStore:
     Chroma's files. The lock is held until `close`.
     """
 
-    def __init__(self, client: Any, location: str, lock: FileLock | None = None) -> None:
+    def __init__(
+        self, client: Any, location: str, lock: FileLock | None = None, wait_s: float | None = None
+    ) -> None:
         self._client = client
+        self._wait_s = wait_s  # for a server's answer; None in this process
         self._lock = lock
         self.location = location
         self._attempts = 1 if lock is not None else RETRIES
@@ -83,8 +88,10 @@ class VectorStore:
             raise
 
     @classmethod
-    def open_url(cls, url: str, headers: Mapping[str, str] | None = None) -> VectorStore:
-        """Connect to a Chroma server.
+    def open_url(
+        cls, url: str, headers: Mapping[str, str] | None = None, wait_s: float = ANSWER_S
+    ) -> VectorStore:
+        """Connect to a Chroma server, which has `wait_s` seconds for each answer, and more for what it writes.
 
         Raises:
             StoreError: no server there, or it refuses.
@@ -109,10 +116,10 @@ class VectorStore:
             )
 
         with _told(f"no Chroma server answers at {where}", hint="start one with: chroma run"):
-            client = _tried(connect, 2)
-        store = cls(client, url)
+            client = _tried(lambda: within(wait_s, connect), 2)
+        store = cls(client, url, wait_s=wait_s)
         with contextlib.suppress(Exception):  # an older server does not say
-            store._batch = max(1, min(BATCH, int(client.get_max_batch_size())))
+            store._batch = max(1, min(BATCH, int(within(wait_s, client.get_max_batch_size))))
         return store
 
     def _open_collection(self) -> Any:
@@ -126,9 +133,11 @@ class VectorStore:
             DAMAGED,
         )
 
-    def _call(self, request: Callable[[], T], what: str, hint: str | None = None) -> T:
+    def _call(self, request: Callable[[], T], what: str, hint: str | None = None, patience: float = 1.0) -> T:
+        limit = None if self._wait_s is None else self._wait_s * patience
+        asked = request if limit is None else lambda: within(limit, request)
         with _told(what, hint, None if self._lock is None else Path(self.location)):
-            return _tried(request, self._attempts)
+            return _tried(asked, self._attempts)
 
     def add(self, rows: Sequence[Row], vectors: NDArray[np.float32]) -> None:
         """See `Vectors`."""
@@ -144,6 +153,7 @@ class VectorStore:
             self._call(
                 lambda written=written: self._collection.upsert(**written),  # type: ignore[misc]
                 f"the store {self.location} cannot be written",
+                patience=WRITING,
             )
 
     def delete(self, ids: Sequence[str]) -> None:
@@ -153,6 +163,7 @@ class VectorStore:
             self._call(
                 lambda page=page: self._collection.delete(ids=page),  # type: ignore[misc]
                 f"the store {self.location} cannot be written",
+                patience=WRITING,
             )
 
     def nearest(self, vector: NDArray[np.float32], count: int) -> list[Hit]:
@@ -400,6 +411,8 @@ def _told(what: str, hint: str | None = None, folder: Path | None = None) -> Ite
         yield
     except StoreError:
         raise
+    except TimeoutError as error:
+        raise StoreError(f"{what} ({error})", hint=STOPPED) from None
     except Exception as error:  # Chroma raises its own, pydantic's, sqlite's and plain ones
         if folder is not None and _is_full(folder):
             hint = f"the disk that holds {folder} is full: free some space"

@@ -18,13 +18,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codeguard import interpreter
-from codeguard.errors import StoreError
+from codeguard.errors import STOPPED, StoreError
 from codeguard.index.store.base import BATCH, DAMAGED, BusyError, Hit, Row
-from codeguard.index.store.wire import EMPTY, PROTOCOL, GoneError, WireMessage, connect, receive, send
+from codeguard.index.store.wire import (
+    ANSWER_S,
+    EMPTY,
+    PROTOCOL,
+    GoneError,
+    SilentError,
+    WireMessage,
+    connect,
+    receive,
+    send,
+)
 from codeguard.trust.state_files import StateFolder
 
 IDLE_S = 60.0
-BUSY_WAIT_S = 30.0
+WRITES = ("add", "delete")
+WRITING = 5.0  # times as long for the answer to one of these
 START_S = 120.0
 ATTEMPTS = 5
 LONGEST_BATCH = 4 << 20  # characters of one request's documents
@@ -42,10 +53,10 @@ class SharedStore:
 
     The serving process is started if there is none. If it ends in the middle of a request, it is restarted
     and the request is sent again, because all requests are idempotent. Opening costs only that start; errors
-    come with the first request.
+    come with the first request. A process that serves and gives no answer for `wait_s` seconds is an error.
     """
 
-    def __init__(self, folder: Path, *, idle_s: float = IDLE_S, wait_s: float = BUSY_WAIT_S) -> None:
+    def __init__(self, folder: Path, *, idle_s: float = IDLE_S, wait_s: float = ANSWER_S) -> None:
         self._folder = folder.absolute()
         self._idle_s = idle_s
         self._wait_s = wait_s
@@ -59,13 +70,18 @@ class SharedStore:
     def _connected_or_starting(self) -> socket.socket | None:
         try:
             return self._greeted()
+        except SilentError as error:
+            raise self._silent(error) from None
         except GoneError:
             self._starting = self._started()
             return None
 
+    def _silent(self, error: SilentError) -> StoreError:
+        return StoreError(f"the store {self.location} cannot be used ({error})", hint=STOPPED)
+
     def _greeted(self) -> socket.socket:
         """Connect and compare versions; a process that serves another version is asked to exit."""
-        connection = connect(self._folder)
+        connection = connect(self._folder, self._wait_s)
         try:
             send(connection, {"op": "hello"})
             if receive(connection).header.get("protocol") != PROTOCOL:
@@ -100,13 +116,13 @@ class SharedStore:
         with process.stdout as stream:
             ready, _, _ = select.select([stream], [], [], START_S)
             line = stream.readline() if ready else b""
-        process.wait()
+        with contextlib.suppress(subprocess.TimeoutExpired):  # it only starts the one that serves
+            process.wait(self._wait_s)
         try:
             report = json.loads(line)
         except ValueError:
-            raise StoreError(
-                f"the store {self.location} cannot be served (its process ended while it started)"
-            ) from None
+            why = "its process ended while it started" if ready else f"it did not start within {START_S:g} s"
+            raise StoreError(f"the store {self.location} cannot be served ({why})") from None
         if "error" in report:
             raise StoreError(str(report["error"]), hint=report["hint"])
         return "ready" in report
@@ -135,10 +151,15 @@ class SharedStore:
         with self._lock:
             for left in range(ATTEMPTS - 1, -1, -1):
                 connection = self._connected()
+                connection.settimeout(self._wait_s * (WRITING if header["op"] in WRITES else 1.0))
                 try:
                     send(connection, header, blob)
                     answer = receive(connection)
                     break
+                except SilentError as error:  # started again it would only find the store in use
+                    connection.close()
+                    self._connection = None
+                    raise self._silent(error) from None
                 except GoneError as error:
                     connection.close()
                     self._connection = None

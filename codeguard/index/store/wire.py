@@ -26,13 +26,17 @@ from codeguard.trust.state_files import StateFolder
 PROTOCOL = "codeguard.store/2"  # with another version, the serving process is asked to exit
 LONGEST_HEADER = 64 << 20
 LONGEST_BLOB = 64 << 20
-ANSWER_S = 300.0  # an upsert of a large batch into a large index, on a busy machine
+ANSWER_S = 60.0
 _LENGTHS = struct.Struct(">II")
 _PEER = struct.Struct("3i")
 
 
 class GoneError(Exception):
     """No process serves the store, or it has ended."""
+
+
+class SilentError(GoneError):
+    """A process serves the store and gives no answer in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +55,15 @@ def socket_path(folder: Path) -> Path:
     return folder.with_name(folder.name + ".sock")
 
 
-def connect(folder: Path) -> socket.socket:
-    """Connect to the process that serves a folder.
+def connect(folder: Path, wait_s: float = ANSWER_S) -> socket.socket:
+    """Connect to the process that serves a folder, and wait for each answer so long.
 
     Raises:
         GoneError: none does, or it belongs to another user.
     """
     path = socket_path(folder)
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    connection.settimeout(ANSWER_S)
+    connection.settimeout(wait_s)
     try:
         with short_name(path) as name:
             connection.connect(name)
@@ -88,8 +92,20 @@ def short_name(path: Path) -> Iterator[str]:
 
 def same_user(connection: socket.socket) -> bool:
     """Return whether, according to the kernel, the peer runs as this process's user."""
-    raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
-    return bool(_PEER.unpack(raw)[1] == os.geteuid())
+    return _peer(connection)[1] == os.geteuid()
+
+
+def _peer(connection: socket.socket) -> tuple[int, int, int]:
+    """Return process, user and group of the peer."""
+    process, user, group = _PEER.unpack(
+        connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+    )
+    return process, user, group
+
+
+def _late(connection: socket.socket) -> SilentError:
+    seconds = connection.gettimeout() or 0.0
+    return SilentError(f"process {_peer(connection)[0]} gives no answer within {seconds:g} s")
 
 
 def send(connection: socket.socket, header: dict[str, Any], blob: NDArray[np.float32] = EMPTY) -> None:
@@ -105,6 +121,8 @@ def send(connection: socket.socket, header: dict[str, Any], blob: NDArray[np.flo
         raise ValueError(f"a message of {len(described)} and {len(raw)} bytes is too long")
     try:
         connection.sendall(_LENGTHS.pack(len(described), len(raw)) + described + raw)
+    except TimeoutError:
+        raise _late(connection) from None
     except OSError as error:
         raise GoneError(str(error)) from error
 
@@ -121,6 +139,8 @@ def receive(connection: socket.socket) -> WireMessage:
             raise GoneError(f"a message of {described} and {raw} bytes")
         header = json.loads(_exactly(connection, described))
         blob = np.frombuffer(_exactly(connection, raw), dtype="<f4").astype(np.float32, copy=False)
+    except TimeoutError:
+        raise _late(connection) from None
     except (OSError, ValueError, RecursionError) as error:
         raise GoneError(str(error)) from error
     if not isinstance(header, dict):

@@ -8,6 +8,7 @@ from typing import ClassVar
 from codeguard.analysis.rules.base import Rule, rules_of
 from codeguard.models import (
     CONVICTING,
+    NOT_FULLY_READ,
     NOT_YET,
     UNUSED,
     CheckReport,
@@ -52,6 +53,7 @@ class BehaviorSignal:
         _RULES["diverges"],
         _RULES["violation"],
         _RULES["lookalike"],
+        _RULES["replaced"],
         _RULES["unshown"],
         _RULES["reach"],
         _RULES["company"],
@@ -70,8 +72,8 @@ class BehaviorSignal:
             yield from self._company(subject, check, context)
             return
         report = check(subject.chunk, subject.file)
-        if report.not_yet:
-            yield _unchecked(report, subject)
+        if report.not_yet or report.spent:
+            yield _unchecked(report, subject, context)
             return
         penalty, convicts = self._penalty(report, subject.trust, context)
         rule = self._rule(report)
@@ -130,9 +132,9 @@ class BehaviorSignal:
                 span=subject.chunk.span,
             )
             return
-        unchecked = next((report for _, report in reports if report.not_yet), None)
+        unchecked = next((report for _, report in reports if report.not_yet or report.spent), None)
         if unchecked is not None:
-            yield _unchecked(unchecked, subject)
+            yield _unchecked(unchecked, subject, context)
 
     def _reach(self, report: CheckReport, subject: Subject, context: SignalContext) -> Iterable[Evidence]:
         """Yield evidence from the syntax alone, if nothing else is known: both source and sink of a leak."""
@@ -152,6 +154,8 @@ class BehaviorSignal:
 
     def _rule(self, report: CheckReport) -> Rule:
         by_id = {rule.id: rule for rule in self.rules}
+        if report.replaced:
+            return by_id["replaced"]
         if report.verdict in UNSHOWN and report.claims:
             return by_id["lookalike" if report.refuted else "unshown"]
         return by_id.get(report.verdict.value, by_id["untested"])
@@ -178,14 +182,19 @@ def _surrounds(chunk: Chunk, function: Chunk) -> bool:
     return chunk.kind is not ChunkKind.CLASS or function.symbol.startswith(f"{chunk.symbol}.")
 
 
-def _unchecked(report: CheckReport, subject: Subject) -> Evidence:
-    """Return the evidence that a chunk is not checked yet, which mode "drop" does not take for a pass."""
+def _unchecked(report: CheckReport, subject: Subject, context: SignalContext) -> Evidence:
+    """Return the evidence that a chunk is not checked, or not fully, which mode "drop" does not take for a pass.
+
+    What spends its share of the budget is demoted: it would do so in the next run as well.
+    """
+    demotes = report.spent and subject.trust is not Trust.COPY
     return Evidence(
         signal=BehaviorSignal.name,
-        id=NOT_YET,
-        penalty=0.0,
+        id=NOT_FULLY_READ if report.spent else NOT_YET,
+        penalty=context.weights[f"audit.{NOT_FULLY_READ}"] if demotes else 0.0,
+        demotes=demotes,
         reason=report.reason,
-        severity=Severity.LOW,
+        severity=Severity.HIGH if report.spent else Severity.LOW,
         span=subject.chunk.span,
     )
 

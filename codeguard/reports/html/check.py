@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from codeguard.audit.check import CheckedFunction
 from codeguard.escaping import FinishedPage
+from codeguard.index.sandbox_budget import BudgetReport
 from codeguard.models import CONVICTING, Verdict
 from codeguard.ranking.signals.behavior import describe
 from codeguard.reports.check import checked_below, extent
@@ -16,7 +17,12 @@ _KIND = {Verdict.PASS: "good"}
 
 
 def check_page(
-    checked: Sequence[CheckedFunction], required_level: str, *, command: str, made: str
+    checked: Sequence[CheckedFunction],
+    required_level: str,
+    budget: BudgetReport | None = None,
+    *,
+    command: str,
+    made: str,
 ) -> FinishedPage:
     """Return the page of one check."""
     wrong = sum(map(_wrong, checked))
@@ -35,6 +41,7 @@ def check_page(
             facts={
                 "checked in": f"sandbox {', '.join(levels)}" if levels else "no sandbox",
                 "functions": str(len(checked)),
+                **({"sandbox": str(budget)} if budget else {}),
             },
             command=command,
             made=made,

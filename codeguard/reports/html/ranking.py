@@ -11,7 +11,7 @@ from codeguard.models import Trust
 from codeguard.ranking.reranking import Ranked, Ranking, represented
 from codeguard.reports.html.page import Page, code_block, folded, page_of, place, side_by_side, tag, text
 from codeguard.reports.level import level_line
-from codeguard.reports.ranking import MEANING, ORIGIN, copies_line, why
+from codeguard.reports.ranking import MEANING, NOT_AS_INDEXED, ORIGIN, copies_line, why
 from codeguard.reports.styled import unstyled
 
 ALIKE = 0.5  # least share of equal text for showing a trusted candidate next to one with a different name
@@ -40,6 +40,7 @@ def ranking_page(ranking: Ranking, required_level: str, *, command: str, made: s
         others = "".join(article(item, trusted, brief=True) for item in rest)
         body += folded(f"{len(rest)} more candidates, in their order", others)
     facts = {
+        **({"sandbox": str(ranking.budget)} if ranking.budget else {}),
         "checked in": level_line(ranking.sandbox_level, required_level),
         "mode": ranking.mode,
         "candidates": str(len(candidates)),
@@ -103,6 +104,8 @@ def css_class(item: Ranked) -> str:
 def tags(item: Ranked) -> str:
     """Return the labels of a candidate: its origin, and what was found about it."""
     shown = [tag(ORIGIN[item.trust][0], ORIGIN[item.trust][1])]
+    if item.on_disk in NOT_AS_INDEXED:
+        shown.append(tag(NOT_AS_INDEXED[item.on_disk], "warning"))
     if item.convicted:
         shown.append(tag("convicted", "bad"))
     elif item.demoted:

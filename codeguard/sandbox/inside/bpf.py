@@ -1,7 +1,7 @@
 """Seccomp filters as classic BPF, assembled here: no compiler, no libseccomp.
 
 A filter is a table from system call number to an action or a small check of
-its arguments, laid out as a binary search: seven or eight comparisons a call,
+the arguments, laid out as a binary search: seven or eight comparisons a call,
 and the kernel keeps the constant answers in a bitmap.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import struct
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from . import syscalls
 
@@ -22,51 +22,28 @@ _LOAD = 0x20  # BPF_LD | BPF_W | BPF_ABS
 _JUMP = 0x05  # BPF_JMP | BPF_JA
 _JEQ = 0x15
 _JGE = 0x35
-_JSET = 0x45
 _RETURN = 0x06
 
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
-_SIGCHLD = 17
-# what fork() passes to clone(): CHILD_SETTID, CHILD_CLEARTID and SIGCHLD; every other bit makes
-# a thread, a namespace or a shared address space
-_NOT_FORK = 0xFFFFFFFF & ~(0x01000000 | 0x00200000 | _SIGCHLD)
-_PROT_EXEC = 4
-_OPTIONS = (1, 22)  # PR_SET_PDEATHSIG, PR_SET_SECCOMP: what a fresh child confines itself with
-_CLOCKS = 12  # CLOCK_REALTIME, 0, to CLOCK_TAI, 11
-# MADV_NORMAL, RANDOM, SEQUENTIAL, WILLNEED, DONTNEED, FREE, HUGEPAGE, NOHUGEPAGE
-_ADVICE = (0, 1, 2, 3, 4, 8, 14, 15)
+_LOW = 0 if sys.byteorder == "little" else 4
 
 Instruction = tuple[int, int, int, int]
 Program = list[Instruction]
-
-
-def _argument(index: int) -> Instruction:
-    low = 0 if sys.byteorder == "little" else 4
-    return (_LOAD, 0, 0, _ARGUMENTS + 8 * index + low)
 
 
 def _return(action: int) -> Program:
     return [(_RETURN, 0, 0, action)]
 
 
-def _when_equal(index: int, value: int, action: int, otherwise: int) -> Program:
-    """Compare the low half of an argument; descriptors and flags live there."""
-    return [_argument(index), (_JEQ, 0, 1, value), *_return(action), *_return(otherwise)]
-
-
-def _unless_bits(index: int, bits: int, action: int, otherwise: int) -> Program:
-    return [_argument(index), (_JSET, 1, 0, bits), *_return(action), *_return(otherwise)]
-
-
-def _when_one_of(index: int, values: tuple[int, ...], action: int, otherwise: int) -> Program:
-    """Compare the low half of an argument with several values."""
-    jumps = [(_JEQ, len(values) - place, 0, value) for place, value in enumerate(values)]
-    return [_argument(index), *jumps, *_return(otherwise), *_return(action)]
-
-
-def _when_below(index: int, bound: int, action: int, otherwise: int) -> Program:
-    """Compare the low half of an argument as an unsigned number: a negative one is large."""
-    return [_argument(index), (_JGE, 1, 0, bound), *_return(action), *_return(otherwise)]
+def _checked(arguments: Sequence[syscalls.Argument]) -> Program:
+    """Allow a call if each of these arguments has one of its values."""
+    program: Program = []
+    for argument in arguments:
+        values = argument.values.values()
+        program.append((_LOAD, 0, 0, _ARGUMENTS + 8 * argument.place + _LOW))
+        program += [(_JEQ, len(values) - place, 0, value) for place, value in enumerate(values)]
+        program += _return(ERRNO | errno.EPERM)
+    return program + _return(ALLOW)
 
 
 def _tree(cases: list[tuple[int, Program]]) -> Program:
@@ -104,44 +81,18 @@ def assemble(machine: int, actions: Mapping[int, Program], default: int = KILL) 
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
 
 
-def _numbered(machine: int, programs: Mapping[str, Program]) -> dict[int, Program]:
-    numbered = {}
-    for name, program in programs.items():
-        number = syscalls.NUMBERS[name][machine]
-        if number is not None:
-            numbered[number] = program
-    return numbered
-
-
-def _common() -> dict[str, Program]:
+def _filter(machine: int, allowed: Mapping[str, syscalls.Allowed]) -> bytes:
     programs = {name: _return(ERRNO | code) for name, code in syscalls.REFUSED.items()}
-    programs.update({name: _return(ALLOW) for name in syscalls.COMPUTE})
-    # memory is never made executable: what is not loaded yet never runs as machine code
-    for name in ("mmap", "mprotect"):
-        programs[name] = _unless_bits(2, _PROT_EXEC, ALLOW, ERRNO | errno.EPERM)
-    # others share memory with other processes, or break it
-    programs["madvise"] = _when_one_of(2, _ADVICE, ALLOW, ERRNO | errno.EINVAL)
-    # a clock's number may hold another process' id: how busy that one is, is not for the child
-    for name in ("clock_gettime", "clock_getres", "clock_nanosleep"):
-        programs[name] = _when_below(0, _CLOCKS, ALLOW, ERRNO | errno.EINVAL)
-    return programs
+    programs |= {name: _checked(call.arguments) for name, call in allowed.items()}
+    numbered = {syscalls.NUMBERS[name][machine]: program for name, program in programs.items()}
+    return assemble(machine, {number: program for number, program in numbered.items() if number is not None})
 
 
 def zygote_filter(machine: int) -> bytes:
     """Return the filter of the zygote, which every child inherits."""
-    programs = _common()
-    programs.update({name: _return(ALLOW) for name in syscalls.ZYGOTE})
-    programs["prctl"] = _when_one_of(0, _OPTIONS, ALLOW, ERRNO | errno.EPERM)
-    programs["clone"] = _unless_bits(0, _NOT_FORK, ALLOW, ERRNO | errno.EPERM)
-    return assemble(machine, _numbered(machine, programs))
+    return _filter(machine, syscalls.CHILD | syscalls.ZYGOTE)
 
 
-def child_filter(machine: int, result: int, job: int) -> bytes:
-    """Return the filter of a child, which may compute, write to `result` and read from `job`.
-
-    A child closes `job` before it runs anything, and can make no descriptor of that number again.
-    """
-    programs = _common()
-    programs["write"] = _when_equal(0, result, ALLOW, ERRNO | errno.EPERM)
-    programs["read"] = _when_equal(0, job, ALLOW, ERRNO | errno.EPERM)
-    return assemble(machine, _numbered(machine, programs))
+def child_filter(machine: int) -> bytes:
+    """Return the filter of a child."""
+    return _filter(machine, syscalls.CHILD)

@@ -7,12 +7,13 @@ import errno
 import os
 import sys
 from collections.abc import Callable
+from os import geteuid, getpid, getppid  # as they are before the world of the code under test
 from typing import Any
 
-from . import limits, probe, syscalls, wire
+from . import limits, syscalls, wire
 
 if sys.platform == "linux":
-    from . import bpf, kernel, namespaces
+    from . import bpf, kernel, namespaces, probe
 
 LAYERS = ("namespaces", "capabilities", "no_new_privs", "landlock", "seccomp", "child_filter", "rlimits")
 _PROBE_MEMORY = 256 * 1024 * 1024
@@ -59,7 +60,7 @@ class Confinement:
         if not self.holds("namespaces") and sys.platform == "linux":
             # no pid namespace that would end with the zygote
             kernel.prctl(kernel.PR_SET_PDEATHSIG, 9)
-            if os.getppid() != self.zygote:
+            if getppid() != self.zygote:
                 os._exit(0)
         if filtered and self.filter is not None:
             self.filter.install()
@@ -89,14 +90,14 @@ def confine(without: frozenset[str], control: int) -> Confinement:
 
     def install() -> str:
         kernel.Filter(bpf.zygote_filter(machine)).install()
-        found = kernel.raw(_number("socket", machine), 2, 1, 0)
+        found = kernel.raw("socket", 2, 1, 0)
         return _expect("socket", found, errno.EPERM)
 
     def ready() -> str:
-        confinement.filter = kernel.Filter(bpf.child_filter(machine, wire.RESULT, wire.JOB))
+        confinement.filter = kernel.Filter(bpf.child_filter(machine))
         found = probe.ask(
             lambda: confinement.enter_child(limits.child_limits(1.0, _PROBE_MEMORY)),
-            lambda: probe.acts(machine, kernel.raw),
+            probe.acts,
         )
         if wrong := probe.unexpected(found):
             raise LayerError(f"not refused by the filter: {_listed(wrong)}")
@@ -105,7 +106,7 @@ def confine(without: frozenset[str], control: int) -> Confinement:
     def limit() -> str:
         found = probe.ask(
             lambda: confinement.enter_child(limits.child_limits(1.0, _PROBE_MEMORY), filtered=False),
-            lambda: probe.limited(machine, kernel.raw, _PROBE_MEMORY),
+            lambda: probe.limited(_PROBE_MEMORY),
         )
         if found | {"processes": ""} != {"descriptors": "EMFILE", "processes": "", "memory": "ENOMEM"}:
             raise LayerError(f"not limited: {_listed(found) or 'the child that tried was ended'}")
@@ -114,9 +115,9 @@ def confine(without: frozenset[str], control: int) -> Confinement:
     if "capabilities" not in without:
         kernel.empty_bounding_set()
         namespaces.leave_root()
-    confinement.attempt("namespaces", lambda: _isolate(machine, control))
-    confinement.zygote = os.getpid()
-    confinement.attempt("capabilities", lambda: _drop(machine))
+    confinement.attempt("namespaces", lambda: _isolate(control))
+    confinement.zygote = getpid()
+    confinement.attempt("capabilities", _drop)
     confinement.attempt("no_new_privs", _no_new_privs)
     with contextlib.suppress(OSError):  # hides its memory from the user's other processes; no layer
         kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
@@ -129,13 +130,6 @@ def confine(without: frozenset[str], control: int) -> Confinement:
     return confinement
 
 
-def _number(name: str, machine: int) -> int:
-    number = syscalls.NUMBERS[name][machine]
-    if number is None:
-        raise LayerError(f"no system call {name} here")
-    return number
-
-
 def _expect(act: str, found: int, code: int) -> str:
     if found != -code:
         raise LayerError(f"{act} gave {found}, expected {errno.errorcode[code]}")
@@ -146,15 +140,15 @@ def _listed(found: dict[str, str]) -> str:
     return ", ".join(f"{name} {how}" for name, how in found.items())
 
 
-def _isolate(machine: int, control: int) -> str:
-    namespaces.enter(machine, control)
-    found = probe.ask(lambda: None, lambda: probe.outside(machine, kernel.raw))
+def _isolate(control: int) -> str:
+    namespaces.enter(control)
+    found = probe.ask(lambda: None, probe.outside)
     if found != probe.NOTHING_OUTSIDE:
         raise LayerError(f"something is there: {_listed(found) or 'the child that looked was ended'}")
     return _listed(found)
 
 
-def _drop(machine: int) -> str:
+def _drop() -> str:
     """Empty the capability sets, and test whether the user is an ordinary user of the machine.
 
     The uid does not decide: 0 may be mapped to an ordinary user. The kernel exempts only its own root, even
@@ -163,15 +157,15 @@ def _drop(machine: int) -> str:
     kernel.drop_capabilities()
     left = kernel.capabilities()
     if left:
-        raise LayerError(f"capabilities {left:#x} left, user {os.geteuid()}")
+        raise LayerError(f"capabilities {left:#x} left, user {geteuid()}")
     found = probe.ask(
         lambda: limits.apply(limits.child_limits(1.0, _PROBE_MEMORY)),
-        lambda: probe.limited(machine, kernel.raw, _PROBE_MEMORY),
+        lambda: probe.limited(_PROBE_MEMORY),
     )
-    user = f"user {os.geteuid()}"
+    user = f"user {geteuid()}"
     if found.get("processes") != "EAGAIN":
         raise LayerError(f"none left, but {user} is the machine's root: {_listed(found) or 'no answer'}")
-    if os.geteuid() == 0:
+    if geteuid() == 0:
         user += ", which is not the machine's root: processes EAGAIN"
     kept = kernel.bounding_set()
     return f"none left, {user}" + (f", bounding set {kept:#x} kept, void by no_new_privs" if kept else "")

@@ -7,9 +7,13 @@ OSError where the kernel refuses.
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import struct
 
+from . import syscalls
+
+_MACHINE = syscalls.column(os.uname().machine)
 _libc = ctypes.CDLL(None, use_errno=True)
 _syscall = _libc.syscall
 _syscall.restype = ctypes.c_long
@@ -19,8 +23,6 @@ _prctl.argtypes = [ctypes.c_int, ctypes.c_ulong, ctypes.c_ulong, ctypes.c_ulong,
 # what each child calls, with the interpreter's lock held: nobody else waits for it, and the child
 # touches fewer pages for the first time
 _here = ctypes.PyDLL(None, use_errno=True)
-_fork = _here.fork
-_fork.argtypes = ()
 _restrict = _here["syscall"]
 _restrict.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_long]
 _restrict.restype = ctypes.c_long
@@ -50,7 +52,6 @@ PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
 
 _SECCOMP_MODE_FILTER = 2
 _SIGCHLD = 17
-_LANDLOCK_CREATE, _LANDLOCK_RESTRICT = 444, 446
 _LANDLOCK_VERSION = 1
 _CAPABILITY_V3 = 0x20080522
 
@@ -62,10 +63,25 @@ def _check(result: int, what: str) -> int:
     return result
 
 
-def raw(number: int, *arguments: int | bytes | None) -> int:
-    """Make a system call by number and return its result, or minus the errno; for the probes."""
-    result = int(_syscall(ctypes.c_long(number), *(_word(argument) for argument in arguments)))
+def _number(call: str) -> int:
+    """Return this machine's number of a call; raise OSError where it has none."""
+    number = None if _MACHINE is None else syscalls.NUMBERS[call][_MACHINE]
+    if number is None:
+        raise OSError(errno.ENOSYS, f"no system call {call} here")
+    return number
+
+
+def raw(call: str, *arguments: int | bytes | None) -> int:
+    """Make a system call by name and return its result, or minus the errno."""
+    result = int(_syscall(ctypes.c_long(_number(call)), *(_word(argument) for argument in arguments)))
     return -ctypes.get_errno() if result < 0 else result
+
+
+def _call(call: str, *arguments: int | bytes | None) -> int:
+    result = raw(call, *arguments)
+    if result < 0:
+        raise OSError(-result, f"{call}: {os.strerror(-result)}")
+    return result
 
 
 def _word(argument: int | bytes | None) -> object:
@@ -86,9 +102,9 @@ def mount(source: str | None, target: str, kind: str | None, flags: int, options
     )
 
 
-def pivot_root(machine_number: int) -> None:
-    """Make the current directory the root and detach the old one; the number is the machine's own."""
-    _check(int(_syscall(ctypes.c_long(machine_number), b".", b".")), "pivot_root")
+def pivot_root() -> None:
+    """Make the current directory the root and detach the old one."""
+    _call("pivot_root", b".", b".")
     _check(_libc.umount2(b".", MNT_DETACH), "umount2")
 
 
@@ -128,10 +144,7 @@ def drop_capabilities() -> None:
 
 def landlock_abi() -> int:
     """Return the Landlock version of this kernel; raise OSError if it has none."""
-    return _check(
-        int(_syscall(ctypes.c_long(_LANDLOCK_CREATE), None, ctypes.c_size_t(0), _LANDLOCK_VERSION)),
-        "landlock",
-    )
+    return _call("landlock_create_ruleset", None, 0, _LANDLOCK_VERSION)
 
 
 def landlock_deny_all() -> tuple[int, int]:
@@ -148,10 +161,7 @@ def landlock_deny_all() -> tuple[int, int]:
         attributes += struct.pack("=Q", 0b11)
     if abi >= 6:
         attributes += struct.pack("=Q", 0b11)
-    rules = _check(
-        int(_syscall(ctypes.c_long(_LANDLOCK_CREATE), attributes, ctypes.c_size_t(len(attributes)), 0)),
-        "landlock_create_ruleset",
-    )
+    rules = _call("landlock_create_ruleset", attributes, len(attributes), 0)
     try:
         landlock_restrict(rules)
     except OSError:
@@ -162,20 +172,21 @@ def landlock_deny_all() -> tuple[int, int]:
 
 def landlock_restrict(rules: int) -> None:
     """Enter a new domain under rules that `landlock_deny_all` made."""
-    _check(_restrict(_LANDLOCK_RESTRICT, rules, 0), "landlock_restrict_self")
+    _check(_restrict(_number("landlock_restrict_self"), rules, 0), "landlock_restrict_self")
 
 
-def clone(machine_number: int, flags: int) -> int:
-    """Fork into new namespaces; the caller stays in its own. The number is the machine's own."""
-    return _check(int(_clone(machine_number, flags | _SIGCHLD, 0, 0, 0, 0)), "clone")
+def clone(flags: int) -> int:
+    """Fork into new namespaces; the caller stays in its own."""
+    return _check(int(_clone(_number("clone"), flags | _SIGCHLD, 0, 0, 0, 0)), "clone")
 
 
 def fork() -> int:
-    """Fork without what the interpreter does for threads around it: this process has none.
+    """Fork without what the interpreter and the C library do for threads around it: this process has none.
 
-    That would touch 40 pages in the child, and each page costs a copy.
+    That would touch 40 pages in the child, and each page costs a copy. It would also name words of the child's
+    memory whose waiters the kernel wakes when the child ends.
     """
-    return _check(_fork(), "fork")
+    return clone(0)
 
 
 class Filter:

@@ -6,9 +6,10 @@ import contextlib
 import errno
 import os
 from collections.abc import Callable
+from os import getegid, geteuid  # as they are before the world of the code under test
 from pathlib import Path
 
-from . import kernel, syscalls
+from . import kernel
 
 NOBODY = 65534
 _INSIDE_ID = 1000  # the uid of the mapped user inside
@@ -31,7 +32,7 @@ def leave_root() -> None:
     Root without capabilities may not, and if the user nobody is not mapped there is no such user: then
     nothing changes, and the capabilities layer tests what the current user can do.
     """
-    if os.geteuid() != 0:
+    if geteuid() != 0:
         return
     changes: tuple[Callable[[], object], ...] = (
         lambda: os.setgroups([]),
@@ -45,7 +46,7 @@ def leave_root() -> None:
             change()
 
 
-def enter(machine: int, control: int) -> None:
+def enter(control: int) -> None:
     """Go on as pid 1 of new namespaces; raise OSError if the system refuses, and then nothing has changed.
 
     The process that was started stays behind, waits and ends with it: pid 1
@@ -53,12 +54,10 @@ def enter(machine: int, control: int) -> None:
     systems refuse only after the namespaces are made (the maps, the mounts),
     so a child makes them for itself, and says whether it went well.
     """
-    user, group = os.geteuid(), os.getegid()
-    number = syscalls.NUMBERS["clone"][machine]
-    assert number is not None
+    user, group = geteuid(), getegid()
     reading, writing = os.pipe()
     try:
-        child = kernel.clone(number, _FLAGS)
+        child = kernel.clone(_FLAGS)
         if child:
             os.close(writing)
             writing = -1
@@ -70,7 +69,7 @@ def enter(machine: int, control: int) -> None:
             Path("/proc/self/uid_map").write_text(f"{_INSIDE_ID} {user} 1")
             Path("/proc/self/gid_map").write_text(f"{_INSIDE_ID} {group} 1")
             kernel.sethostname(b"sandbox")
-            _empty_root(machine)
+            _empty_root()
             os.write(writing, _WELL)
         except BaseException as error:
             os.write(writing, str(error).encode())
@@ -100,17 +99,15 @@ def _wait_outside(child: int, control: int) -> None:
         os._exit(0)
 
 
-def _empty_root(machine: int) -> None:
+def _empty_root() -> None:
     """Replace the file system by an empty read-only one."""
     kernel.mount(None, "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
     flags = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
     point = next(path for path in _MOUNT_POINTS if Path(path).is_dir())
     kernel.mount("sandbox", point, "tmpfs", flags, "size=4k,nr_inodes=1,mode=0555")
     os.chdir(point)
-    pivot = syscalls.NUMBERS["pivot_root"][machine]
-    assert pivot is not None
     try:
-        kernel.pivot_root(pivot)
+        kernel.pivot_root()
     except OSError as error:
         if error.errno != errno.EINVAL:
             raise

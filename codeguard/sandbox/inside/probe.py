@@ -10,10 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from . import syscalls, wire
+from . import kernel, syscalls, wire
 
 _PROT_READ_EXEC, _MAP_PRIVATE_ANONYMOUS = 5, 0x22
 _AT_FDCWD = -100
+_FUTEX_WAKE = 1  # not private
 _AF_INET, _SOCK_STREAM = 2, 1
 _LOOPBACK = struct.pack("=H", _AF_INET) + struct.pack(">H4B8x", 9, 127, 0, 0, 1)
 
@@ -34,15 +35,15 @@ _ACTS: dict[str, tuple[str, tuple[int | bytes | None, ...]]] = {
     "executable memory": ("mmap", (0, 4096, _PROT_READ_EXEC, _MAP_PRIVATE_ANONYMOUS, -1, 0)),
     "read": ("read", (0, b"\0" * 8, 8)),
     "duplicate": ("dup", (wire.RESULT,)),
+    "wake others": ("futex", (b"\0" * 4, _FUTEX_WAKE, 1)),
 }
 
 
-def acts(machine: int, raw: Callable[..., int]) -> dict[str, str]:
+def acts() -> dict[str, str]:
     """Try every act and return how it ended: the errno's name, or `done`."""
     found = {}
     for name, (call, arguments) in _ACTS.items():
-        number = syscalls.NUMBERS[call][machine]
-        result = raw(number, *arguments)
+        result = kernel.raw(call, *arguments)
         if name == "fork" and result == 0:
             os._exit(0)
         found[name] = errno.errorcode.get(-result, str(-result)) if result < 0 else "done"
@@ -59,16 +60,16 @@ def unexpected(found: dict[str, str]) -> dict[str, str]:
     }
 
 
-def limited(machine: int, raw: Callable[..., int], memory_bytes: int) -> dict[str, str]:
+def limited(memory_bytes: int) -> dict[str, str]:
     """Try what only the resource limits forbid and return how it ended: descriptors, processes, address space."""
-    tries: dict[str, tuple[str, tuple[int, ...]]] = {
-        "descriptors": ("dup", (wire.RESULT,)),
+    tries: dict[str, tuple[str, tuple[int | bytes, ...]]] = {
+        "descriptors": ("pipe2", (b"\0" * 8, 0)),
         "processes": ("clone", (17, 0, 0, 0, 0)),
         "memory": ("mmap", (0, memory_bytes, 3, _MAP_PRIVATE_ANONYMOUS, -1, 0)),
     }
     found = {}
     for name, (call, arguments) in tries.items():
-        result = raw(syscalls.NUMBERS[call][machine], *arguments)
+        result = kernel.raw(call, *arguments)
         if name == "processes" and result == 0:
             os._exit(0)
         found[name] = errno.errorcode.get(-result, str(-result)) if result < 0 else "done"
@@ -85,11 +86,11 @@ NOTHING_OUTSIDE = {
 }
 
 
-def outside(machine: int, raw: Callable[..., int]) -> dict[str, str]:
+def outside() -> dict[str, str]:
     """Look for a file, a place to write, a network and another process, and return how it ended."""
 
     def attempt(call: str, *arguments: int | bytes) -> str:
-        result = raw(syscalls.NUMBERS[call][machine], *arguments)
+        result = kernel.raw(call, *arguments)
         return errno.errorcode.get(-result, str(-result)) if result < 0 else "done"
 
     found = {
@@ -97,7 +98,7 @@ def outside(machine: int, raw: Callable[..., int]) -> dict[str, str]:
         "open": attempt("openat", _AT_FDCWD, b"/proc/self/status", os.O_RDONLY, 0),
         "create": attempt("openat", _AT_FDCWD, b"/created", os.O_WRONLY | os.O_CREAT, 0o600),
     }
-    socket = raw(syscalls.NUMBERS["socket"][machine], _AF_INET, _SOCK_STREAM, 0)
+    socket = kernel.raw("socket", _AF_INET, _SOCK_STREAM, 0)
     found["connect"] = attempt("connect", socket, _LOOPBACK, len(_LOOPBACK))
     found["processes"] = attempt("kill", -1, 0)  # to every other but pid 1
     return found
@@ -106,7 +107,7 @@ def outside(machine: int, raw: Callable[..., int]) -> dict[str, str]:
 def ask(enter: Callable[[], object], act: Callable[[], dict[str, str]]) -> dict[str, str]:
     """Fork a child, let it confine itself and act, and return its report; empty if it died."""
     reading, writing = os.pipe()
-    child = os.fork()
+    child = kernel.fork()
     if child == 0:
         try:
             os.dup2(writing, wire.RESULT)

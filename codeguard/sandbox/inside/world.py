@@ -1,4 +1,4 @@
-"""The clock, randomness and environment that the code sees.
+"""The clock, randomness, environment and identity that the code sees.
 
 Prepared once in the zygote, set for each job in its child. Nothing here is a
 boundary: it makes runs repeatable, and the differences between two worlds
@@ -19,6 +19,12 @@ from .effects import Effects
 
 _WORD = (1 << 64) - 1
 _TICK = 10_000  # nanoseconds per read of the clock
+_HOST = "sandbox"
+# of the process, which tells nothing about how many others there were and whose machine it is
+_IDENTITY = {
+    **{"getpid": 100, "getppid": 1},
+    **dict.fromkeys(("getuid", "geteuid", "getgid", "getegid"), 1000),
+}
 
 
 class Clock:
@@ -231,12 +237,20 @@ class World:
         }
         for name, value in environment.items():
             setattr(os, name, value)
+        for name, found in _IDENTITY.items():
+            if hasattr(os, name):
+                setattr(os, name, lambda found=found: found)
+        if hasattr(os, "uname"):
+            system = os.uname_result(("Linux", _HOST, "6.1.0", "#1 SMP", os.uname().machine))
+            os.uname = lambda: system
+        if "platform" in sys.modules:
+            vars(sys.modules["platform"])["_uname_cache"] = None
         os.urandom = self._bytes
         if hasattr(os, "getrandom"):
             os.getrandom = lambda size, flags=0: self._bytes(size)
         if "socket" in sys.modules:
             network: Any = sys.modules["socket"]
-            network.gethostname = lambda: "sandbox"
+            network.gethostname = lambda: _HOST
         if "uuid" in sys.modules:
             # libuuid reads the clock and the network card itself; without it Python's implementation is used
             uuid: Any = sys.modules["uuid"]

@@ -20,10 +20,10 @@ import sys
 from os import close, closerange  # as they are before files are in memory
 from typing import Any
 
-from . import confine, limits, modules, wire, world
+from . import confine, limits, modules, syscalls, wire, world
 from .runner import Runner, writer
 
-if sys.platform == "linux":
+if sys.platform == "linux" and syscalls.column(os.uname().machine) is not None:
     from .kernel import fork
 else:
     from os import fork

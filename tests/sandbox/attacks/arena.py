@@ -15,6 +15,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+from attacks.waiter import Waiter
+
 SECRET_NAME = "CODEGUARD_ATTACK_SECRET"
 VICTIM_COMMAND = ("sleep", "7200")  # longer than any run of the suite
 
@@ -47,6 +49,7 @@ class Arena:
         self.open_directory = os.open(self.directory, os.O_RDONLY)
         for descriptor in (self.log, self.open_directory):
             os.set_inheritable(descriptor, True)
+        self.waiter = Waiter()
         self.victim = start_victim(self.secret) if with_victim else None
         self.victim_before = fingerprint(self.victim.pid) if self.victim else ""
         self.before = self._picture()
@@ -74,6 +77,8 @@ class Arena:
             "VICTIM_COMMAND": " ".join(VICTIM_COMMAND),
             "HOSTNAME": socket.gethostname(),
             "HOST_PID": str(os.getpid()),
+            "WORD": str(self.waiter.places[0]),
+            "ZERO": str(self.waiter.places[1]),
             "NODE": str(uuid.getnode()),
             "INTERFACE": next((name for _, name in socket.if_nameindex() if name != "lo"), "lo"),
         }
@@ -92,7 +97,7 @@ class Arena:
         )
 
     def heard(self) -> bool:
-        """Return whether a listener got a connection or a datagram with the token."""
+        """Return whether a listener got a connection or a datagram with the token, or a waiter was woken."""
         heard = b""
         for listener in (self.tcp, self.unix, self.abstract):
             with contextlib.suppress(BlockingIOError):
@@ -102,7 +107,7 @@ class Arena:
             with contextlib.suppress(BlockingIOError):
                 while True:
                     heard += datagrams.recv(65536)
-        return self.token.encode() in heard
+        return self.token.encode() in heard or self.waiter.woken()
 
     def victim_change(self) -> str:
         """Return how the victim differs from what it was, empty for not at all."""
@@ -116,6 +121,7 @@ class Arena:
         if self.victim is not None:
             self.victim.kill()
             self.victim.wait()
+        self.waiter.close()
         for listener in (self.tcp, self.udp, self.unix, self.abstract, self.datagram):
             listener.close()
         os.close(self.log)

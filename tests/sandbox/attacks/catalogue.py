@@ -21,6 +21,7 @@ from attacks import (
     processes,
     procfs,
     resources,
+    shared,
     signals,
     spoofing,
     state,
@@ -38,6 +39,7 @@ CATEGORIES: dict[str, tuple[Attack, ...]] = {
     "procfs": procfs.ATTACKS,
     "kernel": kernel.ATTACKS,
     "overlooked": overlooked.ATTACKS,
+    "shared": shared.ATTACKS,
     "signals": signals.ATTACKS,
     "resources": resources.ATTACKS,
     "floods": floods.ATTACKS,
@@ -58,7 +60,7 @@ ALL = tuple(
 # What crosses where one layer of the operating system is missing, so that only this layer stands
 # before it: a residual risk. The two seccomp filters count as one layer.
 ONLY_LAYER: dict[tuple[str, ...], frozenset[str]] = {
-    ("namespaces",): frozenset({"environment/host-name-uname"}),
+    ("namespaces",): frozenset(),
     ("capabilities",): frozenset(),
     ("landlock",): frozenset(),
     ("seccomp",): frozenset(),
@@ -72,6 +74,25 @@ ONLY_LAYER: dict[tuple[str, ...], frozenset[str]] = {
             "network/system-v-shared-memory",
             "network/system-v-message",
             "overlooked/semaphore",
+            # read from, or done to, what other processes have too
+            "shared/futex-compare-requeue",
+            "shared/futex-high-bits",
+            "shared/futex-requeue",
+            "shared/futex-wait",
+            "shared/futex-wait-vector",
+            "shared/futex-wake",
+            "shared/futex-wake-bitset",
+            "shared/futex-wake-operation",
+            "shared/futex2-requeue",
+            "shared/futex2-wait",
+            "shared/futex2-wake",
+            "shared/inode-counter",
+            "shared/page-cache",
+            "shared/process-counter",
+            "shared/robust-list-at-exit",
+            "shared/shared-mapping",
+            "shared/switches",
+            "shared/ticks-of-the-machine",
             # within the attacker's own process: more of the kernel to attack, no effect by itself
             "kernel/compare-processes",
             "kernel/executable-memory",
@@ -93,6 +114,7 @@ ONLY_LAYER: dict[tuple[str, ...], frozenset[str]] = {
             "overlooked/security-modules",
             "overlooked/segment-table",
             "overlooked/thread-register",
+            "shared/thread-identity",
             # a frame written by a handler instead of the function
             "spoofing/frame-by-handler",
         }

@@ -60,7 +60,7 @@ class Range:
 
     def effects(self, attack: Attack, tier: Tier) -> list[str]:
         """Run one attack and return the effects that it must not have had; none is what one hopes for."""
-        if self.arena.changed() or self.arena.victim_change():
+        if self.arena.changed() or self.arena.victim_change() or self.arena.waiter.woken():
             self._renew()
         own = {worker.pid for worker in self.sandbox._roster.idle() if isinstance(worker, Zygote)}
         self.others = descendants(os.getpid(), without=own)

@@ -174,7 +174,13 @@ def attack():
     _tells(
         "host-name-uname",
         "uname(2) tells the host's name without a socket module",
-        "import os\ndef attack():\n    return ['name', os.uname().nodename]\n",
+        "import posix\ndef attack():\n    return ['name', posix.uname().nodename]\n",
+        '["name", "@HOSTNAME@"]',
+    ),
+    _tells(
+        "host-name-cached",
+        "a module that asked for the host's name when it was loaded still has it",
+        "import platform\ndef attack():\n    return ['name', platform.node()]\n",
         '["name", "@HOSTNAME@"]',
     ),
     _tells(

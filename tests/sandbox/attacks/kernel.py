@@ -112,7 +112,7 @@ def attack():
     _returns(
         "compare-processes",
         "kcmp tells what two processes share",
-        "def attack():\n    return ['compared', syscall('kcmp', os.getpid(), os.getpid(), 2, 0, 0)]\n",
+        "def attack():\n    return ['compared', syscall('kcmp', me := syscall('getpid'), me, 2, 0, 0)]\n",
         '["compared", 0]',
     ),
     _returns(
@@ -199,7 +199,8 @@ def attack():
     syscall("unshare", 0x14000000)
     name = C.create_string_buffer(b"attacked")
     syscall("sethostname", C.addressof(name), 8)
-    return os.uname().nodename
+    import posix
+    return posix.uname().nodename
 """,
         "attacked",
     ),
@@ -214,7 +215,7 @@ def attack():
     code = bytes.fromhex("b814000000cd80c3")
     page = syscall("mmap", 0, 4096, 7, 0x22, -1, 0)
     C.memmove(page, code, len(code))
-    return ["old", C.CFUNCTYPE(C.c_int)(page)() == os.getpid()]
+    return ["old", C.CFUNCTYPE(C.c_int)(page)() == syscall('getpid')]
 """,
         (POLICY, SECCOMP),
         sought='["old", true]',

@@ -18,7 +18,7 @@ NUMBERS = {
         clone=56, clone3=435, vfork=58, tgkill=234, rt_sigqueueinfo=129, timer_create=222, prctl=157,
         prlimit64=302, openat2=437, name_to_handle_at=303, execveat=322, getpid=39, process_madvise=440,
         sched_setattr=314, ioprio_set=251, setpriority=141, fcntl=72, mmap=9, mprotect=10, mlock=149,
-        openat=257, socket=41, connect=42, kill=62, migrate_pages=256, exit=60, wait4=61, arch_prctl=158,
+        openat=257, munmap=11, socket=41, connect=42, kill=62, migrate_pages=256, exit=60, wait4=61, arch_prctl=158,
         modify_ldt=154, acct=163, sethostname=170, swapon=167, syslog=103, uname=63, getcpu=309,
     ),
     "aarch64": dict(
@@ -30,7 +30,7 @@ NUMBERS = {
         move_mount=429, clone=220, clone3=435, tgkill=131, rt_sigqueueinfo=138, timer_create=107, prctl=167,
         prlimit64=261, openat2=437, name_to_handle_at=264, execveat=281, getpid=172, process_madvise=440,
         sched_setattr=274, ioprio_set=30, setpriority=140, fcntl=25, mmap=222, mprotect=226, mlock=228,
-        openat=56, socket=198, connect=203, kill=129, migrate_pages=238, exit=93, wait4=260,
+        openat=56, munmap=215, socket=198, connect=203, kill=129, migrate_pages=238, exit=93, wait4=260,
         acct=89, sethostname=161, swapon=224, syslog=116, uname=160, getcpu=168,
     ),
 }

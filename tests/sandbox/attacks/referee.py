@@ -17,8 +17,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
-import arena
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from attacks import arena
 
 FLOOD_BYTES = 4 * 1024 * 1024
 

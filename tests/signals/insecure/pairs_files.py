@@ -466,57 +466,9 @@ def webhook(request):
     doc = minidom.parseString(request.body)
     return HttpResponse(escape(doc.documentElement.tagName))
 '''),
-    ("bomb: gzip", '''
-import gzip, io
-from flask import request
-@app.route("/ingest", methods=["POST"])
-def ingest():
-    text = gzip.decompress(request.get_data())
-    process(text)
-    return "", 204
-''', '''
-import gzip, io
-from flask import request
-LIMIT = 10 * 1024 * 1024
-@app.route("/ingest", methods=["POST"])
-def ingest():
-    stream = gzip.GzipFile(fileobj=io.BytesIO(request.get_data()))
-    text = stream.read(LIMIT)
-    process(text)
-    return "", 204
-'''),
-    ("allocation", '''
-from flask import request
-@app.route("/matrix")
-def matrix():
-    n = int(request.args["n"])
-    return {"rows": [[0 for _ in range(n)] for _ in range(n)]}
-''', '''
-from flask import request
-@app.route("/matrix")
-def matrix():
-    n = min(int(request.args["n"]), 100)
-    return {"rows": [[0 for _ in range(n)] for _ in range(n)]}
-'''),
-    ("unbounded body", '''
-from http.server import BaseHTTPRequestHandler
-class H(BaseHTTPRequestHandler):
-    def do_POST(self):
-        length = int(self.headers.get("Content-Length", 0))
-        body = self.rfile.read(length)
-        self.server.queue.put(body)
-''', '''
-from http.server import BaseHTTPRequestHandler
-MAX = 1 << 20
-class H(BaseHTTPRequestHandler):
-    def do_POST(self):
-        length = int(self.headers.get("Content-Length", 0))
-        if length > MAX:
-            self.send_error(413)
-            return
-        body = self.rfile.read(length)
-        self.server.queue.put(body)
-'''),
+
+
+
     ("redos", '''
 import re
 EMAIL = re.compile(r"^([a-zA-Z0-9_.+-]+)+@example\\.com$")
@@ -552,47 +504,9 @@ def grep():
     pattern = re.compile(re.escape(request.args["q"]))
     return {"lines": [l for l in LINES if pattern.search(l)]}
 '''),
-    ("download and exec", '''
-import urllib.request
-def update():
-    code = urllib.request.urlopen("https://updates.example.com/agent.py").read()
-    exec(code)
-''', '''
-import hashlib, urllib.request
-DIGEST = "0" * 64
-def update(path):
-    code = urllib.request.urlopen("https://updates.example.com/agent.py", timeout=9).read()
-    if hashlib.sha256(code).hexdigest() != DIGEST:
-        raise ValueError("digest")
-    path.write_bytes(code)
-'''),
-    ("download and run a file", '''
-import os, subprocess, requests
-def install(version):
-    url = f"https://dl.example.com/tool-{version}.sh"
-    with open("installer.sh", "wb") as f:
-        f.write(requests.get(url, timeout=30).content)
-    os.chmod("installer.sh", 0o755)
-    subprocess.run(["./installer.sh"], check=True)
-''', '''
-import hashlib, os, subprocess, requests
-def install(version, sha256):
-    url = f"https://dl.example.com/tool-{version}.sh"
-    data = requests.get(url, timeout=30).content
-    if hashlib.sha256(data).hexdigest() != sha256:
-        raise ValueError("checksum")
-    with open("installer.sh", "wb") as f:
-        f.write(data)
-    os.chmod("installer.sh", 0o755)
-    subprocess.run(["./installer.sh"], check=True)
-'''),
-    ("curl pipe", '''
-import subprocess
-subprocess.run("curl -sSL https://get.example.com | bash", shell=True, check=True)
-''', '''
-import subprocess
-subprocess.run(["/usr/bin/apt-get", "install", "-y", "tool"], check=True)
-'''),
+
+
+
     ("chmod 777", '''
 import os
 def deploy(path):

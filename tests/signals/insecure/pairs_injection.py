@@ -453,59 +453,9 @@ def plugin(request):
     module.run()
     return HttpResponse("done")
 '''),
-    ("mass assignment: model from request", '''
-from flask import request
-@app.post("/register")
-def register():
-    user = User(**request.get_json())
-    db.session.add(user)
-    return "", 201
-''', '''
-from flask import request
-@app.post("/register")
-def register():
-    data = request.get_json()
-    user = User(name=data["name"], email=data["email"])
-    db.session.add(user)
-    return "", 201
-'''),
-    ("mass assignment: setattr loop in fastapi", '''
-from fastapi import APIRouter, Request
-router = APIRouter()
-@router.patch("/me")
-async def patch(request: Request):
-    payload = await request.json()
-    user = current()
-    for field, value in payload.items():
-        setattr(user, field, value)
-    return {}
-''', '''
-from fastapi import APIRouter, Request
-router = APIRouter()
-EDITABLE = {"name", "bio"}
-@router.patch("/me")
-async def patch(request: Request):
-    payload = await request.json()
-    user = current()
-    for field, value in payload.items():
-        if field in EDITABLE:
-            setattr(user, field, value)
-    return {}
-'''),
-    ("format: stranger's template", '''
-from flask import request
-@app.route("/card")
-def card():
-    layout = request.args.get("layout", "{user.name}")
-    return layout.format(user=current_user)
-''', '''
-from flask import request
-LAYOUTS = {"short": "{name}", "long": "{name} {mail}"}
-@app.route("/card")
-def card():
-    layout = LAYOUTS[request.args.get("layout", "short")]
-    return layout.format(name=current_user.name, mail=current_user.mail)
-'''),
+
+
+
     ("log: format", '''
 import logging
 from flask import request
@@ -539,30 +489,7 @@ def download(request):
     response["Content-Disposition"] = "attachment; filename*=UTF-8\\'\\'" + quote(request.GET["name"])
     return response
 '''),
-    ("csv: export", '''
-import csv, io
-from flask import request, Response
-@app.route("/export", methods=["POST"])
-def export():
-    out = io.StringIO()
-    writer = csv.writer(out)
-    for row in request.get_json()["rows"]:
-        writer.writerow([row["name"], row["comment"]])
-    return Response(out.getvalue(), mimetype="text/csv")
-''', '''
-import csv, io
-from flask import request, Response
-def escape_cell(value):
-    text = str(value)
-    return "'" + text if text[:1] in "=+-@" else text
-@app.route("/export", methods=["POST"])
-def export():
-    out = io.StringIO()
-    writer = csv.writer(out)
-    for row in request.get_json()["rows"]:
-        writer.writerow([escape_cell(row["name"]), escape_cell(row["comment"])])
-    return Response(out.getvalue(), mimetype="text/csv")
-'''),
+
     ("xss: string in a view", '''
 from django.http import HttpResponse
 def greet(request):

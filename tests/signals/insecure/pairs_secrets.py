@@ -130,17 +130,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 def new_key():
     return rsa.generate_private_key(public_exponent=65537, key_size=3072)
 '''),
-    ("pkcs1 padding", '''
-from Crypto.PublicKey import RSA
-from Crypto.Cipher import PKCS1_v1_5
-def wrap(public, key):
-    return PKCS1_v1_5.new(RSA.import_key(public)).encrypt(key)
-''', '''
-from Crypto.PublicKey import RSA
-from Crypto.Cipher import PKCS1_OAEP
-def wrap(public, key):
-    return PKCS1_OAEP.new(RSA.import_key(public)).encrypt(key)
-'''),
+
     ("random otp", '''
 import random
 class Mailer:
@@ -179,19 +169,7 @@ import secrets
 def session_key():
     return secrets.token_hex(16)
 '''),
-    ("uuid1", '''
-import uuid
-def create_reset_link(user):
-    token = uuid.uuid1().hex
-    user.save_token(token)
-    return "https://app.example.com/reset/" + token
-''', '''
-import secrets
-def create_reset_link(user):
-    token = secrets.token_urlsafe(32)
-    user.save_token(token)
-    return "https://app.example.com/reset/" + token
-'''),
+
     ("compare signature", '''
 import hmac, hashlib
 from flask import request, abort
@@ -543,17 +521,7 @@ def create_app():
 if __name__ == "__main__":
     create_app().run(host="127.0.0.1")
 '''),
-    ("django settings", '''
-SECRET_KEY = read_secret()
-DEBUG = True
-ALLOWED_HOSTS = ["*"]
-INSTALLED_APPS = ["django.contrib.admin"]
-''', '''
-SECRET_KEY = read_secret()
-DEBUG = False
-ALLOWED_HOSTS = ["example.com"]
-INSTALLED_APPS = ["django.contrib.admin"]
-'''),
+
     ("bind", '''
 import socketserver
 def serve(handler):
@@ -565,86 +533,10 @@ def serve(handler):
     with socketserver.TCPServer(("127.0.0.1", 9000), handler) as server:
         server.serve_forever()
 '''),
-    ("assert", '''
-def delete_project(user, project):
-    assert user.has_permission("delete", project), "not allowed"
-    project.delete()
-''', '''
-def delete_project(user, project):
-    if not user.has_permission("delete", project):
-        raise PermissionError("not allowed")
-    project.delete()
-'''),
-    ("fails open", '''
-def verify_token(token):
-    try:
-        payload = decode(token)
-        return payload["exp"] > now()
-    except Exception:
-        return True
-''', '''
-def verify_token(token):
-    try:
-        payload = decode(token)
-        return payload["exp"] > now()
-    except Exception:
-        return False
-'''),
-    ("check passed over", '''
-def handle(request):
-    try:
-        verify_signature(request.body, request.headers)
-    except Exception:
-        pass
-    return process(request.body)
-''', '''
-def handle(request):
-    verify_signature(request.body, request.headers)
-    return process(request.body)
-'''),
-    ("no login", '''
-from flask import Flask
-app = Flask(__name__)
-@app.route("/admin/delete_all", methods=["POST"])
-def delete_everything():
-    store.clear()
-    return "gone"
-''', '''
-from flask import Flask, session, abort
-app = Flask(__name__)
-@app.route("/admin/delete_all", methods=["POST"])
-def delete_everything():
-    if session.get("role") != "admin":
-        abort(403)
-    store.clear()
-    return "gone"
-'''),
-    ("forwarded for", '''
-from flask import request, abort
-@app.before_request
-def internal_only():
-    if request.headers.get("X-Forwarded-For") != "10.0.0.5":
-        abort(403)
-''', '''
-from flask import request, abort
-@app.before_request
-def internal_only():
-    if request.remote_addr != "10.0.0.5":
-        abort(403)
-'''),
-    ("role in a cookie", '''
-from flask import request
-@app.route("/panel")
-def panel():
-    if request.cookies.get("is_admin") == "1":
-        return secret_panel()
-    return "", 403
-''', '''
-from flask import session
-@app.route("/panel")
-def panel():
-    if session.get("is_admin"):
-        return secret_panel()
-    return "", 403
-'''),
+
+
+
+
+
+
 ]  # fmt: skip

@@ -625,21 +625,7 @@ class TokenService:
         logger.info("issued token for %s", user.id)
         return access_token
 '''),
-    ("auth: fastapi admin route", '''
-from fastapi import FastAPI
-app = FastAPI()
-@app.delete("/admin/users/{uid}")
-def remove(uid: int):
-    database.delete("users", uid)
-    return {"deleted": uid}
-''', '''
-from fastapi import Depends, FastAPI
-app = FastAPI()
-@app.delete("/admin/users/{uid}")
-def remove(uid: int, admin=Depends(require_admin)):
-    database.delete("users", uid)
-    return {"deleted": uid}
-'''),
+
     ("cookie: django response", '''
 def login(request):
     response = render(request, "home.html")

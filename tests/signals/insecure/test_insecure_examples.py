@@ -60,8 +60,6 @@ _ROUTE = 'from flask import request\n\n@app.route("/x")\ndef view():\n    '
         ("with open(path) as f:\n    exec(f.read())\n", "code-injection", Severity.MEDIUM),
         (_ROUTE + 'exec(compile(request.data, name, "exec"))\n', "code-injection", Severity.HIGH),
         ('def f(flags):\n    exec(compile(SOURCE, "x", "exec", flags))\n', "code-injection", None),
-        (_ROUTE + "User(**request.json)\n", "mass-assignment", Severity.HIGH),
-        (_ROUTE + "wrapped(handler)(**request.view_args)\n", "mass-assignment", None),
         # what does not hold the sink itself, but leads there
         (
             "def a(x):\n    b(x)\ndef b(y):\n    eval(y)\n" + _ROUTE + "a(request.data)\n",

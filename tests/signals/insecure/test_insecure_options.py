@@ -76,11 +76,6 @@ def test_another_value_or_library_is_quiet(rule: str, row: dict[str, list[str]])
         ("import jinja2\njinja2.Template('x', autoescape=lambda name: False)  # html\n", "autoescape-off", 2),
         ("import jinja2\njinja2.Template('x', autoescape=False)\n", "autoescape-off", 1),
         (
-            "import grpc\ngrpc.server(pool, options=[('grpc.max_receive_message_length', -1)])\n",
-            "limit-off",
-            2,
-        ),
-        (
             "from wtforms import Form\nclass F(Form):\n    class Meta:\n        csrf = False\n",
             "csrf-protection-off",
             2,

@@ -8,39 +8,11 @@ from test_insecure_pairs import serious
 FLASK = "from flask import Flask, redirect, request, session\napp = Flask('a')\n"
 DJANGO = "from django.core.exceptions import PermissionDenied\n"
 CASES = {
-    "a redirect is returned": (
-        FLASK
-        + "def f(user):\n    if user is None:\n        return redirect('/in')\n    return user.wipe()\n",
-        FLASK + "def f(user):\n    if user is None:\n        redirect('/in')\n    return user.wipe()\n",
-    ),
-    "a refusal is raised": (
-        DJANGO + "def f(user):\n    if not user.rights:\n        raise PermissionDenied()\n",
-        DJANGO + "def f(user):\n    if not user.rights:\n        PermissionDenied()\n",
-    ),
-    "a session keeps what the account may": (
-        FLASK
-        + "@app.post('/a')\ndef f():\n    session['role'] = app.users[request.form['name']].role\n    return 'x'\n",
-        FLASK + "@app.post('/a')\ndef f():\n    session['role'] = request.form['role']\n    return 'x'\n",
-    ),
-    "the name of an address is written down": (
-        "import socket\ndef f(ip, log):\n    log.show(socket.gethostbyaddr(ip)[0])\n",
-        "import socket\ndef f(ip):\n    name = socket.getfqdn(ip)\n    return name.endswith('.shop.example')\n",
-    ),
-    "a header of a user is signed": (
-        FLASK
-        + "@app.get('/a')\ndef f():\n    verify_signature(request)\n    return app.of(request.headers['X-User-Id'])\n",
-        FLASK + "@app.get('/a')\ndef f():\n    return app.of(request.headers['X-User-Id'])\n",
-    ),
     "an upload is looked into": (
         FLASK + "import magic\n@app.post('/a')\ndef f():\n    file = request.files['f']\n"
         "    if file.mimetype == magic.of(file):\n        file.save('/srv/a')\n    return ''\n",
         FLASK + "@app.post('/a')\ndef f():\n    file = request.files['f']\n"
         "    if file.mimetype == 'image/png':\n        file.save('/srv/a')\n    return ''\n",
-    ),
-    "one variable of the environment": (
-        FLASK
-        + "import os\n@app.post('/a')\ndef f():\n    os.environ.update(LANG=request.json['lang'])\n    return ''\n",
-        FLASK + "import os\n@app.post('/a')\ndef f():\n    os.environ.update(request.json)\n    return ''\n",
     ),
     "a debugger runs code where it is told to": (
         "def run(code, globals, locals):\n    exec(code, globals, locals)\n",
@@ -73,14 +45,6 @@ CASES = {
         "import code\nclass Console(code.InteractiveInterpreter):\n    def go(self, source):\n"
         "        return code.InteractiveInterpreter().runsource(source, '<x>')\n",
     ),
-    "a page asks for its own host": (
-        "def check(request, origin, admin):\n    host = request.headers.get('Host')\n    return origin == host\n",
-        "def check(request, name, admin):\n    host = request.headers.get('Host')\n    return name == host\n",
-    ),
-    "a host has a form": (
-        "def check(request, admin):\n    host = request.headers.get('Host')\n    return ',' in host\n",
-        "def check(request, admin):\n    host = request.headers.get('Host')\n    return host in admin\n",
-    ),
     "a digest stands in a tokenizer": (
         "import hashlib\ndef tokenize(text):\n    return hashlib.sha1(text).hexdigest()\n",
         "import hashlib\ndef token(text):\n    return hashlib.sha1(text).hexdigest()\n",
@@ -97,17 +61,9 @@ CASES = {
         "import hashlib\ndef fingerprint(request):\n    return hashlib.sha1(request.body).hexdigest()\n",
         "import hashlib\ndef key_fingerprint(key):\n    return hashlib.sha1(key).hexdigest()\n",
     ),
-    "a header is asked for": (
-        "def said(request, admin):\n    name = request.headers.get('Referer')\n    return name is None\n",
-        "def said(request, admin):\n    name = request.headers.get('Referer')\n    return name == admin\n",
-    ),
     "a piece of a pattern is called a token": (
         "import re\n_TOKEN = r'[!#$%0-9A-Za-z]+'\nCHUNK = re.compile(_TOKEN + ';')\n",
         "_TOKEN = 'q8Zk3vW0pLx5Rt7Y'\n",
-    ),
-    "a header is there": (
-        "def sent(request, headers):\n    if 'host' in headers:\n        return 1\n",
-        "def sent(request):\n    if request.headers.get('X-Is-Admin') == 'yes':\n        return 1\n",
     ),
     "two objects are equal": (
         "class A:\n    def __eq__(self, other):\n        return self.signature == other.signature\n",
@@ -208,11 +164,6 @@ CASES = {
         "import random\nclass A:\n    def request_token(self):\n        self.jitter = random.randint(0, 9)\n",
         "import random\nclass A:\n    def request_token(self):\n        self.value = random.randint(0, 9)\n",
     ),
-    "a client reads its own request": (
-        "class Transport:\n    def handle(self, request):\n        request.read()\n",
-        "from http.server import BaseHTTPRequestHandler\nclass H(BaseHTTPRequestHandler):\n    def do_POST(self):\n"
-        "        self.rfile.read(int(self.headers['Content-Length']))\n",
-    ),
     "a filter marks what it was given": (
         "from markupsafe import Markup\ndef safe(value):\n    return Markup(value)\n",
         "from markupsafe import Markup\ndef bold(value):\n    return Markup('<b>' + value + '</b>')\n",
@@ -225,32 +176,15 @@ CASES = {
         "import numpy as np\ndef noise():\n    return np.random.bytes(32)\n",
         "import numpy as np\ndef session_key():\n    return np.random.bytes(32)\n",
     ),
-    "a check that fails says no": (
-        "def allowed(user, item):\n    try:\n        return policy.look(user)\n"
-        "    except Exception:\n        return False\n",
-        "def allowed(user, item):\n    try:\n        return policy.look(user)\n"
-        "    except Exception:\n        return True\n",
-    ),
     "a variable of the environment is logged": (
         "import logging, os\ndef start():\n    logging.info('home %s', os.environ['HOME'])\n",
         "import logging, os\ndef start():\n    logging.info('with %s', os.environ)\n",
-    ),
-    "a folder of its own is served": (
-        "from flask import send_from_directory\ndef page(name):\n    return send_from_directory('public', name)\n",
-        "from flask import send_from_directory\ndef page(name):\n    return send_from_directory('.', name)\n",
     ),
     "a password goes to a service of this machine": (
         "import requests\ndef login(pin, password):\n"
         "    requests.post('http://localhost:80/in', data={'p': password}, timeout=5)\n",
         "import requests\ndef login(pin, password):\n"
         "    requests.post('http://accounts.acme.io/in', data={'p': password}, timeout=5)\n",
-    ),
-    "a decorator of a view hands on what it was given": (
-        "from typing import Any\nfrom django.http import HttpRequest\ndef wrap(View: Any) -> Any:\n"
-        "    def inner(request: HttpRequest, *args, **kwargs):\n        return View(request, *args, **kwargs)\n"
-        "    return inner\n",
-        "from django.http import HttpRequest\nfrom .models import User\ndef make(request: HttpRequest):\n"
-        "    return User.objects.create(**request.POST.dict())\n",
     ),
     "a share of the sessions is drawn": (
         "import random\ndef session_sampled(rate):\n    return random.random() < rate\n",

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from experiments.audit_training.insecure_pairs import serious
+from test_insecure_pairs import serious
 
 CORS = """import tornado.web
 
@@ -78,37 +77,12 @@ class Go(RedirectView):
             CORS.format('self.request.headers["Origin"]'),
             CORS.format('"https://shop.example"'),
         ),
-        ("unbounded-read", STREAM.format("", "serve"), STREAM.format("65536", "serve")),
-        ("unbounded-read", STREAM.format("-1", "serve"), STREAM.format("-1", "another")),
         ("timing-comparison", SAME.format("hmac.digest(secret, body, 'sha256')"), SAME.format("body")),
-        (
-            "csv-injection",
-            TABLE.format("text/csv", "guest.name"),
-            TABLE.format("text/csv", "plain(guest.name)"),
-        ),
-        ("csv-injection", TABLE.format("text/csv", "guest.note"), TABLE.format("text/csv", "guest.amount")),
-        ("csv-injection", TABLE.format("text/csv", "guest.note"), TABLE.format("text/plain", "guest.note")),
-        ("change-in-between", SPENT.format("", "row['balance'] - amount"), SPENT.format("", "amount")),
-        (
-            "change-in-between",
-            SPENT.format("", "row['balance'] - amount"),
-            SPENT.format(" FOR UPDATE", "row['balance'] - amount"),
-        ),
         ("change-by-get", FOLLOWED.format(""), FOLLOWED.format("\n@require_POST")),
         (
             "nosql-injection",
             """def named(db, name): return db.users.find({"$where": "this.name == '" + name + "'"})""",
             """def named(db, name): return db.users.find({"$where": "this.name == this.nick"})""",
-        ),
-        (
-            "short-passwords",
-            "def validate_password(value):\n    if len(value) < 4: raise ValueError\n",
-            "def validate_title(value):\n    if len(value) < 4: raise ValueError\n",
-        ),
-        (
-            "claimed-address",
-            "def current_user(request): return find(request.headers['X-User'])",
-            "def current_user(request): return find(request.headers['X-Request-Id'])",
         ),
         (
             "stored-in-clear",
@@ -131,11 +105,6 @@ class Go(RedirectView):
             "from lxml import etree\n\ndef read(f): return etree.iterparse(f, resolve_entities=False)",
         ),
         (
-            "client-decides-rights",
-            ROLE.format('request.json["role"]'),
-            ROLE.format('"user"'),
-        ),
-        (
             "timing-comparison",
             "def allowed(request): return request.headers.get('X-Api-Key') == KEYS['a']",
             "def allowed(request): return request.headers.get('X-Api-Version') == KEYS['a']",
@@ -145,8 +114,6 @@ class Go(RedirectView):
             "import zmq\n\ndef work(socket): run(socket.recv_pyobj())",
             "import zmq\n\ndef work(socket): run(socket.recv_json())",
         ),
-        ("short-passwords", "MIN_PASSWORD_LENGTH = 4\n", "MIN_PASSWORD_LENGTH = 12\n"),
-        ("short-passwords", "PASSWORD_MIN_LENGTH = 4\n", "PASSWORD_HISTORY_LENGTH = 4\n"),
         (
             "world-writable",
             "import os\n\ndef open_up(path): os.chmod(path, os.stat(path).st_mode | 0o022)",
@@ -159,19 +126,9 @@ class Go(RedirectView):
             "c.connect('broker', 8883)",
         ),
         (
-            "claimed-address",
-            "def is_admin(request): return request.META.get('HTTP_X_FORWARDED_FOR', '').startswith('10.')",
-            "def is_admin(request): return request.META.get('REMOTE_ADDR', '').startswith('10.')",
-        ),
-        (
             "open-redirect",
             NEXT.format('self.request.GET["next"]'),
             NEXT.format('self.pages[self.request.GET["next"]]'),
-        ),
-        (
-            "weak-header",
-            "from flask_talisman import Talisman\nTalisman(app, content_security_policy=None)",
-            "from flask_talisman import Talisman\nTalisman(app, content_security_policy={'default-src': \"'self'\"})",
         ),
     ],
 )

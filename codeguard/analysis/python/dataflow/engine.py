@@ -10,7 +10,9 @@ followed.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 
 from codeguard.analysis.python.dataflow.entry_points import entry_reach, says_what_is_wrong, seed_parameters
 from codeguard.analysis.python.dataflow.evaluation import DEEPEST, TOO_DEEP, TOO_LONG, Evaluator
@@ -39,6 +41,7 @@ from codeguard.analysis.python.names import Names
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.corpus.syntax import walk
 
+STEPS_PER_NODE_READ = 20  # of a function by itself, whatever else the file holds
 _TWICE = 3  # nesting depth of loops that are run twice, so that one round's values reach the next
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -66,22 +69,22 @@ class Flow:
     @property
     def hits(self) -> list[SinkHit]:
         """The values that reach sinks, in order of discovery."""
-        self._follow()
+        self.follow()
         return self._hits.listed()
 
     @property
     def returns(self) -> list[StoredValue]:
         """The results of functions that serve untrusted callers, and some others."""
-        self._follow()
+        self.follow()
         return self._returns
 
     @property
     def stores(self) -> list[StoredValue]:
         """Values stored in headers and attributes, if they may be reported."""
-        self._follow()
+        self.follow()
         return self._stores
 
-    def _follow(self) -> None:
+    def follow(self) -> None:
         """Read the relevant functions of the file once (see `scope`)."""
         if self._has_run:
             return
@@ -92,10 +95,30 @@ class Flow:
             self.names, self._nodes, self._sinks, self.entry, self._evaluation.is_request, beginnings
         )
         if matter:
-            self._run(self._tree.body, self._module)
+            self._apart("the module", partial(self._run, self._tree.body, self._module))
         wanted = [node for node in self._nodes if node in matter and isinstance(node, _FUNCTIONS)]
-        for function in sorted(wanted, key=lambda item: (item.name != "__init__", item not in storing)):
-            self._summary(function)
+        length = {node: (node.end_lineno or node.lineno) - node.lineno for node in wanted}
+        # Short ones first: what somebody writes beside a function must not use up its steps.
+        for function in sorted(
+            wanted, key=lambda item: (item.name != "__init__", item not in storing, length[item])
+        ):
+            self._apart(function.name, partial(self._summary, function))
+
+    def _apart(self, what: str, read: Callable[[], object]) -> None:
+        """Read one part of the file; an exception ends this part alone."""
+        with self._share(), self.names.unread.alone(f"the data flow through {what}"):
+            read()
+        self._at, self._loops, self._evaluation.depth = None, [], 0
+
+    @contextmanager
+    def _share(self, own: int = 0) -> Iterator[None]:
+        """Allow half of the steps that are left, and `own` ones, so that no part can use up those of the others."""
+        evaluation, before = self._evaluation, self._evaluation.steps
+        evaluation.steps = before - before // 2 + own
+        try:
+            yield
+        finally:
+            evaluation.steps = before // 2 + min(max(evaluation.steps, 0), before - before // 2)
 
     def entry(self, function: ast.AST | None) -> Reach:
         """Return who controls the parameters of a function."""
@@ -156,10 +179,14 @@ class Flow:
         seed_parameters(function, self.entry(function), self.names, state)
         before = self._at, self._loops
         self._at, self._loops = function, []
-        goes_on = self._run(function.body, state)
+        with self._share(STEPS_PER_NODE_READ * sum(1 for _ in walk(function))):
+            goes_on = self._run(function.body, state)
+            cut = self._evaluation.steps <= 0
         self._at, self._loops = before
         summary.raises = not goes_on and not any(map(_returns, walk(function)))
         summary.done = True
+        if cut and self._evaluation.depth:
+            del self._summaries[function]  # a caller had no more to spare; it is read again by itself
         return summary
 
     def _run(self, body: Sequence[ast.stmt], state: State) -> bool:

@@ -12,7 +12,7 @@ from codeguard.analysis.python.dataflow.values import ALL_USES, TEXT_USES, Origi
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import walk
+from codeguard.corpus.syntax import unparse
 
 _COMMANDS = lazy(r"^(?:click\.(?:command|option|argument|group)|typer\..*command)$")
 _EVENTS = lazy(
@@ -31,7 +31,6 @@ _BESIDE_REQUESTS = _EXCEPTIONS | {
 }  # further parameters that frameworks pass to handlers
 _ACTIONS = frozenset({"list", "retrieve", "create", "update", "partial_update", "destroy"})
 _REQUESTS = lazy(r"^(?:aiohttp|starlette|fastapi|sanic|django|quart|rest_framework|litestar)\..*Request$")
-_BOUNDS = frozenset({"le", "lt", "max_length"})
 HARMLESS_TYPES = frozenset(
     {"int", "float", "bool", "uuid.UUID", "UUID", "datetime.date", "datetime.datetime"}
 )
@@ -100,7 +99,7 @@ def _by_place(function: FunctionNode, names: Names) -> Reach:
 
 def _returns_no_answer(function: FunctionNode) -> bool:
     """Return whether a function says that it returns something else than a view does: `-> bool`."""
-    said = "" if function.returns is None else ast.unparse(function.returns)
+    said = "" if function.returns is None else unparse(function.returns)
     return bool(said) and _ANSWERED.search(said) is None
 
 
@@ -253,9 +252,7 @@ def seed_parameters(function: FunctionNode, reach: Reach, names: Names, state: S
 def _clean(function: FunctionNode, argument: ast.arg, reach: Reach, names: Names) -> frozenset[str]:
     """Return the uses that a parameter is harmless for, by its type or by the pattern of its route."""
     if harmless(argument, names):
-        # A number is only harmful by its size, and only if an attacker controls it.
-        counts = reach is Reach.REMOTE and names.resolve(argument.annotation or argument) == "int"  # type: ignore[arg-type]
-        return TEXT_USES if counts and not _is_bounded(function, argument) else ALL_USES
+        return ALL_USES
     if reach is not Reach.REMOTE:
         return frozenset()
     for decorator in function.decorator_list:
@@ -272,12 +269,4 @@ def _clean(function: FunctionNode, argument: ast.arg, reach: Reach, names: Names
         frozenset({Use.NOSQL})
         if argument.annotation and names.resolve(argument.annotation) == "str"
         else frozenset()
-    )
-
-
-def _is_bounded(function: FunctionNode, argument: ast.arg) -> bool:
-    """Return whether a number has an upper bound, as in `count: int = Query(le=100)`."""
-    declared = [item for item in (argument.annotation, _default_of(function, argument)) if item is not None]
-    return any(
-        isinstance(item, ast.keyword) and item.arg in _BOUNDS for part in declared for item in walk(part)
     )

@@ -361,8 +361,6 @@ class Evaluator:
             else self.value(part, state)
             for part in reversed(parts)
         ]
-        if isinstance(node.op, ast.Mult) and len(parts) == 2:
-            self._repeated(node, values)
         built = any(value.built for value in values)
         if not built and isinstance(node.op, ast.Add | ast.Mod):
             built = any(isinstance(part, ast.Constant | ast.JoinedStr) and _is_text(part) for part in parts)
@@ -372,15 +370,6 @@ class Evaluator:
             values = _within_address(self.names, parts[::-1], values)
         value = joined(values, built=built).cleaned(shown_as_written(template, "%"))
         return value.cleaned(TEXT_USES) if _is_number(node) else value
-
-    def _repeated(self, node: ast.BinOp, values: list[Value]) -> None:
-        """Record a number that says how often a text or list is repeated: `b"0" * size`."""
-        sides = (node.left, node.right)
-        for side, other, value in ((sides[0], sides[1], values[1]), (sides[1], sides[0], values[0])):
-            if value.origins and (_is_text(side) or isinstance(side, ast.List)):
-                for sink in self._sinks.of_repetition():
-                    if sink.use not in value.clean:
-                        self._around.hit(sink, node, other, value)
 
     def _fields(self, template: str, given: ast.expr, state: State) -> Value:
         """Return the values formatted with `%`; fields for numbers make them numbers."""

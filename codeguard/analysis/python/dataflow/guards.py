@@ -69,8 +69,6 @@ def _facts(test: ast.expr, holds: bool, state: State, engine: Evaluator, depth: 
         return facts(test.value, holds, state, engine, depth + 1)
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         return list(_compared(test.left, test.ops[0], test.comparators[0], holds, state, engine))
-    if isinstance(test, ast.Compare):
-        return [(engine.value(part, state), frozenset({Use.SIZE})) for part in (test.left, *test.comparators)]
     if isinstance(test, ast.Call):
         return list(_called(test, holds, state, engine, depth))
     if isinstance(test, ast.Attribute):
@@ -124,12 +122,10 @@ def _compared(
 
 
 def _ordered(sides: _Sides, state: State, engine: Evaluator) -> Iterator[Fact]:
-    """Yield the facts of a comparison by size: both sides are bounded, and so is what `len` measures."""
-    for _, value in sides:
-        yield value, frozenset({Use.SIZE})
+    """Yield the facts of a comparison by size: both sides are asked about, and what `len` measures is bounded."""
     for side, value in sides:
         if isinstance(side, ast.Call) and engine.names.called(side) == "len" and side.args:
-            yield engine.value(side.args[0], state), frozenset({Use.SIZE, Use.REGEX})
+            yield engine.value(side.args[0], state), frozenset({Use.REGEX})
         yield value, frozenset()
 
 
@@ -141,8 +137,6 @@ def _membership(sides: _Sides, positive: bool, state: State, engine: Evaluator) 
             yield other, frozenset({Use.PATH, Use.ARCHIVE})
     elif other.origins:
         yield from _contained(left, other, positive, engine)
-    elif _is_formula_test(engine.names.constant(right)):
-        yield value, frozenset({Use.CSV})
     elif not positive and isinstance(left, ast.Subscript) and isinstance(left.slice, ast.Slice):
         if {"/", "\\"} <= set(_members(right, engine)):  # `url[1:2] not in ("/", "\\")`
             yield value, frozenset({Use.REDIRECT})
@@ -326,8 +320,6 @@ def _method(
 def _prefix(receiver: Value, argument: ast.expr, holds: bool, engine: Evaluator) -> Iterator[Fact]:
     """Yield the facts of `receiver.startswith(argument)`; the prefix decides what they are about."""
     prefix = engine.names.text(argument)
-    if _is_formula_test(engine.names.constant(argument)):
-        yield receiver, frozenset({Use.CSV})
     # A URL that does *not* start like another site stays on this one.
     if prefix is not None and prefix in ("//", "http", "\\"):
         if not holds:
@@ -342,13 +334,6 @@ def _prefix(receiver: Value, argument: ast.expr, holds: bool, engine: Evaluator)
     # Neither an absolute path nor a command-line option.
     elif not holds and prefix in ("/", "-"):
         yield receiver, frozenset({Use.ARGUMENT})
-
-
-def _is_formula_test(value: object) -> bool:
-    """Return whether a value is compared with the characters that start a spreadsheet formula."""
-    return (
-        isinstance(value, str | tuple) and "=" in value and ("+" in value or "@" in value) and len(value) < 10
-    )
 
 
 def _attribute(test: ast.Attribute, holds: bool, state: State, engine: Evaluator) -> Iterator[Fact]:

@@ -28,8 +28,8 @@ class Sink:
 
     `names` are dotted names, `methods` names of methods of any object. `arguments` are positions
     and keywords (`*`: all of them, `**`: mappings unpacked into keywords); with `receiver`, the
-    object of the method counts as well. `accepts` inspects the call. With `any_call`, it inspects
-    every call that unpacks a mapping. `wording` makes every composed text of a kind a sink,
+    object of the method counts as well. `accepts` inspects the call. `wording` makes every composed
+    text of a kind a sink,
     wherever it is used. `least` is the minimum reach of a value to be reported.
     """
 
@@ -41,7 +41,6 @@ class Sink:
     receiver: bool = False
     needs_built: bool = False
     accepts: Callable[[Names, ast.Call, str], bool] | None = None
-    any_call: bool = False
     wording: LanguagePattern | None = None
     least: Reach = Reach.CALLER
 
@@ -94,13 +93,10 @@ class SinkIndex:
     def __init__(self, sinks: Iterable[Sink]) -> None:
         self._names: dict[str, list[Sink]] = {}
         self._methods: dict[str, list[Sink]] = {}
-        self._any: list[Sink] = []
         self._of_texts: list[Sink] = []
         for sink in sinks:
             if sink.wording is not None:
                 self._of_texts.append(sink)
-            if sink.any_call:
-                self._any.append(sink)
             for name in sink.names:
                 self._names.setdefault(name, []).append(sink)
             for method in sink.methods:
@@ -114,8 +110,6 @@ class SinkIndex:
         found: list[Sink] = []
         if isinstance(call.func, ast.Attribute):
             found += self._methods.get(call.func.attr, ())
-        if self._any and any(item.arg is None for item in call.keywords):
-            found += self._any
         for name in resolved:
             found += self._names.get(name, ())
         return min((sink.least for sink in found), default=None)
@@ -133,10 +127,6 @@ class SinkIndex:
             return []
         return self._names.get(f"{names.called(node.value)}()[]", [])
 
-    def of_repetition(self) -> list[Sink]:
-        """Return the sinks for a number that says how often something is repeated, whose name is `*`."""
-        return self._names.get("*", [])
-
     def of_text(self, text: str) -> list[Sink]:
         """Return the sinks for a text with `HOLE` in place of its values."""
         return [sink for sink in self._of_texts if sink.wording and sink.wording.holds.match(text)]
@@ -144,8 +134,6 @@ class SinkIndex:
     def of(self, names: Names, call: ast.Call, resolved: Iterable[str]) -> list[Sink]:
         """Return the sinks for a call."""
         found: list[Sink] = []
-        if self._any and any(item.arg is None for item in call.keywords):
-            found += self._any
         function = call.func
         if isinstance(function, ast.Attribute) and function.attr in self._methods:
             last = next(iter(resolved), "")

@@ -29,7 +29,6 @@ class Use(StrEnum):
     ARGUMENT = "argument"
     CODE = "code"
     TEMPLATE = "template"
-    FORMAT = "format"
     HTML = "html"
     REDIRECT = "redirect"
     URL = "url"
@@ -40,16 +39,14 @@ class Use(StrEnum):
     XML = "xml"
     LOG = "log"
     HEADER = "header"
-    CSV = "csv"
     REGEX = "regex"
     NAME = "name"  # of an attribute, a class, a module
     KEYS = "keys"  # of a mapping that sets attributes
-    SIZE = "size"
     RESPONSE = "response"
 
 
 ALL_USES = frozenset(Use)
-TEXT_USES = ALL_USES - {Use.SIZE, Use.RESPONSE}
+TEXT_USES = ALL_USES - {Use.RESPONSE}
 RESOLVED = "resolved"  # a path with .. and links resolved
 CLAIMED = "claimed"  # passed through a function of another file whose name suggests checking or cleaning
 

@@ -69,10 +69,10 @@ class AgentSignal:
 
     def inspect(self, reading: Reading, context: DetectorContext) -> Iterator[Match]:
         """Yield instructions, granted permissions and misleading links."""
-        guides, prose = False, reading.language in PROSE
+        guides, prose, apart = False, reading.language in PROSE, reading.unread.apart
         if prose:
-            yield from risky_settings(reading.text)
-            yield from links(reading.text)
+            yield from apart("settings", risky_settings, reading.text)
+            yield from apart("links", links, reading.text)
             guides = is_for_assistants(reading.text)
         manual = not guides and (
             reading.language in _MANUALS or (prose and _RESTRUCTURED.search(reading.text) is not None)
@@ -87,7 +87,10 @@ class AgentSignal:
         # A README instructs its human readers, and the notes of a project its people and agents: they need to say more.
         notes = reading.language == "markdown" and not manual and _NEWS.match(reading.text) is None
         if guides or not prose or keyed or notes:
-            for match in harmful_instructions(reading, prose=prose, addressed=guides or not prose or keyed):
+            addressed = guides or not prose or keyed
+            for match in apart(
+                "instructions", harmful_instructions, reading, prose=prose, addressed=addressed
+            ):
                 # Not in an assistant's own files: nobody records there, and an attacker could write it to be less sure.
                 recorded = prose and not guides and is_recorded_answer(reading.text, match.start)
                 yield _less_sure(match) if recorded else match
@@ -96,15 +99,14 @@ class AgentSignal:
             or (reading.language == "markdown" and not manual)
             or (plain and _is_list_of_rules(reading))
         ):
-            yield from _learned(reading, guides=guides)
+            yield from apart("suspicious-passage", _learned, reading, guides=guides)
         for segment in reading.segments:
             if segment.kind is SegmentKind.PROSE and (guides or instructs(segment.text)):
                 yield Match("instructions", segment.start, segment.end, "instructs an assistant")
             if segment.kind in _READ:
-                said = orders(
-                    segment.text, segment.start, segment.end, prose=segment.kind is SegmentKind.PROSE
-                )
-                if segment.kind is SegmentKind.PROSE:
+                is_prose = segment.kind is SegmentKind.PROSE
+                said = apart("orders", orders, segment.text, segment.start, segment.end, prose=is_prose)
+                if is_prose:
                     said = (match for match in said if not is_banned(reading.text, match.start))
                 if manual:
                     said = (_in_manual(reading.text, match) for match in said)

@@ -30,6 +30,7 @@ from codeguard.analysis.python.taint import (
     TaintFlow,
     labels_of_kind,
 )
+from codeguard.analysis.python.test_files import is_in_test
 from codeguard.analysis.reading import IN_CELLS, IN_PROSE
 from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match, Rule, rules_of
 from codeguard.analysis.rules.capabilities.kinds import able, beyond_counterparts
@@ -46,6 +47,7 @@ from codeguard.analysis.text.assistants import is_for_assistants
 from codeguard.analysis.text.lists import lead_of
 from codeguard.analysis.tree_flow import TreeArrival, tree_arrivals
 from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import unparse
 from codeguard.models import Severity
 
 _FLOWING = lazy(
@@ -80,7 +82,7 @@ class CapabilitiesSignal:
             yield from _graded(reading, said)
         elif reading.language != "python":
             known: set[tuple[str, int]] = set()
-            for carried in tree_arrivals(reading):
+            for carried in reading.unread.apart("the data flow", tree_arrivals, reading):
                 for found in _in_tree(carried):
                     known.add((found.rule, reading.line_of(found.start)))
                     yield found
@@ -98,19 +100,30 @@ class CapabilitiesSignal:
         elif reading.tree is not None:
             # An example or a notebook, which is not imported.
             shown = IN_PROSE in reading.shared or IN_CELLS in reading.shared
-            yield from (item for item in threats(reading) if not (shown and item.rule == "import-effect"))
-            yield from malice(reading)
-            if _FLOWING.search(reading.text):
-                flow = TaintFlow(reading)
-                for arrival in flow.arrivals:
-                    yield from _carried(reading, arrival)
-                yield from _commanded(reading, flow)
-            abilities = able(reading)
-            trusted = context.services.trusted_functions
-            if trusted:
-                yield from beyond_counterparts(reading, abilities, trusted)
-            for ability in abilities:
-                yield ability.match
+            apart = reading.unread.apart
+            for item in apart("threats", threats, reading):
+                if not (shown and item.rule == "import-effect"):
+                    yield item
+            yield from apart("malice", malice, reading)
+            yield from apart("the data flow", _flowing, reading)
+            yield from apart("abilities", _abilities, reading, context)
+
+
+def _flowing(reading: Reading) -> Iterator[Match]:
+    if _FLOWING.search(reading.text):
+        flow = TaintFlow(reading)
+        for arrival in flow.arrivals:
+            yield from _carried(reading, arrival)
+        yield from _commanded(reading, flow)
+
+
+def _abilities(reading: Reading, context: DetectorContext) -> Iterator[Match]:
+    abilities = able(reading)
+    trusted = context.services.trusted_functions
+    if trusted:
+        yield from beyond_counterparts(reading, abilities, trusted)
+    for ability in abilities:
+        yield ability.match
 
 
 # What a list or a table of commands to look for begins with, and what an item has that is to be run.
@@ -175,11 +188,12 @@ def _in_prose(text: str) -> Iterator[Match]:
 def _graded(reading: Reading, found: Iterable[Match]) -> Iterator[Match]:
     """Yield commands with their severity: low for well-known installers, lower in documentation."""
     in_text = reading.language in PROSE or IN_PROSE in reading.shared
+    in_text = in_text and not is_for_assistants(reading.text)  # who runs what it says
     for match in found:
         if match.rule == "persistence" and _sets_up(reading.text, match.start):
             match = replace(match, severity=Severity.LOW)
         if match.rule == "destroys" and (
-            reading.language == "markdown" or _is_forbidden(reading.text, match.start)
+            (in_text and reading.language == "markdown") or _is_forbidden(reading.text, match.start)
         ):
             match = replace(match, severity=Severity.LOW)  # a text about such commands
         if match.rule != "download-and-run":
@@ -331,7 +345,11 @@ def _carried(reading: Reading, arrival: Arrival) -> Iterator[Match]:
     rule, reason, severity = _judged(arrival)
     if rule:
         start, end = reading.place(arrival.call)
-        refused = rule == "persistence" and _has_to_fail(reading, arrival.call, arrival.name)
+        refused = (
+            rule == "persistence"
+            and is_in_test(reading, start)
+            and _has_to_fail(reading, arrival.call, arrival.name)
+        )
         yield Match(rule, start, end, reason, Severity.LOW if refused else severity)
 
 
@@ -345,7 +363,7 @@ def _has_to_fail(reading: Reading, call: ast.Call, name: str) -> bool:
     while at is not None and not isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef):
         if isinstance(at, ast.With | ast.AsyncWith) and not _WRITERS.search(name):
             made = (item.context_expr for item in at.items)
-            return any(isinstance(one, ast.Call) and _RAISES.search(ast.unparse(one.func)) for one in made)
+            return any(isinstance(one, ast.Call) and _RAISES.search(unparse(one.func)) for one in made)
         at = reading.parents.get(at)
     return False
 

@@ -187,7 +187,9 @@ _OF_SCRIPTS = frozenset({"input", "sys.exit", "argparse.ArgumentParser.parse_arg
 def _is_script(reading: Reading) -> bool:
     """Return whether a file asks, reads arguments or ends the process outside of functions: nobody imports it."""
     return any(
-        reading.names.called(node) in _OF_SCRIPTS and _runs_at_import(reading, node)
+        reading.names.called(node) in _OF_SCRIPTS
+        and _runs_at_import(reading, node)
+        and not _is_conditional(reading, node)
         for node in reading.nodes_of(ast.Call)
     )
 
@@ -200,10 +202,34 @@ def _runs_at_import(reading: Reading, node: ast.AST) -> bool:
             return False
         if isinstance(at, _FUNCTIONS) and any(child is item for item in at.body):
             return False
-        if isinstance(at, ast.If) and "__name__" in ast.dump(at.test):
+        if isinstance(at, ast.If) and any(child is item for item in at.body) and _is_main_test(at.test):
             return False
         child, at = at, reading.parents.get(at)
     return True
+
+
+def _is_main_test(test: ast.expr) -> bool:
+    """Return whether a test is `__name__ == "__main__"` and nothing else, which is false when a file is imported."""
+    match test:
+        case ast.Compare(
+            left=ast.Name(id="__name__"), ops=[ast.Eq()], comparators=[ast.Constant(value="__main__")]
+        ):
+            return True
+    return False
+
+
+def _is_conditional(reading: Reading, node: ast.AST) -> bool:
+    """Return whether a node is in a branch, a loop or a handler, which may never run."""
+    child, at = node, reading.parents.get(node)
+    while at is not None:
+        if isinstance(at, ast.If | ast.While | ast.IfExp) and child is not at.test:
+            return True
+        if isinstance(at, ast.For | ast.AsyncFor) and child is not at.iter:
+            return True
+        if isinstance(at, ast.ExceptHandler):
+            return True
+        child, at = at, reading.parents.get(at)
+    return False
 
 
 def _assigned(reading: Reading, node: ast.Assign) -> Iterator[Match]:
@@ -227,13 +253,10 @@ def _assigned(reading: Reading, node: ast.Assign) -> Iterator[Match]:
 def _patched(reading: Reading, node: ast.AST, target: str, value: ast.expr) -> Iterator[Match]:
     if target not in _ALWAYS_WRONG:
         return
-    given = reading.names.resolve(value)
-    if given == target or (
-        isinstance(value, ast.Name) and value.id.startswith(("_orig", "orig", "_real", "saved"))
-    ):
+    if target in reading.names.names_of(value):
         return
     start, end = reading.place(node)
-    severity = Severity.LOW if _is_restored(reading, target) else None
+    severity = Severity.LOW if _is_restored(reading, node, target) else None
     reason = f"replaces {target} for the whole process"
     made = reading.names.called(value) if isinstance(value, ast.Call) else ""
     mocked = {LESS_SURE: True} if made.startswith(("unittest.mock.", "mock.")) else {}
@@ -243,16 +266,32 @@ def _patched(reading: Reading, node: ast.AST, target: str, value: ast.expr) -> I
 _KEPT = lazy(r"(?:^|_)(?:orig(?:inal)?|real|saved|old|prev(?:ious)?)(?:_|$)")
 
 
-def _is_restored(reading: Reading, target: str) -> bool:
-    """Return whether what was replaced is put back where a context ends: `__exit__`, `tearDown`, `stop`."""
-    for node in reading.nodes_of(ast.Assign):
-        function = reading.names.function_of(node)
+_ENDS = {
+    "__enter__": "__exit__",
+    "__aenter__": "__aexit__",
+    "setUp": "tearDown",
+    "setUpClass": "tearDownClass",
+    "start": "stop",
+}
+
+
+def _is_restored(reading: Reading, node: ast.AST, target: str) -> bool:
+    """Return whether the method that ends what a method replaces for puts it back: `__exit__` after `__enter__`."""
+    begins = reading.names.function_of(node)
+    wanted = _ENDS.get(getattr(begins, "name", ""))
+    if begins is None or wanted is None:
+        return False
+    for other in reading.nodes_of(ast.Assign):
+        ends = reading.names.function_of(other)
         if (
-            _KEPT.search(unqualified_name(node.value))
-            and getattr(function, "name", "")
-            in ("__exit__", "__aexit__", "tearDown", "tearDownClass", "stop")
+            ends is not None
+            and ends.name == wanted
+            and reading.parents.get(ends) is reading.parents.get(begins)
+            and _KEPT.search(unqualified_name(other.value))
             and any(
-                reading.names.resolve(one) == target for one in node.targets if isinstance(one, ast.Attribute)
+                reading.names.resolve(one) == target
+                for one in other.targets
+                if isinstance(one, ast.Attribute)
             )
         ):
             return True

@@ -77,9 +77,14 @@ class DeceptiveSignal:
             return
         reading = _as_code(reading)
         places = Places(reading)
-        sorts = [controls(places)]
+        apart = reading.unread.apart
+        sorts = [apart("controls", controls, places)]
         if not plain:
-            sorts += [bidi(places), invisible(places), deceptive_names(reading, places), separators(places)]
+            sorts += [apart("bidi", bidi, places), apart("invisible", invisible, places)]
+            sorts += [
+                apart("names", deceptive_names, reading, places),
+                apart("separators", separators, places),
+            ]
         for found in sorts:
             for match in islice(found, _MOST):
                 minor = _is_table(reading, match) or (

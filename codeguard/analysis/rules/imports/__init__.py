@@ -55,13 +55,14 @@ class ImportsSignal:
         given = context.services.packages
         declared = _normalised(given) if given is not None else None
         seen: set[str] = set()
+        apart = reading.unread.apart
         for imported in imports_of(reading):
             if imported.package not in seen:
                 seen.add(imported.package)
-                yield from _package(reading, imported, declared)
-        yield from _instructions(reading, declared)
+                yield from apart("the rules about packages", _package, reading, imported, declared)
+        yield from apart("the rules about instructions", _instructions, reading, declared)
         if reading.tree is not None and "install" in reading.text:
-            yield from _runtime_installs(reading)
+            yield from apart("runtime-install", _runtime_installs, reading)
 
 
 @lru_cache(maxsize=4)

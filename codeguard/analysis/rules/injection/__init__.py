@@ -300,9 +300,13 @@ class InjectionSignal:
         """Yield at most one match for each comment, string or name."""
         found, reported = 0, set[int]()
         for segment in texts(reading):
-            formed = list(_formed(reading, segment)) if segment.kind in _READ_FOR_FORMS else []
+            unread = reading.unread
+            known = segment.kind in _READ_FOR_FORMS
+            formed = list(unread.apart("orders by their form", _formed, reading, segment)) if known else []
             yield from formed
-            match = _judge(reading, segment)
+            match = None
+            with unread.alone("orders by the model"):
+                match = _judge(reading, segment)
             if match is not None and match.start not in reported and not (formed and match.rule in _UNSURE):
                 reported.add(match.start)  # a string is also part of its run of strings
                 yield match

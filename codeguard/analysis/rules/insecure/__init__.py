@@ -5,13 +5,12 @@ A module of this package registers its rules by defining `CHECKS`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable
 from typing import ClassVar
 
 from codeguard.analysis import Reading
-from codeguard.analysis.python.test_files import is_test_file
-from codeguard.analysis.rules.base import IN_TEST, DetectorContext, Match, Rule
+from codeguard.analysis.python.test_files import marked
+from codeguard.analysis.rules.base import DetectorContext, Match, Rule
 from codeguard.analysis.rules.insecure.engine import RuleIndex, load_checks
 
 _ENGINE = RuleIndex(load_checks(__name__, __path__))
@@ -28,17 +27,14 @@ class InsecureSignal:
     def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
         """Yield the matches in a Python file, in the order of the text."""
         known = reading.shared.get(self.name)
-        if not isinstance(known, tuple):
-            known = reading.shared[self.name] = tuple(_inspected(reading))
-        return known
-
-
-def _inspected(reading: Reading) -> Iterator[Match]:
-    """Yield the matches; in test files each is marked as such and keeps its severity for the ranking."""
-    found = list(_ENGINE.inspect(reading))
-    in_test = bool(found) and is_test_file(reading)
-    for match in found:
-        yield replace(match, measurements={**match.measurements, IN_TEST: True}) if in_test else match
+        if isinstance(known, list):
+            yield from known
+            return
+        found: list[Match] = []
+        reading.shared[self.name] = found
+        for match in _ENGINE.inspect(reading):
+            found.append(marked(reading, match))
+            yield found[-1]
 
 
 SIGNAL = InsecureSignal()

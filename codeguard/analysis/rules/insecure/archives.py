@@ -1,11 +1,10 @@
-"""Extraction of archives: paths of their members, and their uncompressed size."""
+"""Extraction of archives: paths of their members."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from codeguard.analysis.python.dataflow.outside import from_outside
 from codeguard.analysis.python.dataflow.sinks import Sink
 from codeguard.analysis.python.dataflow.tables import GUARD_NAME
 from codeguard.analysis.python.dataflow.values import Use
@@ -13,7 +12,7 @@ from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.handlers import is_kept_upload
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import walk
+from codeguard.corpus.syntax import unparse, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -55,7 +54,7 @@ def _by_ending(view: View, node: ast.expr) -> bool:
     ]
     if not made:
         return False
-    tests = " ".join(ast.unparse(test) for value in made for part in value.generators for test in part.ifs)
+    tests = " ".join(unparse(test) for value in made for part in value.generators for test in part.ifs)
     return ".endswith(" in tests and not _LOOKS.search(tests)
 
 
@@ -68,7 +67,7 @@ def _for_old_pythons(view: View, node: ast.Call) -> bool:
     """Return whether the filter is omitted only for Python versions without it."""
     function = view.function_of(node)
     return function is not None and any(
-        isinstance(part, ast.If | ast.IfExp) and _ASKS_FOR_FILTER.search(ast.unparse(part))
+        isinstance(part, ast.If | ast.IfExp) and _ASKS_FOR_FILTER.search(unparse(part))
         for part in walk(function)
     )
 
@@ -100,28 +99,11 @@ def _members_checked(view: View, node: ast.Call) -> bool:
     for item in before:
         if (
             isinstance(item, ast.For)
-            and "member" in ast.unparse(item.iter)
-            and GUARD_NAME.search(ast.unparse(item.body[0]))
+            and "member" in unparse(item.iter)
+            and GUARD_NAME.search(unparse(item.body[0]))
         ):
             return True  # a helper that rejects members is called for each one
     return looks and any(isinstance(item, ast.Raise | ast.Continue | ast.Return) for item in before)
-
-
-def _zip_bomb(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    assert isinstance(node, ast.Call)
-    function = view.function_of(node)
-    sent = function is not None and bool(from_outside(function))
-    if (view.is_route(node) or sent) and not _sizes_checked(view, node):
-        yield NodeMatch(node, f"{name} unpacks untrusted input, however large it becomes")
-
-
-def _sizes_checked(view: View, node: ast.Call) -> bool:
-    function = view.function_of(node)
-    return function is not None and any(
-        (isinstance(item, ast.Attribute) and item.attr in ("file_size", "size", "content_length"))
-        or (isinstance(item, ast.keyword) and item.arg == "max_length")
-        for item in walk(function)
-    )
 
 
 CHECKS = (
@@ -155,13 +137,5 @@ CHECKS = (
             ),
         ),
         tags=frozenset({"archive"}),
-    ),
-    Check(
-        _RULES["decompression-bomb"],
-        calls=word_set(
-            "gzip.decompress zlib.decompress bz2.decompress lzma.decompress zipfile.ZipFile.extractall "
-            "zipfile.ZipFile.read brotli.decompress"
-        ),
-        look=_zip_bomb,
     ),
 )

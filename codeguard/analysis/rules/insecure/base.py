@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -14,38 +12,25 @@ from codeguard.analysis.python.dataflow.engine import Flow
 from codeguard.analysis.python.dataflow.outside import SAID
 from codeguard.analysis.python.dataflow.sinks import Sink, SinkHit, SinkIndex
 from codeguard.analysis.python.dataflow.tables import ANSWER, SETTING, STORED
-from codeguard.analysis.python.dataflow.values import Origin, Reach, Use, Value
+from codeguard.analysis.python.dataflow.values import Origin, Reach, Value
 from codeguard.analysis.python.literal_text import LiteralTexts
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import Rule
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name, walk
+from codeguard.corpus.syntax import unparse, unqualified_name, walk
 from codeguard.models import Confidence, Severity
 
 _SHOWN = 60  # characters of a part that are shown
 _LONGEST = 20_000  # characters of a node that patterns look at
 _MOST_BEHIND = 40  # expressions that another is made of
 _WORD = lazy(r"\w+")
-_NEWLINE = lazy(r"\n")
 
 
 @lru_cache(maxsize=4096)
 def _longest_word(text: str) -> str:
     """Return the longest run of letters and digits of a text; empty if it has none."""
     return max(_WORD.findall(text), key=len, default="")
-
-
-@lru_cache(maxsize=1024)
-def _literal(text: str) -> re.Pattern[str]:
-    return re.compile(re.escape(text))
-
-
-def _range_of(node: ast.AST) -> tuple[int, int, ast.AST]:
-    """Return the first line of a node, with its decorators, its last line, and the node."""
-    first = getattr(node, "lineno", 0)
-    decorators = getattr(node, "decorator_list", None)
-    return (decorators[0].lineno if decorators else first), getattr(node, "end_lineno", None) or first, node
 
 
 _REFUSES = lazy(r"^(?:abort|deny|reject|forbid\w*|refuse|redirect|exit)$")
@@ -73,8 +58,6 @@ class View:
         self.settings: dict[ast.AST, tuple[tuple[str, ast.expr], ...]] = {}  # filled by `sessions.settings`
         self._words: dict[tuple[str, ...], bool] = {}
         self._written: dict[ast.AST, str] = {}
-        self._ranges: dict[type[ast.AST], list[tuple[int, int, ast.AST]]] = {}
-        self._lines: dict[tuple[str, ...], list[int]] = {}
         self._stand_for: dict[ast.AST, ast.AST] = {}
         self._returned: dict[ast.AST, list[ast.expr]] = {}
         self.told: set[tuple[str, str]] = set()  # pairs of a rule and a reported setting
@@ -116,37 +99,13 @@ class View:
         longest = _longest_word(word)
         return longest in self._distinct and (longest == word or word in self.lowered)
 
-    def lines_with(self, words: tuple[str, ...]) -> list[int]:
-        """Return the lines, 1-based and in order, in which one of some lower-case words begins; cached per file."""
-        known = self._lines.get(words)
-        if known is None:
-            places = [
-                at.start()
-                for word in words
-                if self._occurs(word)
-                for at in _literal(word).finditer(self.lowered)
-            ]
-            known = self._lines[words] = sorted({bisect_right(self._starts, place) for place in places})
-        return known
-
-    def ranges_of(self, kind: type[ast.AST]) -> list[tuple[int, int, ast.AST]]:
-        """Return the first and the last line of each node of a type, with the node; cached per file."""
-        known = self._ranges.get(kind)
-        if known is None:
-            known = self._ranges[kind] = [_range_of(node) for node in self.reading.nodes_of(kind)]
-        return known
-
-    @cached_property
-    def _starts(self) -> list[int]:
-        return [0, *(at.end() for at in _NEWLINE.finditer(self.lowered))]
-
     def written(self, node: ast.AST) -> str:
         """Return the text of a node, written uniformly; of a long one the beginning."""
         known = self._written.get(node)
         if known is None:
             # Of a branch only how it begins: each elif would write out all that follow it.
             short = ast.If(node.test, node.body[:4], []) if isinstance(node, ast.If) else node
-            known = self._written[node] = ast.unparse(short)[:_LONGEST]
+            known = self._written[node] = unparse(short)[:_LONGEST]
         return known
 
     @cached_property
@@ -300,8 +259,6 @@ def arrived(check: Check, view: View, hit: SinkHit) -> Iterator[NodeMatch]:
     if origin is None:
         return
     graded = grade(check, origin)
-    if hit.sink.use is Use.SIZE and _declared_bounded(view, hit, origin):
-        return
     plain = origin.reach is Reach.CALLER and origin.tag != SAID
     if plain and check.counts is not None and not check.counts(view, hit, origin):
         return
@@ -323,32 +280,6 @@ def arrived(check: Check, view: View, hit: SinkHit) -> Iterator[NodeMatch]:
             graded = (None if sure is None else grade(check, sure)) or (Severity.LOW, Confidence.LOW)
             reason += ", by way of a function of another file whose name says that it checks or cleans"
         yield NodeMatch(hit.call, reason, *graded)
-
-
-_BOUNDED = lazy(r"\bl[et]=\d")
-
-
-def _declared_bounded(view: View, hit: SinkHit, origin: Origin) -> bool:
-    """Return whether a number is a parameter that its declaration limits: `Annotated[int, Query(le=200)]`."""
-    function = view.function_of(hit.call)
-    if function is None:
-        return False
-    listed = [*function.args.posonlyargs, *function.args.args]
-    given = {
-        **{
-            item.arg: default
-            for item, default in zip(reversed(listed), reversed(function.args.defaults), strict=False)
-        },
-        **dict(zip((item.arg for item in function.args.kwonlyargs), function.args.kw_defaults, strict=True)),
-    }
-    return any(
-        item.arg == origin.what
-        and any(
-            part is not None and _BOUNDED.search(ast.unparse(part))
-            for part in (item.annotation, given.get(item.arg))
-        )
-        for item in (*listed, *function.args.kwonlyargs)
-    )
 
 
 _OWN_USER = lazy(r"argparse\.|optparse\.")
@@ -400,7 +331,7 @@ def source(view: View, value: Value, use: str) -> Origin | None:
 def unsaid(node: ast.expr, part: ast.expr | None) -> Iterator[NodeMatch]:
     """Yield a match for a composed text if it has a part of unknown origin."""
     if part is not None:
-        what = ast.unparse(part)[:_SHOWN]
+        what = unparse(part)[:_SHOWN]
         reason = f"{what} is put into it, and the file does not say what that is"
         yield NodeMatch(node, reason, Severity.LOW, Confidence.LOW)
 

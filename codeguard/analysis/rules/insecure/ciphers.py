@@ -253,17 +253,6 @@ def _short_key(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield NodeMatch(node, f"{bits} bits are too short: at least 2048, better 3072")
 
 
-def _no_padding(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    assert isinstance(node, ast.Call)
-    if name.endswith("PKCS1v15"):
-        call = view.parent(node)
-        encrypts = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in (
-            "encrypt", "decrypt")  # fmt: skip
-        if not encrypts:
-            return  # signatures with it are secure
-    yield NodeMatch(node, f"{name.rpartition('.')[2]} padding tells an attacker what was encrypted: use OAEP")
-
-
 CHECKS = (
     Check(
         _RULES["weak-cipher"],
@@ -292,11 +281,5 @@ CHECKS = (
         _RULES["short-key"],
         calls=_RSA | _CURVES,
         look=_short_key,
-    ),
-    Check(
-        _RULES["rsa-padding"],
-        calls=frozenset(f"{package}.PKCS1_v1_5.new" for package in _PACKAGES)
-        | word_set("cryptography.hazmat.primitives.asymmetric.padding.PKCS1v15"),
-        look=_no_padding,
     ),
 )

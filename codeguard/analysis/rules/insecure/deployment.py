@@ -7,12 +7,11 @@ import re
 from collections.abc import Iterator
 
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, word_set
-from codeguard.analysis.rules.insecure.handlers import is_handler, knows_user
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.sessions import framework_settings
 from codeguard.analysis.rules.insecure.surroundings import is_for_debugging
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name, walk
+from codeguard.corpus.syntax import unparse, unqualified_name, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -78,7 +77,7 @@ def _of_application(node: ast.AST) -> bool:
     """Return whether a node sets debug mode: `app.debug = True`, `app.config["DEBUG"] = True`."""
     if not isinstance(node, ast.Assign):
         return False
-    target = ast.unparse(node.targets[0])
+    target = unparse(node.targets[0])
     return target.startswith(("app.", "application.", "settings.")) or ".config[" in target
 
 
@@ -86,7 +85,7 @@ def _of_configuration(view: View, node: ast.AST) -> bool:
     """Return whether a node configures debug mode: `class ProductionConfig: DEBUG = True`, `config.update(…)`."""
     if isinstance(node, ast.keyword | ast.Dict):
         call = view.parent(node)
-        return isinstance(call, ast.Call) and ast.unparse(call.func).endswith(
+        return isinstance(call, ast.Call) and unparse(call.func).endswith(
             ("config.update", "config.from_mapping", "settings.configure")
         )
     owner = view.parent(node)
@@ -99,14 +98,6 @@ def _django_settings(view: View) -> bool:
     bound = view.names.scopes.module.bindings
     return sum(name in bound for name in ("INSTALLED_APPS", "MIDDLEWARE", "ROOT_URLCONF", "ALLOWED_HOSTS", "SECRET_KEY",
                                           "DATABASES", "TEMPLATES")) >= 1 and "DEBUG" in bound  # fmt: skip
-
-
-def _plain_port(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """Find `server.add_insecure_port("[::]:50051")`."""
-    assert isinstance(node, ast.Call)
-    address = view.names.text(node.args[0]) if node.args else None
-    if address is None or not address.startswith(("localhost", "127.", "unix:", "[::1]")):
-        yield NodeMatch(node, "anyone on the network path reads and changes the calls")
 
 
 def _bound(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -191,8 +182,8 @@ def _any_origin(view: View, node: ast.expr) -> bool:
     for value in [node, *view.names.values_of(node)]:
         if (
             isinstance(value, ast.Call | ast.Subscript)
-            and "origin" in ast.unparse(value).lower()
-            and "headers" in ast.unparse(value)
+            and "origin" in unparse(value).lower()
+            and "headers" in unparse(value)
         ):
             scope = view.function_of(node)
             return scope is None or not any(
@@ -276,93 +267,7 @@ _OTHER_TEXT = (
 )  # fmt: skip
 
 
-def _hosts(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    for setting, value in framework_settings(view, node):
-        if setting == "ALLOWED_HOSTS" and view.names.constant(value, ()) == ("*",):
-            yield NodeMatch(node, "links in mails and caches can be made to point to another host")
-        elif (
-            setting in ("SECURE_SSL_REDIRECT", "SECURE_CONTENT_TYPE_NOSNIFF")
-            and view.names.constant(value, True) is False
-        ):
-            yield NodeMatch(node, f"{setting} is off", None if setting.endswith("NOSNIFF") else Severity.LOW)
-
-
-_BY_USER = lazy(r"vary_on|make_cache_key|key_func|key_prefix|unless|private|user|session", re.IGNORECASE)
-
-
 _USER = lazy(r"\b(?:current_user|request\.user|g\.user|user\.(?:id|name|email|pk))\b")
-
-
-def _kept_by_name(view: View, node: ast.Call) -> Iterator[NodeMatch]:
-    """Find user-specific data cached under a constant key: `cache.set("dashboard", data)`."""
-    assert isinstance(node.func, ast.Attribute)
-    if not view.has("cache") or len(node.args) < 2 or view.names.text(node.args[0]) is None:
-        return
-    held = [node.args[-1], *view.names.values_of(node.args[-1])]
-    if "cache" in ast.unparse(node.func.value).lower() and any(
-        _USER.search(ast.unparse(value)[:1000]) for value in held
-    ):
-        yield NodeMatch(node, "the cache keeps what belongs to one user under a name that all share")
-
-
-def _kept_for_all(view: View, node: ast.AST) -> Iterator[NodeMatch]:
-    """Find `@cache_page(600)` on a page for logged-in users, with the same key for all of them."""
-    assert isinstance(node, FUNCTIONS)
-    decorators = {ast.unparse(item): item for item in node.decorator_list}
-    for text, decorator in decorators.items():
-        kept = re.match(r"(?:\w+\.)*(?:cache_page|cache\.cached)\b", text)
-        if (
-            kept
-            and not _BY_USER.search(" ".join(decorators).replace("user_passes", ""))
-            and knows_user(view, node)
-        ):
-            yield NodeMatch(decorator, "the cache keeps the page of one user and shows it to others")
-
-
-def _weak_header(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """Find a content security policy that allows everything, or a private page that caches may store."""
-    assert isinstance(node, ast.Assign)
-    target = node.targets[0]
-    if not isinstance(target, ast.Subscript) or not view.has("content-security-policy", "cache-control"):
-        return
-    header, text = (view.names.text(target.slice) or "").lower(), (view.names.text(node.value) or "").lower()
-    if header == "content-security-policy" and _ALLOWS_ALL.search(text[:2000]):
-        yield NodeMatch(node, "the policy lets scripts of any origin, or in the page, run")
-    elif header == "cache-control" and "public" in text:
-        function = view.function_of(node)
-        if function is not None and is_handler(view, function) and knows_user(view, function):
-            yield NodeMatch(node, "caches keep the page of one user and show it to others")
-
-
-_ALLOWS_ALL = lazy(r"(?:default|script)-src[^;]{0,200}(?: \*|'unsafe-eval'|'unsafe-inline')")
-
-
-def _listing(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """Find directory listings, or a server for the whole disk."""
-    assert isinstance(node, ast.Call)
-    if name.endswith(("send_from_directory", "StaticFiles")):
-        folder = view.argument(node, "directory", 0)
-        made = "" if folder is None else view.names.resolve(folder)
-        if view.names.text(folder) in ("", ".", "./", "/") or made in ("os.getcwd()", "pathlib.Path.cwd()"):
-            yield NodeMatch(node, "the folder that the program runs in is served, its code and settings too")
-        return
-    if isinstance(node.func, ast.Attribute) and node.func.attr in ("add_static", "static"):
-        for keyword in ("show_index", "follow_symlinks"):
-            if view.constant(node, keyword, default=False) is True:
-                yield NodeMatch(node, f"{keyword}=True shows what was not meant to be found")
-                return
-        return
-    for part in (node.func, *node.args):
-        if view.names.resolve(part) in ("http.server.SimpleHTTPRequestHandler", "functools.partial"):
-            folder = view.argument(node, "directory")
-            text = (
-                "~"
-                if folder is not None and "home" in ast.unparse(folder).lower()
-                else view.names.text(folder)
-            )
-            if text in ("/", "~", "/home", "/root", "/etc", "/var"):
-                yield NodeMatch(node, f"everything under {text} is served")
-            return
 
 
 CHECKS = (
@@ -394,36 +299,5 @@ CHECKS = (
         _RULES["autoescape-off"],
         calls=word_set("jinja2.Environment jinja2.environment.Environment"),
         look=_autoescape,
-    ),
-    Check(
-        _RULES["any-host"],
-        nodes=(ast.Assign,),
-        look=_hosts,
-    ),
-    Check(
-        _RULES["weak-header"],
-        nodes=(ast.Assign, *FUNCTIONS),
-        methods=word_set("set setex"),
-        look=lambda view, node, name: (
-            _weak_header(view, node, name)
-            if isinstance(node, ast.Assign)
-            else _kept_by_name(view, node)
-            if isinstance(node, ast.Call)
-            else _kept_for_all(view, node)
-        ),
-    ),
-    Check(
-        _RULES["folder-shown"],
-        methods=word_set("add_static static"),
-        calls=word_set(
-            "functools.partial http.server.SimpleHTTPRequestHandler flask.send_from_directory "
-            "fastapi.staticfiles.StaticFiles starlette.staticfiles.StaticFiles"
-        ),
-        look=_listing,
-    ),
-    Check(
-        _RULES["plain-rpc"],
-        methods=word_set("add_insecure_port"),
-        look=_plain_port,
     ),
 )

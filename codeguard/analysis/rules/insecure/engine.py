@@ -6,20 +6,21 @@ import ast
 import importlib
 import pkgutil
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import ParamSpec
 
 from codeguard.analysis import Reading
 from codeguard.analysis.python.dataflow.sinks import Sink, SinkIndex
 from codeguard.analysis.python.dataflow.values import Reach
-from codeguard.analysis.reading import IN_PROSE
 from codeguard.analysis.rules.base import Match
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, arrived, word_set
 from codeguard.analysis.rules.insecure.options import Options
-from codeguard.analysis.rules.insecure.shapes import Shapes
-from codeguard.models import Severity
+from codeguard.workers.deadline import DeadlineError
 
+P = ParamSpec("P")
 _MORE = tomllib.loads(Path(__file__).with_name("sinks.toml").read_text("utf-8"))
 
 
@@ -51,7 +52,6 @@ class RuleIndex:
         self._nodes: dict[type[ast.AST], list[Check]] = {}
         self._by_sink: dict[str, Check] = {}
         self._options = Options(self.checks)
-        self._shapes = Shapes(self.checks)
         self._sinks = SinkIndex(
             replace(_with_more(sink), least=_least(check)) for check in self.checks for sink in check.sinks
         )
@@ -67,38 +67,52 @@ class RuleIndex:
                     raise ValueError(f"two rules share the sink key {sink.key!r}")
 
     def inspect(self, reading: Reading) -> Iterator[Match]:
-        """Yield the matches in a file, each rule once per position."""
+        """Yield the matches in a file, each rule once per position.
+
+        Raises:
+            DeadlineError: the time ran out, after what was found until then.
+        """
         if reading.tree is None:
             return
         view = View(reading, self._sinks)
         seen: dict[tuple[str, int, int], Match] = {}
-        for check, found in self._found(view):
-            match = _match(reading, check, found)
-            key = (match.rule, match.start, match.end)
-            known = seen.get(key)
-            if known is None or (known.severity or 0) < (match.severity or 0):
-                seen[key] = match
+        ended: DeadlineError | None = None
+        try:
+            _collect(view, self._found(view), seen)
+        except DeadlineError as error:
+            ended = error
+            with suppress(DeadlineError):  # what the data flow found in other functions until then
+                _collect(view, self._arrived(view), seen)
         yield from sorted(seen.values(), key=lambda item: (item.start, item.end, item.rule))
+        if ended is not None:
+            raise ended
 
     def _found(self, view: View) -> Iterator[tuple[Check, NodeMatch]]:
+        unread = view.reading.unread
         for call in view.reading.nodes_of(ast.Call):
-            yield from self._of_call(view, call)
+            yield from unread.apart("the names of calls", self._of_call, view, call)
         for kind, checks in self._nodes.items():
             for node in _each_assigned(view, kind):
                 for check in checks:
-                    if check.look is not None:
+                    if check.look is None:
+                        continue
+                    try:  # as `_apart`, which takes longer than most rules at a node
                         for found in check.look(view, node, ""):
                             yield check, found
+                    except Exception as error:  # hostile text meets code that did not expect it
+                        unread.fail(check.rule.id, error)
         for check in self.checks:
             if check.look_at_file is not None:
-                for found in check.look_at_file(view):
-                    yield check, found
-        yield from self._options.found(view)
-        yield from self._shapes.found(view)
+                yield from _apart(view, check, check.look_at_file, view)
+        yield from unread.apart("the rules about options", self._options.found, view)
+        yield from self._arrived(view)
+
+    def _arrived(self, view: View) -> Iterator[tuple[Check, NodeMatch]]:
+        with view.reading.unread.alone("the data flow"):
+            view.flow.follow()
         for hit in view.flow.hits:
             check = self._by_sink[hit.sink.key]
-            for found in arrived(check, view, hit):
-                yield check, found
+            yield from _apart(view, check, arrived, check, view, hit)
 
     def _of_call(self, view: View, node: ast.Call) -> Iterator[tuple[Check, NodeMatch]]:
         resolved = view.names.names_of(node.func)
@@ -107,13 +121,35 @@ class RuleIndex:
             for check in self._calls.get(name, ()):
                 if check.look is not None and check.rule.id not in done:
                     done.add(check.rule.id)
-                    for found in check.look(view, node, name):
-                        yield check, found
+                    yield from _apart(view, check, check.look, view, node, name)
         if isinstance(node.func, ast.Attribute):
             for check in self._methods.get(node.func.attr, ()):
                 if check.look is not None and check.rule.id not in done:
-                    for found in check.look(view, node, resolved[-1] if resolved else ""):
-                        yield check, found
+                    name = resolved[-1] if resolved else ""
+                    yield from _apart(view, check, check.look, view, node, name)
+
+
+def _apart(
+    view: View, check: Check, look: Callable[P, Iterable[NodeMatch]], *args: P.args, **kwargs: P.kwargs
+) -> Iterator[tuple[Check, NodeMatch]]:
+    """Yield what a check finds; an exception costs this check alone."""
+    try:
+        for found in look(*args, **kwargs):
+            yield check, found
+    except Exception as error:  # hostile text meets code that did not expect it
+        view.reading.unread.fail(check.rule.id, error)
+
+
+def _collect(
+    view: View, found: Iterable[tuple[Check, NodeMatch]], seen: dict[tuple[str, int, int], Match]
+) -> None:
+    """Add the matches, of each rule the most severe one per position."""
+    for check, item in found:
+        match = _match(view.reading, check, item)
+        key = (match.rule, match.start, match.end)
+        known = seen.get(key)
+        if known is None or (known.severity or 0) < (match.severity or 0):
+            seen[key] = match
 
 
 def _each_assigned(view: View, kind: type[ast.AST]) -> Iterator[ast.AST]:
@@ -144,9 +180,6 @@ def _least(check: Check) -> Reach:
 
 def _match(reading: Reading, check: Check, found: NodeMatch) -> Match:
     start, end = reading.place(found.node)
-    usual = (found.severity or check.rule.severity) <= Severity.MEDIUM
-    if usual and check.rule.id.startswith("hard-coded-") and IN_PROSE in reading.shared:
-        found = replace(found, severity=Severity.LOW)  # an example needs some value
     return Match(
         check.rule.id,
         start,

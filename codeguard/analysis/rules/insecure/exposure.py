@@ -11,7 +11,7 @@ from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, 
 from codeguard.analysis.rules.insecure.handlers import REQUEST_READS, is_from_request
 from codeguard.analysis.rules.insecure.words import PASSWORD, last_name, mentions, vocabulary
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name, walk
+from codeguard.corpus.syntax import unparse, unqualified_name, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -83,7 +83,7 @@ def _shortened(view: View, node: ast.Compare) -> bool:
             if isinstance(last, int) and 0 < last < _FEWEST:
                 made = value.value  # type: ignore[attr-defined]
                 if isinstance(made, ast.Call) and getattr(made.func, "attr", "") == "hexdigest":
-                    return "hmac" in ast.unparse(made) or mentions(
+                    return "hmac" in unparse(made) or mentions(
                         getattr(view.function_of(node), "name", ""), _VERIFYING
                     )
     return False
@@ -171,12 +171,12 @@ def _of_settings(view: View, node: ast.Compare, sides: tuple[ast.expr, ast.expr]
     if not isinstance(statement, ast.If) or not isinstance(node.ops[0], ast.NotEq):
         return False
     given = [side for side in sides if isinstance(side, ast.Name)]
-    kept = [side for side in sides if _KEY_OF_SETTINGS.search(ast.unparse(side)[:80])]
+    kept = [side for side in sides if _KEY_OF_SETTINGS.search(unparse(side)[:80])]
     expected = [side for side in given if _EXPECTED.match(side.id)]
     presented = [side for side in given if side not in expected and _PRESENTED.search(side.id)]
     return (
         (len(given) == 1 and len(kept) == 1) or (len(expected) == 1 and len(presented) == 1)
-    ) and _REFUSAL.search(" ".join(map(ast.unparse, statement.body))) is not None
+    ) and _REFUSAL.search(" ".join(map(unparse, statement.body))) is not None
 
 
 def _compares_digests(view: View, node: ast.Compare) -> bool:
@@ -207,7 +207,7 @@ def _authentic(view: View, node: ast.Compare, secret: str) -> bool:
         and not mentions(function.name if function is not None else "", _VERIFYING)
     ):
         return False  # a client that compares its own tokens
-    around = (function.name if function is not None else "") + " " + ast.unparse(node)
+    around = (function.name if function is not None else "") + " " + unparse(node)
     if (
         mentions(secret, _OF_TYPES)
         and not from_request
@@ -230,11 +230,11 @@ def _looks_for_change(view: View, node: ast.Compare) -> bool:
     sides = (node.left, node.comparators[0])
     if any(isinstance(side, ast.Call) and view.names.called(side) == "getpass.getpass" for side in sides):
         return True
-    left, right = map(ast.unparse, sides)
+    left, right = map(unparse, sides)
     if all(isinstance(side, ast.Attribute) for side in sides) and last_name(sides[0]) == last_name(sides[1]):
         return not _from_request(view, sides)
     at, kept = view.statement(node), (f"{left} = {right}", f"{right} = {left}")
-    return isinstance(at, ast.If) and any(ast.unparse(part) in kept for part in at.body)
+    return isinstance(at, ast.If) and any(unparse(part) in kept for part in at.body)
 
 
 def _from_request(view: View, sides: tuple[ast.expr, ast.expr]) -> bool:
@@ -393,7 +393,7 @@ def _whole_form(view: View, node: ast.Call, argument: ast.expr) -> str:
         return ""
     if not mentions(function.name, _ENTERS) and not _READS_PASSWORD.search(view.written(function)):
         return ""
-    texts = [ast.unparse(value)[:200] for value in (argument, *view.names.values_of(argument))]
+    texts = [unparse(value)[:200] for value in (argument, *view.names.values_of(argument))]
     return "the whole form" if any(_FORM.search(text) for text in texts) else ""
 
 
@@ -664,7 +664,7 @@ def _raw(view: View, node: ast.Call, given: list[tuple[str, ast.expr]]) -> Itera
 def _start_of(node: ast.expr) -> str:
     """Return what a lookup reads from, and nothing of what a call of a function makes of it."""
     holder = node.func if isinstance(node, ast.Call) else node
-    return ast.unparse(holder)[:100] if isinstance(holder, ast.Subscript | ast.Attribute) else ""
+    return unparse(holder)[:100] if isinstance(holder, ast.Subscript | ast.Attribute) else ""
 
 
 def _decoded(view: View, node: ast.AST) -> Iterator[NodeMatch]:
@@ -693,7 +693,7 @@ def _personal(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Assign | ast.AnnAssign)
     target = node.targets[0] if isinstance(node, ast.Assign) else node.target
     if isinstance(target, ast.Attribute) and target.attr in _COLUMNS and node.value is not None:
-        of_user = re.search(r"user|account|member|customer|profile", ast.unparse(target.value).lower())
+        of_user = re.search(r"user|account|member|customer|profile", unparse(target.value).lower())
         made = node.value.func if isinstance(node.value, ast.Call) else None
         if of_user and isinstance(made, ast.Attribute) and made.attr == "encrypt":
             yield NodeMatch(node, "who has the key has every password: keep a slow hash of it alone")
@@ -748,5 +748,4 @@ CHECKS = (
             else _personal(view, node, name)
         ),
     ),
-    Check(_RULES["personal-data-sent"]),
 )

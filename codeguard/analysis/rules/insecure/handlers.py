@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 
 from codeguard.analysis.python.dataflow.values import Reach
 from codeguard.analysis.python.scopes import FunctionNode
-from codeguard.analysis.rules.insecure.base import FUNCTIONS, View, leaves
+from codeguard.analysis.rules.insecure.base import FUNCTIONS, View
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name, walk
+from codeguard.corpus.syntax import unparse, unqualified_name, walk
 
 LOGIN = lazy(
     r"login|auth|jwt|permission|current_?user|protected|require|token|bearer|member|identity|staff",
@@ -20,8 +20,6 @@ _USERS = lazy(
     r"(?:^|_)(?:user|account|member|principal|reader|owner|customer|admin|identity|subject|actor)(?:$|_)|auth",
     re.IGNORECASE,
 )
-_STAFF = lazy(r"admin|staff|superuser|moderator|role|scope|permission_required", re.IGNORECASE)
-_PRESENT = (ast.In, ast.NotIn, ast.Is, ast.IsNot)
 REQUEST_READS = lazy(
     r"\brequest\.(?:args|form|values|json|get_json|get_data|data|files|headers|cookies|GET|POST|FILES|query|query_params|"
     r"match_info|body|post|params|path_params|rel_url)\b"
@@ -60,33 +58,6 @@ def _word(part: ast.AST) -> str:
     return ""
 
 
-def body_words(function: FunctionNode, without: Iterable[str] = ()) -> str:
-    """Return the words of a function's body, without tests that only ask whether a user exists."""
-    return joined_words(_but_presence(function.body), without)
-
-
-def _but_presence(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
-    for statement in body:
-        if isinstance(statement, ast.If):
-            if not _asks_presence(statement.test):
-                yield statement.test
-                yield from _but_presence(statement.body)
-            elif not leaves(statement.body):
-                yield from _but_presence(statement.body)
-            yield from _but_presence(statement.orelse)
-        else:
-            yield statement
-
-
-def _asks_presence(test: ast.expr) -> bool:
-    """Return whether a test asks for presence: `user is None`, `not current_user.is_authenticated`."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        test = test.operand
-    if isinstance(test, ast.Compare):
-        return isinstance(test.ops[0], _PRESENT)
-    return isinstance(test, ast.Name) or (isinstance(test, ast.Attribute) and test.attr == "is_authenticated")
-
-
 def knows_user(view: View, function: FunctionNode) -> bool:
     """Return whether a handler is only called for logged-in users, by its decorators, class or tests."""
     around: list[ast.AST] = [
@@ -102,15 +73,6 @@ def knows_user(view: View, function: FunctionNode) -> bool:
         return True
     tests = [part.test for part in walk(function) if isinstance(part, ast.If)]
     return bool(LOGIN.search(said := joined_words(tests)) or "user_id" in said)
-
-
-def of_staff(view: View, function: FunctionNode) -> bool:
-    """Return whether a handler is for staff, who may see other users' data."""
-    around: list[ast.AST] = list(function.decorator_list)
-    owner = view.names.class_of(function)
-    if owner is not None:
-        around += [*owner.bases, *(item.value for item in owner.body if isinstance(item, ast.Assign))]
-    return bool(_STAFF.search(" ".join([joined_words(around), *injected(function)])))
 
 
 def injected(function: FunctionNode) -> Iterator[str]:
@@ -163,9 +125,7 @@ def methods_of(view: View, function: FunctionNode) -> set[str]:
 
 def is_from_request(view: View, node: ast.expr) -> bool:
     """Return whether an expression, or the value of its name, reads from the request."""
-    return any(
-        REQUEST_READS.search(ast.unparse(value)[:300]) for value in (node, *view.names.values_of(node))
-    )
+    return any(REQUEST_READS.search(unparse(value)[:300]) for value in (node, *view.names.values_of(node)))
 
 
 def is_kept_upload(view: View, call: ast.Call, path: ast.expr) -> bool:

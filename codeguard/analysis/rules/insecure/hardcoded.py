@@ -12,7 +12,7 @@ from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.analysis.rules.secrets import holds_secret
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.secrets import entropy
-from codeguard.corpus.syntax import unqualified_name
+from codeguard.corpus.syntax import unparse, unqualified_name
 from codeguard.models import Confidence, Severity
 
 _RULES = rules_of(__file__)
@@ -259,7 +259,7 @@ def _default_password(view: View, node: ast.Call, position: int = 0) -> Iterator
     text = _literal(node.args[position]) if len(node.args) > position else None
     statement = view.statement(node)
     alone = isinstance(statement, ast.Assign | ast.AnnAssign) and view.function_of(node) is None
-    if text and not _DUMMY.search(f"{text} {ast.unparse(statement)[:200]}") and not alone:
+    if text and not _DUMMY.search(f"{text} {unparse(statement)[:200]}") and not alone:
         yield NodeMatch(node, "the password of an account is written in the code")
 
 
@@ -294,21 +294,6 @@ def _constant_key(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield NodeMatch(given, f"the key of {name} is written in the code")
 
 
-def _empty_password(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    assert isinstance(node, ast.keyword)
-    if (
-        node.arg in ("password", "passwd", "pwd")
-        and isinstance(node.value, ast.Constant)
-        and node.value.value == ""
-    ):
-        call = view.parent(node)
-        name = view.names.called(call) if isinstance(call, ast.Call) else ""
-        if name.rpartition(".")[2].lower() in ("connect", "client", "redis", "mysqlconnectionpool"):
-            host = view.names.text(view.argument(call, "host", 0)) if isinstance(call, ast.Call) else None
-            local = host in ("localhost", "127.0.0.1", "::1")
-            yield NodeMatch(node, "the password is empty", Severity.LOW if local else None)
-
-
 CHECKS = (
     Check(
         _RULES["hard-coded-secret"],
@@ -323,10 +308,5 @@ CHECKS = (
         _RULES["hard-coded-key"],
         calls=_CIPHERS,
         look=_constant_key,
-    ),
-    Check(
-        _RULES["empty-password"],
-        nodes=(ast.keyword,),
-        look=_empty_password,
     ),
 )

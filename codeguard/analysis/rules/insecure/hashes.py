@@ -11,10 +11,9 @@ from codeguard.analysis.python.dataflow.values import Use
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.ciphers import computed
-from codeguard.analysis.rules.insecure.sessions import framework_settings
 from codeguard.analysis.rules.insecure.words import PASSWORD, SECRET, last_name, mentions
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import walk
+from codeguard.corpus.syntax import unparse, walk
 from codeguard.models import Confidence, Severity
 
 _RULES = rules_of(__file__)
@@ -75,9 +74,9 @@ def _weak(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     named = function is not None and (
         isinstance(statement, ast.Return) or (function.end_lineno or 0) - function.lineno <= _SHORT_FUNCTION
     )
-    around = f"{function.name if function is not None and named else ''} {ast.unparse(statement)}"
+    around = f"{function.name if function is not None and named else ''} {unparse(statement)}"
     if name == "hashlib.file_digest" and function is not None and named:
-        around += f" {ast.unparse(function.args)}"
+        around += f" {unparse(function.args)}"
     around = _TOKENIZER.sub("", around)
     if _PRESCRIBED.search(around):
         return
@@ -128,7 +127,7 @@ _DRAWN = ("os.urandom", "secrets.", "uuid.uuid4", "random.SystemRandom")
 
 def _needs_no_strength(view: View, node: ast.Call) -> bool:
     """Return whether collisions are harmless: OAEP, a certificate's name, random data, or a stated purpose."""
-    if _NOT_SECURITY.search(ast.unparse(node)):
+    if _NOT_SECURITY.search(unparse(node)):
         return True
     around = view.parent(node)
     while isinstance(around, ast.expr | ast.keyword):
@@ -192,7 +191,7 @@ def _fast_password(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         return
     if view.has(_LEAKED):
         return
-    if _NOT_SECURITY.search(ast.unparse(node)):
+    if _NOT_SECURITY.search(unparse(node)):
         return
     yield NodeMatch(
         node, f"{algorithm} of a password is tried out by the billion: use scrypt, bcrypt or argon2"
@@ -213,29 +212,6 @@ def _brought_password(view: View) -> Iterator[NodeMatch]:
                     yield NodeMatch(
                         hit.call, f"{word} is kept as a fast digest: use scrypt, bcrypt or argon2"
                     )
-
-
-def _old_hasher(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """Find outdated password hashers of Django, passlib and crypt."""
-    if isinstance(node, ast.Call):
-        if name == "passlib.context.CryptContext":
-            schemes = view.constant(node, "schemes", 0, ())
-            listed = schemes if isinstance(schemes, tuple) else (schemes,)
-            if listed and _OLD.search(str(view.constant(node, "default", default=listed[0]))):
-                yield NodeMatch(node, f"{listed[0]} is tried out by the million: use argon2 or bcrypt")
-        elif name.startswith("crypt."):
-            method = view.argument(node, "salt", 1) or view.argument(node, "method", 0)
-            chosen = "" if method is None else view.names.resolve(method)
-            if chosen.endswith(("METHOD_MD5", "METHOD_CRYPT", "METHOD_BLOWFISH")):
-                yield NodeMatch(node, f"{chosen} is tried out by the million: use argon2 or bcrypt")
-        elif _OLD.search(name):
-            yield NodeMatch(node, f"{name} is tried out by the million: use argon2 or bcrypt")
-        return
-    for setting, value in framework_settings(view, node):
-        if setting == "PASSWORD_HASHERS":
-            hashers = view.names.constant(value, ())
-            if isinstance(hashers, tuple) and hashers and _OLD.search(str(hashers[0])):
-                yield NodeMatch(node, f"{str(hashers[0]).rpartition('.')[2]} is tried out by the million")
 
 
 _OLD = lazy(
@@ -299,17 +275,6 @@ def _iterations(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         yield NodeMatch(node, f"{given} rounds are too few: at least {least}")
 
 
-_OLD_SCHEMES = (
-    "md5_crypt",
-    "sha1_crypt",
-    "des_crypt",
-    "hex_md5",
-    "hex_sha1",
-    "hex_sha256",
-    "nthash",
-    "lmhash",
-    "plaintext",
-)
 CHECKS = (
     Check(
         _RULES["weak-hash"],
@@ -323,15 +288,6 @@ CHECKS = (
         sinks=(Sink("hash", Use.DATA, names=_CALLS, arguments=("*",)),),
         grades=(None, None, None),
         look_at_file=_brought_password,
-    ),
-    Check(
-        _RULES["old-password-hash"],
-        calls=frozenset(
-            f"passlib.hash.{scheme}.{verb}" for scheme in _OLD_SCHEMES for verb in ("hash", "encrypt")
-        )
-        | word_set("passlib.context.CryptContext crypt.crypt crypt.mksalt"),
-        nodes=(ast.Assign,),
-        look=_old_hasher,
     ),
     Check(
         _RULES["constant-salt"],

@@ -11,7 +11,7 @@ from codeguard.analysis.python.dataflow.values import Origin, Reach, Use
 from codeguard.analysis.python.literal_text import HOLE
 from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, parameters_of, word_set
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, parameters_of, word_set
 from codeguard.analysis.rules.insecure.surroundings import of_own_folder
 from codeguard.analysis.rules.insecure.words import last_name, mentions
 from codeguard.corpus.patterns import lazy
@@ -30,24 +30,6 @@ def _template_method(names: Names, call: ast.Call, name: str) -> bool:
     owner = last_name(call.func.value)
     other = owner[:1].isupper() and not mentions(owner, _ENGINES)
     return not name.startswith("string.") and not other and "Sandboxed" not in name
-
-
-def _own_format(names: Names, call: ast.Call, name: str) -> bool:
-    """Return whether the format text itself, not only its arguments, may be untrusted."""
-    assert isinstance(call.func, ast.Attribute)
-    return not isinstance(call.func.value, ast.Constant) and bool(call.args or call.keywords)
-
-
-def _empty_globals(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """Find `eval(x, {"__builtins__": {}})`, which is not a sandbox."""
-    assert isinstance(node, ast.Call)
-    given = view.argument(node, "globals", 1)
-    if (
-        isinstance(given, ast.Dict)
-        and any(key is not None and view.names.text(key) == "__builtins__" for key in given.keys)
-        and not isinstance(node.args[0], ast.Constant)
-    ):
-        yield NodeMatch(node, f"{name} without builtins is no sandbox: objects lead back to all classes")
 
 
 def _runs_file(view: View, hit: SinkHit, origin: Origin) -> bool:
@@ -185,50 +167,7 @@ def _begins_fixed(view: View, hit: SinkHit, origin: Origin) -> bool:
     return hit.sink.key == "reflection" and len(view.writer.text(hit.argument).partition(HOLE)[0]) > 2
 
 
-_SENT_FIELDS = lazy(
-    r"^(?:data|payload|fields|values|changes|updates|form|body|json|params|patch|attrs|attributes|input)$"
-)
-_UPDATES = lazy(r"update|edit|apply|patch|save|change|modify|set_profile")
-
-
-def _sets_fields(view: View, hit: SinkHit, origin: Origin) -> bool:
-    """Return whether a loop sets a row's fields: `for key, value in data.items(): setattr(user, key, value)`."""
-    function = view.function_of(hit.call)
-    called = hit.call.args[0] if isinstance(hit.call, ast.Call) and hit.call.args else None
-    if (
-        hit.sink.key != "setattr"
-        or not isinstance(called, ast.Name)
-        or called.id in ("self", "cls")
-        or function is None
-    ):
-        return False
-    return (
-        _SENT_FIELDS.match(origin.parameter) is not None
-        and _UPDATES.search(function.name.lower()) is not None
-        and any(
-            isinstance(part, ast.Attribute) and part.attr in ("save", "commit", "flush", "put", "refresh")
-            for part in walk(function)
-        )
-    )
-
-
 _PATTERN = lazy(r"pattern|template|fmt|format|layout|greeting|caption|text")
-
-
-def _of_object(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """Find `pattern.format(photo=photo)`, where a pattern reads all attributes of an object of the file."""
-    assert isinstance(node, ast.Call)
-    function = view.function_of(node)
-    holder = node.func.value if isinstance(node.func, ast.Attribute) else None
-    if function is None or not isinstance(holder, ast.Name) or not _PATTERN.search(holder.id.lower()):
-        return
-    if "str()" not in view.names.names_of(holder) or holder.id not in parameters_of(function):
-        return
-    for given in (*node.args, *(item.value for item in node.keywords)):
-        kind = view.names.resolve(given) if isinstance(given, ast.Name) else ""
-        if kind.startswith(":") and kind.endswith("()") and view.names.definition(kind) is not None:
-            yield NodeMatch(node, f"{holder.id} may read what hangs on {given.id}: {{{given.id}.__class__…}}")  # type: ignore[attr-defined]
-            return
 
 
 def _named_by_message(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -259,71 +198,12 @@ def _named_by_message(view: View, node: ast.AST, name: str) -> Iterator[NodeMatc
             return
 
 
-_CHECKED_NAME = lazy(
-    r"startswith\(['\"]_|\bvars\(|__dict__|__slots__|dataclasses|fields\(|isidentifier|allowed|ALLOWED|__annotations__"
-)
-
-
-def _merged(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """Find attributes that are followed and set by names of data: `merge(value, getattr(target, key))`.
-
-    The names may lead through `__class__` and `__init__` to the globals of the program.
-    """
-    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    if not view.has("setattr(") or not view.has("getattr("):
-        return
-    parts = list(walk(node))
-    sets = [part for part in parts if isinstance(part, ast.Call) and _reflects(part, "setattr", 3)]
-    if len(sets) != 1 or isinstance(sets[0].args[1], ast.Constant):
-        return
-    follows = False
-    for part in parts:
-        if not isinstance(part, ast.Call) or not _reflects(part, "getattr", 2):
-            continue
-        if isinstance(part.args[1], ast.Constant):
-            continue
-        around = view.parent(part)
-        target = around.targets[0] if isinstance(around, ast.Assign) else None
-        again = isinstance(around, ast.Call) and unqualified_name(around.func) == node.name
-        down = (
-            isinstance(target, ast.Name)
-            and isinstance(part.args[0], ast.Name)
-            and target.id == part.args[0].id
-        )
-        follows = follows or again or (down and _in_loop(view, part))
-    if follows and not _CHECKED_NAME.search(ast.unparse(node)) and _brings(node):
-        yield NodeMatch(
-            sets[0],
-            "names like __class__ lead out of the object: set what the object has, by a list",
-            Severity.MEDIUM,
-        )
-
-
-def _reflects(call: ast.Call, name: str, count: int) -> bool:
-    return isinstance(call.func, ast.Name) and call.func.id == name and len(call.args) == count
-
-
-def _in_loop(view: View, node: ast.AST) -> bool:
-    at: ast.AST | None = node
-    while at is not None and not isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef):
-        at = view.parent(at)
-        if isinstance(at, ast.For | ast.While):
-            return True
-    return False
-
-
 _SENT = lazy(
     r"^(?:changes|payload|data|source|src|update|updates|patch|overrides|params|body|incoming|values|new)$"
 )
 
 
-def _brings(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Return whether a parameter of a function is a mapping that somebody sends."""
-    return any(_SENT.match(item.arg) and "items()" in ast.unparse(node) for item in node.args.args)
-
-
 CHECKS = (
-    Check(_RULES["prompt-mixed"]),  # by shapes
     Check(
         _RULES["code-injection"],
         sinks=(
@@ -366,11 +246,6 @@ CHECKS = (
         also={STORED: Severity.MEDIUM},
     ),
     Check(
-        _RULES["eval-sandbox"],
-        calls=word_set("eval exec"),
-        look=_empty_globals,
-    ),
-    Check(
         _RULES["template-injection"],
         sinks=(
             Sink(
@@ -401,22 +276,6 @@ CHECKS = (
         also={STORED: Severity.MEDIUM},
         # Templates are read from files of the program.
         is_usual=lambda view, hit, origin: origin.reach is Reach.LOCAL and "read" in origin.what,
-    ),
-    Check(
-        _RULES["format-injection"],
-        sinks=(
-            Sink(
-                "format",
-                Use.FORMAT,
-                methods=word_set("format format_map"),
-                arguments=(),
-                receiver=True,
-                accepts=_own_format,
-            ),
-        ),
-        methods=word_set("format"),
-        look=_of_object,
-        grades=(Severity.MEDIUM, None, None),
     ),
     Check(
         _RULES["unsafe-reflection"],
@@ -458,18 +317,5 @@ CHECKS = (
         calls=word_set("importlib.import_module"),
         look=_named_by_message,
         is_usual=_begins_fixed,
-    ),
-    Check(
-        _RULES["mass-assignment"],
-        sinks=(
-            Sink("setattr", Use.NAME, names=word_set("setattr object.__setattr__"), arguments=(1,)),
-            Sink("attributes", Use.KEYS, methods=word_set("update insert_one"), arguments=(0,), accepts=_row),
-            Sink("model", Use.KEYS, arguments=("**",), accepts=_model, any_call=True),
-        ),
-        grades=(Severity.HIGH, None, Severity.MEDIUM),
-        tags=frozenset({"input"}),
-        nodes=FUNCTIONS,
-        look=_merged,
-        counts=_sets_fields,
     ),
 )

@@ -15,7 +15,7 @@ from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, parameters_of, unsaid, word_set
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import walk
+from codeguard.corpus.syntax import unparse, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -182,9 +182,7 @@ def _cloned(view: View, node: ast.Call) -> Iterator[NodeMatch]:
     if function is None or len(texts) < 3 or texts[0] not in ("git", "/usr/bin/git") or "--" in texts:
         return
     given = parameters_of(function)
-    if not _OF_GIT.intersection(text for text in texts[1:4] if text) or _LOOKED_AT.search(
-        ast.unparse(function)
-    ):
+    if not _OF_GIT.intersection(text for text in texts[1:4] if text) or _LOOKED_AT.search(unparse(function)):
         return
     for item in listed:
         if isinstance(item, ast.Name) and item.id in given and _ADDRESS.search(item.id.lower()):

@@ -1,4 +1,4 @@
-"""XML that can read files or grow without limit, or is composed from text."""
+"""XML that can read files or grow without limit, and markup that is composed from text."""
 
 from __future__ import annotations
 
@@ -218,26 +218,5 @@ CHECKS = (
         grades=(Severity.HIGH, Severity.LOW, Severity.LOW),
         tags=frozenset({"input", SAID}),
         also={ANSWER: Severity.MEDIUM},
-    ),
-    Check(
-        _RULES["xml-injection"],
-        sinks=(
-            Sink("xml-text", Use.XML, arguments=(), wording=_DOCUMENT, least=Reach.REMOTE),
-            Sink("stylesheet", Use.XML, names=word_set("lxml.etree.XSLT")),
-            Sink("xml-built", Use.XML, names=_STANDARD | _LXML, needs_built=True, accepts=lambda *_: True),
-            Sink(
-                "xml-sent",
-                Use.XML,
-                names=word_set(
-                    "requests.post requests.put httpx.post httpx.put requests.Session.post urllib.request.Request"
-                ),
-                arguments=("data", "content"),
-                needs_built=True,
-            ),
-        ),
-        grades=(None, None, None),
-        nodes=(ast.JoinedStr, ast.BinOp),
-        look=_written,
-        look_at_file=_built,
     ),
 )

@@ -13,7 +13,7 @@ from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.words import last_name
-from codeguard.corpus.syntax import walk
+from codeguard.corpus.syntax import unparse, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -94,38 +94,6 @@ def _no_timeout(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     )
 
 
-_HOST_OF = frozenset({"hostname", "netloc", "host"})
-
-
-def _follows(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """Find hosts compared with a list, from which redirects to any other host are followed."""
-    assert isinstance(node, ast.Call)
-    if (
-        view.constant(node, "follow_redirects") is not True
-        and view.constant(node, "allow_redirects") is not True
-    ):
-        return  # requests follows redirects by default
-    function = view.function_of(node)
-    for part in walk(function) if function is not None else ():
-        if (
-            isinstance(part, ast.Compare)
-            and isinstance(part.ops[0], ast.In | ast.NotIn)
-            and part.lineno < node.lineno
-            and isinstance(part.left, ast.Attribute | ast.Name)
-            and (getattr(part.left, "attr", "") in _HOST_OF or _of_host(view, part.left))
-        ):
-            yield NodeMatch(
-                node, "the host was checked, and may answer with a redirect to any other, which is followed"
-            )
-            return
-
-
-def _of_host(view: View, node: ast.expr) -> bool:
-    return any(
-        isinstance(value, ast.Attribute) and value.attr in _HOST_OF for value in view.names.values_of(node)
-    )
-
-
 def _is_checked_elsewhere(view: View, hit: SinkHit, origin: Origin) -> bool:
     """Return whether another file has matched or validated a value.
 
@@ -156,21 +124,12 @@ def _next_page(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
                 if isinstance(part.value, ast.Call) and isinstance(value, ast.Attribute)
                 else value
             )
-            if ast.unparse(holder) in ("self.request.GET", "self.request.POST"):
+            if unparse(holder) in ("self.request.GET", "self.request.POST"):
                 yield NodeMatch(part, "the visitor decides which site comes next", Severity.MEDIUM)
                 return
 
 
 CHECKS = (
-    Check(
-        _RULES["redirect-followed"],
-        calls=frozenset(f"requests.{verb}" for verb in ("get", "post", "head", "request"))
-        | word_set(
-            "httpx.AsyncClient httpx.Client httpx.get httpx.post httpx.stream requests.Session.get "
-            "requests.Session.post httpx.AsyncClient.get httpx.Client.get httpx.Client.stream httpx.AsyncClient.stream"
-        ),
-        look=_follows,
-    ),
     Check(
         _RULES["server-side-request-forgery"],
         sinks=(

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from codeguard.analysis.python.dataflow.outside import SAID
 from codeguard.analysis.python.dataflow.scope import sets_header
 from codeguard.analysis.python.dataflow.sinks import LanguagePattern, Sink, SinkHit, StoredValue
 from codeguard.analysis.python.dataflow.tables import ANSWER, STORED
@@ -27,7 +26,7 @@ from codeguard.analysis.rules.insecure.base import (
 from codeguard.analysis.rules.insecure.surroundings import is_for_debugging, is_server
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name, walk
+from codeguard.corpus.syntax import unparse, unqualified_name, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -46,10 +45,7 @@ def _is_logger(names: Names, call: ast.Call, name: str) -> bool:
     if name.startswith("logging."):
         return True
     function = call.func
-    return (
-        isinstance(function, ast.Attribute)
-        and "log" in ast.unparse(function.value).lower().rpartition(".")[2]
-    )
+    return isinstance(function, ast.Attribute) and "log" in unparse(function.value).lower().rpartition(".")[2]
 
 
 def _is_page(names: Names, call: ast.Call, name: str) -> bool:
@@ -84,13 +80,13 @@ def _shown_as_written(view: View, hit: SinkHit, origin: Origin) -> bool:
 def _is_address(view: View, hit: SinkHit) -> bool:
     """Return whether a value is the address of the connection, which is no text of anybody."""
     values = (hit.argument, *view.names.values_of(hit.argument))
-    return any("'REMOTE_ADDR'" in ast.unparse(value)[:200] for value in values)
+    return any("'REMOTE_ADDR'" in unparse(value)[:200] for value in values)
 
 
 def _is_debugging(hit: SinkHit) -> bool:
     """Return whether a message is for debugging only."""
     assert isinstance(hit.call, ast.Call)
-    level = ast.unparse(hit.call.args[0]) if hit.call.args and last_name(hit.call.func) == "log" else ""
+    level = unparse(hit.call.args[0]) if hit.call.args and last_name(hit.call.func) == "log" else ""
     return last_name(hit.call.func) == "debug" or "TRACE" in level or "DEBUG" in level
 
 
@@ -180,7 +176,7 @@ def _exception_returned(view: View) -> Iterator[NodeMatch]:
             ("exception-details", told) not in view.told for told in shown
         ):  # its caller returns it as well
             view.told.update(("exception-details", told) for told in shown)
-            usual = _OWN_ANSWER.search(ast.unparse(_handler_of(view, arrival.node))) or is_for_debugging(
+            usual = _OWN_ANSWER.search(unparse(_handler_of(view, arrival.node))) or is_for_debugging(
                 view, arrival.node
             )
             yield NodeMatch(
@@ -215,7 +211,7 @@ def _says_what_is_wrong(view: View, call: ast.expr) -> bool:
     """Return whether a refusal reports a client error for an exception class of the program's own."""
     assert isinstance(call, ast.Call)
     status = view.argument(call, "status_code", 0)
-    blamed = re.search(r"(?:^|[ ._])4\d\d", ast.unparse(status)) if status is not None else None
+    blamed = re.search(r"(?:^|[ ._])4\d\d", unparse(status)) if status is not None else None
     handler: ast.AST | None = call
     while handler is not None and not isinstance(handler, ast.ExceptHandler):
         handler = view.parent(handler)
@@ -234,7 +230,7 @@ def _trace_returned(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]
     at: ast.AST | None = node
     while at is not None and not isinstance(at, ast.stmt):
         at = view.parent(at)
-        if isinstance(at, ast.Call) and _ANSWERS.search(view.names.called(at) or ast.unparse(at.func)[-60:]):
+        if isinstance(at, ast.Call) and _ANSWERS.search(view.names.called(at) or unparse(at.func)[-60:]):
             low = Severity.LOW if is_for_debugging(view, node) else None
             yield NodeMatch(node, "a stack trace is sent to anyone who asked", low)
             return
@@ -271,7 +267,7 @@ _OF_REQUESTS = lazy(
 
 def _of_request(view: View, target: ast.Subscript) -> bool:
     """Return whether a header belongs to an outgoing request or to a message that is no response."""
-    words = ast.unparse(target.value).lower()
+    words = unparse(target.value).lower()
     if "request" in words or "message" in words or "msg" in words:
         return True
     return _OF_REQUESTS.fullmatch(view.names.text(target.slice) or "") is not None
@@ -403,7 +399,7 @@ def _linked(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find `Markup('<a href="{}">').format(url)`: escaping does not keep `javascript:` out."""
     assert isinstance(node, ast.Call)
     function = view.function_of(node) if view.has("href=", "src=", "action=") else None
-    if function is None or _SCHEMES.search(ast.unparse(function)):
+    if function is None or _SCHEMES.search(unparse(function)):
         return
     if name.endswith("format_html"):
         text, given = (view.names.text(node.args[0]) if node.args else None), node.args[1:]
@@ -431,7 +427,7 @@ def _linked(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 def _linked_text(view: View, node: ast.JoinedStr) -> Iterator[NodeMatch]:
     """Find `f'<a href="{escape(url)}">'` of a parameter whose scheme nobody looks at."""
     function = view.function_of(node)
-    if function is None or not view.has("href=") or _SCHEMES.search(ast.unparse(function)):
+    if function is None or not view.has("href=") or _SCHEMES.search(unparse(function)):
         return
     for before, part in pairwise(node.values):
         text = before.value if isinstance(before, ast.Constant) else ""
@@ -561,7 +557,7 @@ CHECKS = (
                 arguments=(0, "html_message", "html"),
                 needs_built=True,
                 least=Reach.REMOTE,
-                accepts=lambda names, call, name: "html" in ast.unparse(call),
+                accepts=lambda names, call, name: "html" in unparse(call),
             ),
             Sink(  # values inserted earlier cannot be distinguished from the markup
                 "filled",
@@ -635,15 +631,6 @@ CHECKS = (
             or _shown_as_written(view, hit, origin)
             or _is_debugging(hit)
         ),
-    ),
-    Check(
-        _RULES["csv-injection"],
-        sinks=(Sink("csv", Use.CSV, methods=word_set("writerow writerows"), arguments=(0,)),),
-        grades=(Severity.MEDIUM, None, None),
-        tags=frozenset({"input", SAID}),
-        also={ANSWER: Severity.LOW},
-        methods=word_set("writerow append"),
-        look=_cells,
     ),
     Check(
         _RULES["exception-details"],

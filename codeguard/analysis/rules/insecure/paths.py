@@ -16,7 +16,7 @@ from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, leave
 from codeguard.analysis.rules.insecure.surroundings import of_own_folder
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name, walk
+from codeguard.corpus.syntax import unparse, walk
 from codeguard.models import Confidence, Severity
 
 _RULES = rules_of(__file__)
@@ -236,7 +236,7 @@ _OWNED = lazy(r"\bst_uid\b|S_ISREG|S_ISLNK|\bst_gid\b")
 
 def _owner_then_use(view: View, node: ast.If) -> Iterator[NodeMatch]:
     """Find `info = os.lstat(path)`, a refusal by its owner, and `open(path)` after it."""
-    if not leaves(node.body) or not _OWNED.search(ast.unparse(node.test)):
+    if not leaves(node.body) or not _OWNED.search(unparse(node.test)):
         return
     held = {part.id for part in walk(node.test) if isinstance(part, ast.Name)}
     asked = [
@@ -268,7 +268,7 @@ def _lock_by_name(view: View, node: ast.If) -> Iterator[NodeMatch]:
     ):
         return
     path = test.args[0] if test.args else getattr(test.func, "value", None)
-    if path is None or not _LOCK_FILE.search(f"{ast.unparse(path)} {view.names.text(path) or ''}"):
+    if path is None or not _LOCK_FILE.search(f"{unparse(path)} {view.names.text(path) or ''}"):
         return
     holder = view.parent(node)
     body = getattr(holder, "body", [])
@@ -308,7 +308,7 @@ def _by_prefix(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if isinstance(prefix, ast.Name | ast.Attribute | ast.Call) and view.names.text(prefix) is None:
         yield NodeMatch(
             node,
-            f"folders beside it whose names begin like {ast.unparse(prefix)[:40]} pass: take os.path.commonpath",
+            f"folders beside it whose names begin like {unparse(prefix)[:40]} pass: take os.path.commonpath",
         )
 
 
@@ -357,7 +357,7 @@ def _refuses(view: View, node: ast.Call) -> bool:
     )
     answer = last.value if isinstance(last, ast.Return) else None
     refused = isinstance(answer, ast.Constant) and answer.value in (None, False)
-    told = isinstance(answer, ast.Tuple | ast.Call) and _STATUS.search(ast.unparse(answer)) is not None
+    told = isinstance(answer, ast.Tuple | ast.Call) and _STATUS.search(unparse(answer)) is not None
     return (
         isinstance(last, ast.Raise)
         or refused
@@ -369,95 +369,6 @@ def _refuses(view: View, node: ast.Call) -> bool:
 _JUDGES = lazy(r"safe|allow|within|inside|valid|check|permit|contain|below|under")
 _STATUS = lazy(r"\b40[034]\b|[Ff]orbidden|[Dd]enied|NotFound")
 _REMOVING = word_set("os.remove os.unlink shutil.rmtree os.chown os.chmod os.rmdir")
-
-
-def _follows_link(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """Find `os.remove(os.path.realpath(entry.path))`, which removes the target of a link."""
-    assert isinstance(node, ast.Call)
-    if name.startswith("shutil.copy"):
-        yield from _copies_link(view, node)
-        return
-    if name in ("open", "os.open"):
-        yield from _in_home(view, node)
-        return
-    if (
-        name == "os.chown"
-        and view.has("os.walk", "listdir", "scandir")
-        and not view.has(*_NO_LINKS, "lchown")
-    ) and _within_loop(view, node):
-        yield NodeMatch(node, "a link that somebody put there is followed: follow_symlinks=False")
-        return
-    given = node.args[0] if node.args else None
-    for value in (given, *view.names.values_of(given)) if given is not None else ():
-        if not isinstance(value, ast.Call) or view.names.called(value) not in (
-            "os.path.realpath",
-            "os.readlink",
-        ):
-            continue
-        held = ast.unparse(value.args[0])[:100] if value.args else ""
-        if _ENTRY.search(held):
-            yield NodeMatch(node, f"where {held} is a link, {name} works on what it points to")
-            return
-
-
-_DROPPED = lazy(r"drop|incoming|upload|inbox|public|shared|spool|home|user")
-_NO_LINKS = ("islink", "is_symlink", "nofollow", "follow_symlinks=false", "lstat", "realpath", "resolve(")
-
-
-def _copies_link(view: View, node: ast.Call) -> Iterator[NodeMatch]:
-    """Find what is copied out of a folder that others fill, where a link is copied for what it points to."""
-    function = view.function_of(node)
-    if function is None or view.has(*_NO_LINKS) or not node.args:
-        return
-    for loop in walk(function):
-        if (
-            not isinstance(loop, ast.For)
-            or not isinstance(loop.target, ast.Name)
-            or not isinstance(loop.iter, ast.Call)
-        ):
-            continue
-        listed = (
-            view.names.called(loop.iter) in ("os.listdir", "os.scandir")
-            or unqualified_name(loop.iter.func) == "iterdir"
-        )
-        if not listed or not _DROPPED.search(ast.unparse(loop.iter).lower()):
-            continue
-        made = [node.args[0], *view.names.values_of(node.args[0])]
-        if any(
-            isinstance(part, ast.Name) and part.id == loop.target.id for value in made for part in walk(value)
-        ):
-            yield NodeMatch(
-                node, "a link that somebody put there is copied for the file it points to: add O_NOFOLLOW"
-            )
-            return
-
-
-def _within_loop(view: View, node: ast.AST) -> bool:
-    at = view.parent(node)
-    while at is not None and not isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef):
-        if isinstance(at, ast.For) and isinstance(at.iter, ast.Call):
-            return view.names.called(at.iter) in ("os.walk", "os.listdir", "os.scandir") or _within_loop(
-                view, at
-            )
-        at = view.parent(at)
-    return False
-
-
-def _in_home(view: View, node: ast.Call) -> Iterator[NodeMatch]:
-    """Find a file that root writes into somebody's home folder, where a link leads elsewhere."""
-    if not view.has("pw_dir") or view.has(*_NO_LINKS, "seteuid", "setuid", "setresuid"):
-        return
-    flags = view.argument(node, "flags", 1)
-    writes = (flags is not None and "O_WR" in ast.unparse(flags)) or str(view.constant(node, "mode", 1, "r"))[
-        :1
-    ] in ("w", "a")
-    values = [node.args[0], *view.names.values_of(node.args[0])] if node.args else []
-    if writes and any(
-        isinstance(part, ast.Attribute) and part.attr == "pw_dir" for value in values for part in walk(value)
-    ):
-        yield NodeMatch(
-            node, "who owns the folder may put a link there: give up root's rights, or add O_NOFOLLOW"
-        )
 
 
 _ENTRY = lazy(r"\bentry\b|\bitem\b|\.path$|os\.path\.join\(")
@@ -636,11 +547,6 @@ CHECKS = (
         look=_fixed_temporary,
     ),
     Check(_RULES["path-by-prefix"], methods=word_set("startswith"), look=_by_prefix),
-    Check(
-        _RULES["link-followed"],
-        calls=_REMOVING | word_set("shutil.copy shutil.copy2 shutil.copyfile open os.open"),
-        look=_follows_link,
-    ),
     Check(
         _RULES["check-then-use"],
         nodes=(ast.If,),

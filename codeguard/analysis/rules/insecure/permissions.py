@@ -11,7 +11,7 @@ from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.words import SECRET, mentions
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import walk
+from codeguard.corpus.syntax import unparse, walk
 from codeguard.models import Confidence, Severity
 
 _RULES = rules_of(__file__)
@@ -27,9 +27,9 @@ def _as_root(view: View) -> Iterator[NodeMatch]:
         (
             test
             for test in view.reading.nodes_of(ast.If)
-            if _OF_ROOT.search(ast.unparse(test.test))
+            if _OF_ROOT.search(unparse(test.test))
             and isinstance(test.body[-1], ast.Raise | ast.Expr)
-            and re.search("exit|Exit|raise|error", ast.unparse(test.body[-1]))
+            and re.search("exit|Exit|raise|error", unparse(test.body[-1]))
         ),
         None,
     )
@@ -90,7 +90,7 @@ def _of_secret(view: View, node: ast.expr | None) -> bool:
     """Return whether a path, or the value of its name, belongs to a key or a secret."""
     if node is None:
         return False
-    text = " ".join(ast.unparse(value)[:200] for value in (node, *view.names.values_of(node)))
+    text = " ".join(unparse(value)[:200] for value in (node, *view.names.values_of(node)))
     return mentions(text, SECRET) or _KEY_FILE.search(text) is not None
 
 
@@ -173,7 +173,7 @@ def _made_wide(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     if mode is not None and mode & 0o002 and not mode & 0o1000:
         # `open` uses 0o666 as well and relies on the umask, which the code may set.
         around = getattr(view.function_of(node), "name", "")
-        secret = mentions(f"{around} {ast.unparse(node)}", SECRET) or _makes_key(view.function_of(node))
+        secret = mentions(f"{around} {unparse(node)}", SECRET) or _makes_key(view.function_of(node))
         usual = view.has("umask") or (mode == 0o666 and not secret)
         yield NodeMatch(node, f"mode {mode:o} lets everybody write", Severity.LOW if usual else None)
 
@@ -246,19 +246,6 @@ def _secretive(view: View, function: FunctionNode, node: ast.Call) -> bool:
     return mentions(function.name, SECRET) or _of_secret(view, node.args[0]) or "key" in function.name
 
 
-def _system_file(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    assert isinstance(node, ast.Call)
-    if name == "open":
-        mode = view.constant(node, "mode", 1, "r")
-        if not any(letter in str(mode) for letter in "wax+"):
-            return
-    target = node.args[-1] if name.startswith(("shutil.", "os.rename", "os.replace")) and len(node.args) > 1 else (
-        node.args[0] if node.args else None)  # fmt: skip
-    text = view.names.text(target)
-    if text is not None and text.startswith(_SYSTEM):
-        yield NodeMatch(node, f"{text} is changed by a program")
-
-
 CHECKS = (
     Check(
         _RULES["world-writable"],
@@ -284,12 +271,5 @@ CHECKS = (
         calls=word_set("os.setuid os.seteuid os.setreuid"),
         look=_order,
         look_at_file=_as_root,
-    ),
-    Check(
-        _RULES["system-file-changed"],
-        calls=word_set(
-            "open shutil.copy shutil.copyfile shutil.move os.rename os.replace pathlib.Path.write_text"
-        ),
-        look=_system_file,
     ),
 )

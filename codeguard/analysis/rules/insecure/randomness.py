@@ -12,7 +12,7 @@ from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.words import SECRET, last_name, mentions
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import walk
+from codeguard.corpus.syntax import unparse, walk
 
 _RULES = rules_of(__file__)
 
@@ -49,7 +49,7 @@ def _purpose(view: View, node: ast.AST) -> str:
     words: list[str] = []
     if isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign):
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        words += [ast.unparse(target) for target in targets if not isinstance(target, ast.Tuple)]
+        words += [unparse(target) for target in targets if not isinstance(target, ast.Tuple)]
     function = view.function_of(node)
     if function is not None and _is_made_by(function, statement):
         words.append(function.name)
@@ -167,7 +167,7 @@ def _is_made_by(function: FunctionNode, statement: ast.AST) -> bool:
 def _target(view: View, node: ast.AST) -> str:
     """Return the name that the statement around a node assigns to."""
     statement = view.statement(node)
-    return ast.unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
+    return unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
 
 
 def _purpose_of_callers(view: View, node: ast.AST) -> str:
@@ -246,7 +246,7 @@ def _seed(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
         and (
             mentions(function.name, SECRET)
             or mentions(function.name, _MASKS)
-            or (by_time and mentions(f"{function.name} {ast.unparse(function.args)}", _PRIZES))
+            or (by_time and mentions(f"{function.name} {unparse(function.args)}", _PRIZES))
         )
     ):
         yield NodeMatch(node, "the seed is known or easily guessed, and so is all that is made from it")
@@ -277,18 +277,5 @@ CHECKS = (
         _RULES["predictable-seed"],
         calls=word_set("random.seed random.Random numpy.random.seed"),
         look=_seed,
-    ),
-    Check(
-        _RULES["short-secret"],
-        calls=word_set(
-            "secrets.token_hex secrets.token_bytes secrets.token_urlsafe os.urandom secrets.choice secrets.randbelow"
-        ),
-        nodes=(ast.Subscript,),
-        look=_short,
-    ),
-    Check(
-        _RULES["guessable-identifier"],
-        calls=word_set("uuid.uuid1 uuid.uuid3 uuid.uuid5"),
-        look=_uuid,
     ),
 )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name, walk
+from codeguard.corpus.syntax import unparse, unqualified_name, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -61,14 +61,14 @@ def _by_token(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     assert isinstance(node, ast.Call)
     if name.startswith("base64."):
         function = view.function_of(node)
-        text = " ".join(ast.unparse(part)[:200] for part in (node, *_bound(view, node)))
+        text = " ".join(unparse(part)[:200] for part in (node, *_bound(view, node)))
         if _SECOND_PART.search(text) and function is not None and not _verifies(view, function):
             yield NodeMatch(node, "the claims are read without a look at the signature")
         return
     if name.endswith("PyJWKClient"):
         address = node.args[0] if node.args else None
         by_header = (
-            isinstance(address, ast.Call | ast.Subscript) and _JKU.search(ast.unparse(address)) is not None
+            isinstance(address, ast.Call | ast.Subscript) and _JKU.search(unparse(address)) is not None
         )
         if address is not None and by_header and _from_header(view, address):
             yield NodeMatch(node, "the token says itself where the key is that it is checked with")
@@ -105,10 +105,10 @@ def _verifies(view: View, function: ast.AST) -> bool:
 
 
 def _from_header(view: View, node: ast.expr) -> bool:
-    text = " ".join(ast.unparse(value)[:200] for value in (node, *view.names.values_of(node)))
+    text = " ".join(unparse(value)[:200] for value in (node, *view.names.values_of(node)))
     for part in walk(node):
         if isinstance(part, ast.Name):
-            text += " ".join(ast.unparse(value)[:200] for value in view.names.values_of(part))
+            text += " ".join(unparse(value)[:200] for value in view.names.values_of(part))
     return "get_unverified_header" in text
 
 
@@ -132,7 +132,7 @@ def _cookie(view: View, node: ast.Call) -> str:
 def _matters(view: View, node: ast.Call) -> bool:
     """Return whether a cookie holds a session, by its name or its value's name."""
     given = view.argument(node, "value", 1)
-    text = (_cookie(view, node) + " " + ("" if given is None else ast.unparse(given))).lower()
+    text = (_cookie(view, node) + " " + ("" if given is None else unparse(given))).lower()
     return any(word in text for word in _SESSION_WORDS)
 
 
@@ -208,14 +208,6 @@ def _headers(view: View) -> Iterator[tuple[ast.AST, ast.expr]]:
                 yield node, value
 
 
-def _samesite(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    assert isinstance(node, ast.Call)
-    given = view.argument(node, "samesite")
-    value = view.names.constant(given, "Lax")
-    if given is not None and (value is None or str(value).lower() == "none") and _matters(view, node):
-        yield NodeMatch(node, f"{_cookie(view, node)} is sent with requests from other sites")
-
-
 _COOKIE_SETTINGS = {
     "SESSION_COOKIE_SECURE": "the session's cookie also goes over http://",
     "CSRF_COOKIE_SECURE": "the cookie against forgery also goes over http://",
@@ -234,7 +226,7 @@ def _configures(parent: ast.AST | None) -> bool:
         return last in ("update", "from_mapping", "configure")
     if isinstance(parent, ast.Assign | ast.AnnAssign):
         target = parent.targets[0] if isinstance(parent, ast.Assign) else parent.target
-        return "config" in ast.unparse(target).lower() or "settings" in ast.unparse(target).lower()
+        return "config" in unparse(target).lower() or "settings" in unparse(target).lower()
     return False
 
 
@@ -263,17 +255,6 @@ def _settings(view: View, node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         for key, value in zip(node.keys, node.values, strict=True):
             if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value.isupper():
                 yield key.value, value
-
-
-def _other_sites(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    if isinstance(node, ast.Call):
-        yield from _samesite(view, node, name)
-        return
-    for setting, value in framework_settings(view, node):
-        if setting in ("SESSION_COOKIE_SAMESITE", "CSRF_COOKIE_SAMESITE", "REMEMBER_COOKIE_SAMESITE"):
-            given = view.names.constant(value, "Lax")
-            if given is None or given is False or str(given).lower() == "none":
-                yield NodeMatch(node, f"{setting} sends the cookie with requests from other sites")
 
 
 def _setting(table: dict[str, str], view: View, node: ast.AST) -> Iterator[NodeMatch]:
@@ -305,7 +286,7 @@ def _csrf(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
                     or view.names.resolve(inner).endswith("csrf_exempt")
                     or (
                         resolved.rpartition(".")[2] == "exempt"
-                        and "csrf" in resolved.lower() + ast.unparse(called).lower()
+                        and "csrf" in resolved.lower() + unparse(called).lower()
                     )
                 ):
                     # Who proves with each request who it is sends no cookie for others to use.
@@ -360,16 +341,9 @@ CHECKS = (
         ),
     ),
     Check(
-        _RULES["cookie-for-other-sites"],
-        methods=word_set("set_cookie set_signed_cookie"),
-        nodes=_SETTINGS,
-        look=_other_sites,
-    ),
-    Check(
         _RULES["csrf-protection-off"],
         nodes=(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
         calls=word_set("django.views.decorators.csrf.csrf_exempt"),
         look=_csrf,
     ),
-    Check(_RULES["unsigned-assertion"]),
 )

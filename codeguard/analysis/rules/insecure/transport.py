@@ -10,7 +10,7 @@ from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, parameters_of, word_set
 from codeguard.analysis.rules.insecure.words import PASSWORD, last_name, mentions
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name, walk
+from codeguard.corpus.syntax import unparse, unqualified_name, walk
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)
@@ -177,17 +177,17 @@ def _hostname(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
 def _of_server(view: View, target: ast.expr) -> bool:
     """Return whether a context is a server's, whose clients have no host name and usually no certificate."""
     holder = target.value if isinstance(target, ast.Attribute) else target
-    return any("PROTOCOL_TLS_SERVER" in ast.unparse(value) for value in view.names.values_of(holder))
+    return any("PROTOCOL_TLS_SERVER" in unparse(value) for value in view.names.values_of(holder))
 
 
 def _asks_nothing(view: View, node: ast.AST, target: ast.expr) -> bool:
     """Return whether the same context requires no certificate at all, which another rule reports."""
     function = view.function_of(node) or view.reading.tree
-    holder = ast.unparse(target.value) if isinstance(target, ast.Attribute) else ""
+    holder = unparse(target.value) if isinstance(target, ast.Attribute) else ""
     return function is not None and any(
         isinstance(part, ast.Assign)
-        and ast.unparse(part.targets[0]) == f"{holder}.verify_mode"
-        and "CERT_NONE" in ast.unparse(part.value)
+        and unparse(part.targets[0]) == f"{holder}.verify_mode"
+        and "CERT_NONE" in unparse(part.value)
         for part in walk(function)
     )
 

@@ -53,7 +53,7 @@ class NearCopySignal:
         position = 0
         for chunk, masked in zip(reading.file.chunks, masked_file(reading).chunks, strict=True):
             if chunk.kind in FUNCTIONS:
-                yield from _matches(reading, masked, position, trusted)
+                yield from reading.unread.apart(chunk.symbol, _matches, reading, masked, position, trusted)
             position += len(chunk.text)
 
 

@@ -14,7 +14,7 @@ from typing import ClassVar
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.python.capabilities import DECODING, RUNNING_CODE, RUNNING_COMMANDS
 from codeguard.analysis.python.imports import SCRIPTS
-from codeguard.analysis.python.test_files import is_test_file
+from codeguard.analysis.python.test_files import is_in_test
 from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match, Rule, rules_of
 from codeguard.analysis.rules.obfuscation.texts import (
     encoded_code,
@@ -65,21 +65,26 @@ class ObfuscationSignal:
 
     def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
         """Yield obfuscated code, in the order of the rules."""
-        line = -1
-        for start, end in far_right(reading.text):
-            if (
-                reading.line_of(start) != line
-                and not _in_string(reading, start)
-                and not _in_table(reading, start)
-                and not _in_progress_bar(reading, start)
-            ):
-                line = reading.line_of(start)
-                yield Match("far-right", start, end, "code behind a hundred spaces or more, out of sight")
-        yield from _spelled(reading)
+        apart = reading.unread.apart
+        yield from apart("far-right", _far_right, reading)
+        yield from apart("escaped-text", _spelled, reading)
         if reading.tree is not None:
-            yield from _python(reading)
+            yield from apart("the rules for Python", _python, reading)
         elif reading.language in SCRIPTS:
-            yield from _script(reading)
+            yield from apart("the rules for scripts", _script, reading)
+
+
+def _far_right(reading: Reading) -> Iterator[Match]:
+    line = -1
+    for start, end in far_right(reading.text):
+        if (
+            reading.line_of(start) != line
+            and not _in_string(reading, start)
+            and not _in_table(reading, start)
+            and not _in_progress_bar(reading, start)
+        ):
+            line = reading.line_of(start)
+            yield Match("far-right", start, end, "code behind a hundred spaces or more, out of sight")
 
 
 def _in_table(reading: Reading, offset: int) -> bool:
@@ -139,7 +144,7 @@ def _python(reading: Reading) -> Iterator[Match]:
     for node in reading.nodes:
         kind = type(node)
         if kind is ast.Call:
-            found = list(_call(reading, node))  # type: ignore[arg-type]
+            found = list(reading.unread.apart("the rules about calls", _call, reading, node))  # type: ignore[arg-type]
             runs = runs or any(item.rule == "runs-built-text" for item in found) or _runs(reading, node)  # type: ignore[arg-type]
             yield from found
             decoded += ((item.start, item.end) for item in found)
@@ -151,7 +156,7 @@ def _python(reading: Reading) -> Iterator[Match]:
             hidden = encoded_code(text) if isinstance(text, str) else ""
             if hidden:
                 match = Match("hidden-text", *reading.place(node), f"comes to {hidden[:MAX_SHOWN]!r}")
-                encoded.append(_unsure_in_test(reading, node, match))
+                encoded.append(_unsure_in_test(reading, match))
         elif kind is ast.Assign or kind is ast.ImportFrom:
             yield from _disguised(reading, node)  # type: ignore[arg-type]
         elif kind is ast.Name:
@@ -210,12 +215,12 @@ def _runs(reading: Reading, node: ast.Call) -> bool:
     return False
 
 
-def _unsure_in_test(reading: Reading, node: ast.AST, match: Match) -> Match:
-    """Return a match as less sure in a function of a file of tests.
+def _unsure_in_test(reading: Reading, match: Match) -> Match:
+    """Return a match as less sure in a test function and in what only those use.
 
     Tests run what the package has generated, and compare what a server sends with a text that nothing decodes.
     """
-    if reading.names.function_of(node) is None or not is_test_file(reading):
+    if not is_in_test(reading, match.start):
         return match
     return replace(match, measurements={**match.measurements, LESS_SURE: True})
 
@@ -248,7 +253,6 @@ def _call(reading: Reading, node: ast.Call) -> Iterator[Match]:
             reason = f"{name} gets what {origin} of another file holds"
             yield _unsure_in_test(
                 reading,
-                node,
                 Match("runs-imported-text", start, end, reason, Severity.LOW if shown else None),
             )
     elif name in DECODING or name.endswith(".join"):

@@ -1,0 +1,68 @@
+"""Whether what was indexed is still what the disk has: one rule for index, diff, watch and every answer."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+
+from codeguard.corpus.discovery import FoundFile, find_file, read_file
+from codeguard.corpus.stamps import UNSETTLED
+from codeguard.errors import CorpusError
+from codeguard.index.catalog import Catalog, FileState
+from codeguard.index.scopes import below
+from codeguard.models import OnDisk
+
+
+def is_indexed(found: FoundFile, state: FileState, *, trusted: bool) -> bool:
+    """Return whether a file has the bytes that were indexed.
+
+    A trusted file is always read; another one unless its stamp stands for its content.
+    """
+    if not trusted and found.stamp != UNSETTLED and found.stamp == state.stamp:
+        return True
+    if found.size != state.size:
+        return False
+    try:
+        return hashlib.sha256(read_file(found)).hexdigest() == state.sha256
+    except CorpusError:
+        return False
+
+
+def place_of_name(name: str, root: Path, tops: Sequence[Path]) -> Path:
+    """Return where the file of a name in the index is or was; `tops` are the indexed paths without links."""
+    outside = [top for top in tops if not top.is_relative_to(root) and below(name, top.name)]
+    places = [*(top.parent / name for top in outside), root / name]
+    return next((place for place in places if os.path.lexists(place)), places[0])
+
+
+class IndexOnDisk:
+    """Compares files of an index with the disk; each is looked at once, so make a new one for each answer."""
+
+    def __init__(self, catalog: Catalog, tops: Sequence[Path]) -> None:
+        root = None if catalog.foreign else catalog.meta("root")  # nothing says where the files of others are
+        self._catalog = catalog
+        self._root = None if root is None else Path(root)
+        self._tops = tops
+        self._known: dict[tuple[str, bool], OnDisk] = {}
+
+    def state(self, name: str, *, trusted: bool) -> OnDisk:
+        """Return how an indexed file compares with the disk."""
+        key = (name, trusted)
+        if key not in self._known:
+            self._known[key] = self._compared(name, trusted)
+        return self._known[key]
+
+    def _compared(self, name: str, trusted: bool) -> OnDisk:
+        if self._root is None or ".." in PurePosixPath(name).parts:
+            return OnDisk.ELSEWHERE
+        place = place_of_name(name, self._root, self._tops)
+        state = self._catalog.state_of(name)
+        try:
+            found = find_file(place, name)
+        except CorpusError:
+            base = self._root if place.is_relative_to(self._root) else Path(str(place).removesuffix(name))
+            return OnDisk.GONE if base.is_dir() else OnDisk.ELSEWHERE
+        same = state is not None and is_indexed(found, state, trusted=trusted)
+        return OnDisk.SAME if same else OnDisk.CHANGED

@@ -1,0 +1,207 @@
+"""An exception costs the rule that raised it, and a limit the function that met it; both are reported."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from codeguard.analysis.python.dataflow import engine as dataflow
+from codeguard.analysis.rules import DetectorContext, insecure, load_file_signals
+from codeguard.analysis.rules.insecure.engine import RuleIndex
+from codeguard.audit.findings import Finding
+from codeguard.audit.inspection import Inspector, Source
+from codeguard.corpus.syntax import parse, unparse
+from codeguard.models import Confidence, Severity
+
+CODE = """import hashlib
+import os
+import pickle
+import random
+import sqlite3
+import subprocess
+import tempfile
+import requests
+import yaml
+from flask import Flask, redirect, request
+
+app = Flask(__name__)
+
+
+@app.route("/a")
+def answer():
+    subprocess.run(request.args["c"], shell=True)
+    sqlite3.connect("a").execute("SELECT * FROM t WHERE a = '" + request.args["q"] + "'")
+    requests.get(request.args["url"], verify=False)
+    open("/srv/" + request.args["name"])
+    pickle.loads(request.data)
+    yaml.load(request.data, Loader=yaml.Loader)
+    eval(request.args["e"])
+    tempfile.mktemp()
+    hashlib.md5(request.args["password"].encode()).hexdigest()
+    os.chmod("a", 0o777)
+    token = random.random()
+    return redirect(request.args["to"]), token
+
+
+if __name__ == "__main__":
+    app.run(debug=True)
+"""
+SIGNALS = load_file_signals(third_party=False)
+INSPECTOR = Inspector(SIGNALS, DetectorContext())
+
+
+def seen(text: str, inspector: Inspector = INSPECTOR) -> tuple[Finding, ...]:
+    return inspector.inspect(Source("m.py", data=text.encode())).findings
+
+
+def places(found: tuple[Finding, ...]) -> set[tuple[str, int]]:
+    return {(item.rule, item.place.start_line) for item in found}
+
+
+PLAIN = places(seen(CODE))
+ERROR = "audit.detector-error"
+
+
+def raising(*args: Any, **named: Any) -> Any:
+    raise ValueError("hostile\x1b[2J")
+
+
+def with_failing(module: str) -> tuple[RuleIndex, set[str]]:
+    """Return the rules, of which those of a module raise, and the ids of the rules that look at something."""
+    failing = {check.rule.id for check in getattr(importlib.import_module(module), "CHECKS", ())}
+    checks = [
+        replace(
+            check,
+            look=raising if check.look else None,
+            look_at_file=raising if check.look_at_file else None,
+            is_usual=raising if check.is_usual else None,
+            counts=raising if check.counts else None,
+        )
+        if check.rule.id in failing
+        else check
+        for check in insecure._ENGINE.checks
+    ]
+    return RuleIndex(checks), failing
+
+
+MODULES = [f"{insecure.__name__}.{info.name}" for info in pkgutil.iter_modules(insecure.__path__)]
+
+
+@pytest.mark.parametrize(
+    "module", [name for name in MODULES if hasattr(importlib.import_module(name), "CHECKS")]
+)
+def test_a_module_of_rules_that_raises_takes_nothing_else_along(
+    module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules, failing = with_failing(module)
+    monkeypatch.setattr(insecure, "_ENGINE", rules)
+    found = seen(CODE)
+    lost = {rule for rule, _ in PLAIN - places(found)}
+    assert lost <= {f"insecure.{id_}" for id_ in failing}
+    errors = [item for item in found if item.rule == ERROR]
+    assert not lost or errors
+    for item in errors:
+        assert (item.severity, item.confidence) == (Severity.HIGH, Confidence.HIGH)
+        assert "ValueError" in item.reason
+        assert any(id_ in item.reason for id_ in failing)
+
+
+def test_the_rules_find_something_in_most_modules() -> None:
+    """The test above says nothing about a module whose rules are not called."""
+    assert len({rule for rule, _ in PLAIN if rule.startswith("insecure.")}) >= 10
+
+
+@pytest.mark.parametrize("signal", [item for item in SIGNALS if not item.needs], ids=lambda item: item.name)
+def test_a_signal_that_raises_takes_no_other_along(signal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type(signal), "inspect", raising)
+    found = seen(CODE)
+    # The rule about claims asks the one about insecure code.
+    assert {rule.partition(".")[0] for rule, _ in PLAIN - places(found)} <= {signal.name, "safety_claims"}
+    assert any(item.rule == ERROR and signal.name in item.reason for item in found)
+
+
+def test_what_a_signal_found_before_it_raised_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual: Callable[..., Any] = insecure.InsecureSignal.inspect
+
+    def inspect(*args: Any) -> Any:
+        yield from usual(*args)
+        raise KeyError("x")
+
+    monkeypatch.setattr(insecure.InsecureSignal, "inspect", inspect)
+    found = seen(CODE)
+    assert places(found) >= PLAIN
+    assert [item.reason for item in found if item.rule == ERROR] == [
+        "the signal insecure failed: KeyError: 'x'"
+    ]
+
+
+def test_data_flow_that_raises_in_one_function_goes_on_in_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = dataflow.Flow._summary
+
+    def summary(self: Any, function: Any) -> Any:
+        if function.name == "other":
+            raise RecursionError("x")
+        return usual(self, function)
+
+    monkeypatch.setattr(dataflow.Flow, "_summary", summary)
+    found = seen(CODE + "\n\ndef other():\n    eval(request.args['e'])\n")
+    assert places(found) >= PLAIN
+    (error,) = [item for item in found if item.rule == ERROR]
+    assert "the data flow through other (RecursionError: x)" in error.reason
+
+
+HOSTILE = {
+    "a backslash in an f-string": "def g(r):\n    return f\"{r.replace(' ', '\u202f')}\"\n",
+    "a sum too long to write": "def g(r):\n    return " + " + ".join(["r"] * 900) + "\n",
+    "attributes too deep to write": "def g(r):\n    return r" + ".a" * 600 + "\n",
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_a_tree_that_python_cannot_write_costs_no_rule(text: str) -> None:
+    found = seen(f"{CODE}\n\n{text}")
+    assert places(found) >= PLAIN
+    assert ERROR not in {item.rule for item in found}
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "eval(f\"{request.args['e']}{x.replace(' ', '\u202f')}\")",
+        "eval(request.args['e'] + f\"{x['\u202f']}\")",
+    ],
+)
+def test_nor_the_rule_at_that_place(where: str) -> None:
+    found = seen(f"from flask import request\n\n\ndef f(x):\n    {where}\n")
+    assert ("insecure.code-injection", 5) in places(found)
+
+
+def test_names_and_calls_are_written_as_usual_where_python_cannot() -> None:
+    (statement,) = parse("f(a.b[c], k=d.e(f\"{x['\u202f']}\"), **g)").body
+    assert isinstance(statement, ast.Expr)
+    assert unparse(statement.value).replace(" ", "") == "f(a.b[c],k=d.e(x['\\u202f']),**g)"
+
+
+BRANCHES = "".join(f"    if a == {n}:\n        b{n % 90} = c{n % 90}\n" for n in range(9_000))
+VICTIM = "\n\ndef victim():\n    {}os.system(request.args['c'])\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def big(a):\n" + BRANCHES + VICTIM.format(""),
+        VICTIM.format("") + "\n\ndef big(a):\n" + BRANCHES,
+        "if x:\n" + BRANCHES + VICTIM.format(""),
+        "def big(a):\n" + BRANCHES[:100_000] + VICTIM.format("big(1)\n    "),
+    ],
+    ids=["before it", "behind it", "outside of functions", "in what it calls"],
+)
+def test_padding_elsewhere_does_not_end_the_search(text: str) -> None:
+    found = seen("import os\nfrom flask import request\n" + text)
+    assert "insecure.command-injection" in {item.rule for item in found}
