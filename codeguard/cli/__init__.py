@@ -18,6 +18,7 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from codeguard import __version__
+from codeguard.cli.options import STARTED_IN
 from codeguard.cli.output import fail, fail_for_import, refused, warn
 from codeguard.escaping import escaped
 
@@ -133,7 +134,7 @@ class LazyGroup(click.Group):
 
 
 def _run_in(context: click.Context, option: click.Parameter, folder: str | None) -> None:
-    """Change to a folder; keep the one before, which is where names that a hook passes lie."""
+    """Change to a folder, and keep the one before."""
     if folder is not None:
         context.meta[STARTED_IN] = os.getcwd()  # noqa: PTH109
         os.chdir(folder)

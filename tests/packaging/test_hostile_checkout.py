@@ -61,7 +61,9 @@ class Checkout:
         git(self.folder, "init", "-q")
         self.base = self._commit()
         self._write(self._traps(modules))
-        self._write({"new.py": INSECURE, **dict.fromkeys(ODD_NAMES, INSECURE)})
+        # Equal texts would be reported once.
+        names = enumerate(("new.py", *ODD_NAMES))
+        self._write({name: INSECURE.replace("run", f"run_{number}") for number, name in names})
         (self.folder / "bin").mkdir()
         for name in PROGRAMS:
             shutil.copy(self.trap, self.folder / "bin" / name)
@@ -200,7 +202,7 @@ def test_a_hook_runs_nothing_of_the_repository(
         check=False,
     )
     assert checkout.marked() == []
-    assert "insecure.command-injection" in done.stdout if names else "manifest" in done.stderr, done
+    assert ("insecure.command-injection" in done.stdout) == bool(names), done.stdout
     assert done.returncode == (1 if names else 2), done.stderr
 
 
