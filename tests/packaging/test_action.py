@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -157,3 +158,26 @@ def test_workflows_have_no_more_rights_than_they_need(name: str) -> None:
     for job in workflow["jobs"].values():
         assert set(job.get("permissions", {})) <= {"contents", "id-token", "attestations"}
         assert job.get("permissions", {}).get("contents", "read") == "read"
+
+
+def test_actions_in_the_documentation_are_those_of_the_workflows() -> None:
+    pinned = re.compile(r"uses: (\S+@[0-9a-f]{40} # \S+)")
+    workflows = "".join(path.read_text() for path in (ROOT / ".github" / "workflows").glob("*.yml"))
+    page = (ROOT / "docs" / "how-to" / "ci.md").read_text()
+    assert re.findall(r"uses: (\S+)", page)[1:] == ["OWNER/codeguard@COMMIT"]
+    assert len(pinned.findall(page)) == 1
+    assert set(pinned.findall(page)) <= set(pinned.findall(workflows))
+
+
+def test_the_list_of_components_is_the_lock(tmp_path: Path) -> None:
+    (command,) = re.findall(r"^\t\$\(BIN\)/(cyclonedx-py .*)$", (ROOT / "Makefile").read_text(), re.M)
+    made = tmp_path / "sbom.json"
+    program, *words = command.replace("build/sbom.cdx.json", str(made)).split()
+    subprocess.run(
+        [Path(sys.executable).with_name(program), *words], cwd=ROOT, check=True, capture_output=True
+    )
+    listed = json.loads(made.read_text())
+    lock = re.findall(r"^([\w.-]+)==([\w.]+)", (ROOT / "requirements-action.lock").read_text(), re.M)
+    assert listed["metadata"]["component"]["name"] == "codeguard-rag"
+    assert [(item["name"], item["version"]) for item in listed["components"]] == lock
+    assert all(item["externalReferences"][0]["hashes"] for item in listed["components"])
