@@ -42,7 +42,7 @@ DRIVER = """
 import sys
 told = open(sys.argv.pop(1), "a")
 sys.addaudithook(
-    lambda event, words: event == "subprocess.Popen" and print(words[2], *words[1], file=told, flush=True)
+    lambda event, words: event == "subprocess.Popen" and print(words[2], words[1], file=told, flush=True)
 )
 import codeguard.audit.workers, codeguard.index.observation_tasks, codeguard.index.pipeline
 codeguard.audit.workers.WORTH_A_PROCESS = codeguard.index.pipeline.BYTES_A_POOL = 1
@@ -127,7 +127,7 @@ def test_no_process_that_is_started_runs_one(planted: Path, tmp_path: Path) -> N
         assert done.returncode == code, (words, done.stderr, done.stdout)
     assert ran(planted) == []
     started = log.read_text()
-    assert {line.split()[0] for line in started.splitlines() if line} == {"/"}, started
+    assert {line.split()[0] for line in started.splitlines()} == {"/"}, started
     for process in ("sandbox/inside/boot.py", "codeguard.workers.processes", "codeguard.index.store.server"):
         assert process in started, started
 
