@@ -14,7 +14,7 @@ from codeguard.cli.options import option_group
 from codeguard.cli.output import EXIT_ERROR, EXIT_FINDINGS, guarded, origin, say, say_json, say_report, warn
 from codeguard.index.embedding import Embedding
 from codeguard.reports.text_selection import selection_lines, selection_page, selection_table
-from codeguard.text.consensus import RULES
+from codeguard.text.consensus import RULES, STRICTNESS
 from codeguard.text.extractive import ExtractiveReader
 from codeguard.text.files import Fields, read_documents, read_examples, read_pairs
 from codeguard.text.frequency import READINGS
@@ -38,9 +38,7 @@ llm_options = option_group(
     click.option("--llm-timeout", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True,
                  help="Seconds for one call with all its attempts."),
     click.option("--llm-attempts", type=click.IntRange(1), default=3, show_default=True),
-    click.option("--llm-per-minute", type=click.FloatRange(0), default=0.0, help="Most requests a minute; 0: any."),
     click.option("--llm-tokens", type=click.IntRange(0), default=0, help="Most tokens in all; 0: any."),
-    click.option("--llm-cache", type=click.Path(file_okay=False, path_type=Path), help="Folder for answers."),
 )  # fmt: skip
 field_options = option_group(
     click.option("--text-field", default="text", show_default=True),
@@ -160,7 +158,7 @@ def ingest_command(
         f"{len(report.skipped)} skipped (repeated or there already), batch {report.batch}"
     )
     extra = {"batch": report.batch, "added": list(report.added), "skipped": list(report.skipped)}
-    _show(report.selection, form, "codeguard.text.ingest/1", extra, done)
+    _show(report.selection, form, "codeguard.text.ingest/1", extra, [done])
 
 
 @text.command("filter")
@@ -282,6 +280,14 @@ def filter_command(
     "--top", type=click.IntRange(1), default=10, show_default=True, help="Documents that are retrieved."
 )
 @click.option("--rule", type=click.Choice(RULES), default="sound", show_default=True)
+@click.option(
+    "--strictness",
+    type=click.Choice(list(STRICTNESS)),
+    default="answer",
+    show_default=True,
+    help="Where documents contradict each other: answer with a confidence, abstain if a third of the votes "
+    "contradict (balanced), or a fifth (strict).",
+)
 @click.option("--trust-source", "trusted", multiple=True, help="A source that you trust; may be repeated.")
 @field_options
 @llm_options
@@ -294,11 +300,15 @@ def consensus_command(
     store: str,
     top: int,
     rule: str,
+    strictness: str,
     trusted: tuple[str, ...],
     form: str,
     **options: Any,
 ) -> None:
-    """Summarize each document separately, keep those that agree, and answer from them, or abstain.
+    """Summarize each document separately, and answer from those that agree, with a stated confidence.
+
+    Documents that contradict each other are shown as two camps, each with its claim and its share of the
+    votes. --strictness says when that means no answer.
 
     Exit code 0: everything kept; 1: something rejected, or abstained; 2: error, a failed call of the model too.
     """
@@ -310,11 +320,20 @@ def consensus_command(
     opened = open_embedding(options["embedding"], prose=True)
     found = _found(documents, collection, store, query, top, options, _fields(options), opened)
     items = [replace(item, trusted=bool(item.source) and item.source in trusted) for item in found]
-    judge = Consensus(_reader(options, opened), opened, ConsensusConfig(rule=rule))  # type: ignore[arg-type]
-    result = judge.answer(items, query)
-    said = f"answer: {result.answer}" if result.answer else f"no answer: {result.abstained}"
-    extra = {"answer": result.answer, "abstained": result.abstained}
-    _show(result.selection, form, "codeguard.text.consensus/1", extra, said)
+    config = ConsensusConfig(rule=rule, strictness=strictness)  # type: ignore[arg-type]
+    result = Consensus(_reader(options, opened), opened, config).answer(items, query)
+    lines = [f"no answer: {result.abstained}"]
+    if result.answer:
+        lines = [f"answer: {result.answer}", f"confidence: {result.confidence:.2f}"]
+    for camp in result.camps:
+        lines.append(f"{camp.share:.0%} of the votes: {camp.claim} (documents {', '.join(camp.documents)})")
+    extra = {
+        "answer": result.answer,
+        "abstained": result.abstained,
+        "confidence": round(result.confidence, 6),
+        "camps": [camp.to_json() for camp in result.camps],
+    }
+    _show(result.selection, form, "codeguard.text.consensus/2", extra, lines)
 
 
 def _detector(base: Sequence[Document], embedding: Embedding, options: Mapping[str, Any]) -> LabelFlipDefense:
@@ -396,25 +415,27 @@ def _client(options: Mapping[str, Any]) -> LLMClient:
             api_key=os.environ.get("CODEGUARD_LLM_KEY", ""),
             timeout_s=options["llm_timeout"],
             attempts=options["llm_attempts"],
-            per_minute=options["llm_per_minute"],
             most_tokens=options["llm_tokens"],
-            cache_dir=options["llm_cache"],
         )
     )
 
 
 def _show(
-    selection: Selection, form: str, schema: str, extra: Mapping[str, Any] | None = None, said: str = ""
+    selection: Selection,
+    form: str,
+    schema: str,
+    extra: Mapping[str, Any] | None = None,
+    said: Sequence[str] = (),
 ) -> None:
     """Print a selection and exit with the matching code."""
     if form == "json":
         report = {"schema": schema, **(extra or {}), **selection.to_json()}
         say_json(report)
     elif form == "html":
-        say_report(selection_page(selection, schema, (said,) if said else (), **origin()))
+        say_report(selection_page(selection, schema, tuple(said), **origin()))
     else:
-        if said:
-            say(said)
+        for line in said:
+            say(line)
         for line in (selection_table if form == "table" else selection_lines)(selection):
             say(line)
     for message in filter(None, (selection.error, *selection.failures)):

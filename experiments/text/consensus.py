@@ -210,8 +210,8 @@ def run(
     topics = topics[:TUNING] if tuning else topics[TUNING:]
     chosen, config = CachedEmbedding(embedding or open_embedding(prose=True)), config or ConsensusConfig()
     model = gullible({topic.question: (topic.right, topic.wrong) for topic in topics})
-    with serve(model) as server, LLMClient(LLMConfig(server.url, "gullible", concurrency=4)) as client:
-        reader = CountingReader(LLMReader(client))
+    with serve(model) as server:
+        reader = CountingReader(LLMReader(LLMClient(LLMConfig(server.url, "gullible", concurrency=4))))
         clean = clean_rows(topics, reader, chosen, config)
         rows = grid(topics, reader, chosen, config)
     extractive = CountingReader(ExtractiveReader(chosen))
