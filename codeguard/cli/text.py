@@ -12,12 +12,12 @@ import click
 
 from codeguard.cli.options import option_group
 from codeguard.cli.output import EXIT_ERROR, EXIT_FINDINGS, guarded, origin, say, say_json, say_report, warn
+from codeguard.errors import ConfigError
 from codeguard.index.embedding import Embedding
 from codeguard.reports.text_selection import selection_lines, selection_page, selection_table
 from codeguard.text.consensus import RULES, STRICTNESS
 from codeguard.text.extractive import ExtractiveReader
 from codeguard.text.files import Fields, read_documents, read_examples, read_pairs
-from codeguard.text.frequency import READINGS
 from codeguard.text.label_flip import CHOICES, LEVELS, LabelFlipConfig, LabelFlipDefense, LLMLabelJudge
 from codeguard.text.llm import LLMClient, LLMConfig
 from codeguard.text.llm_reader import LLMReader
@@ -183,13 +183,10 @@ def ingest_command(
     help="Share of clean passages that calibration promises to keep.",
 )
 @click.option("--kind", type=click.Choice(KINDS), default="forest", show_default=True)
-@click.option("--threshold", type=click.FloatRange(0, min_open=True), default=0.2, show_default=True)
 @click.option(
-    "--reading",
-    type=click.Choice(READINGS),
-    default="count",
-    show_default=True,
-    help="What Freq of Freq-Density is.",
+    "--threshold",
+    type=click.FloatRange(0, min_open=True),
+    help="One density for all lengths, not calibrated (0.2 in the paper).",
 )
 @click.option("--matching", type=click.Choice(["literal", "semantic"]), default="semantic", show_default=True)
 @click.option("--top", type=click.IntRange(1), default=4, show_default=True)
@@ -208,8 +205,7 @@ def filter_command(
     clean_file: Path | None,
     keep_clean: float,
     kind: Kind,
-    threshold: float,
-    reading: str,
+    threshold: float | None,
     matching: str,
     top: int,
     keep: int,
@@ -220,13 +216,14 @@ def filter_command(
 
     `--train EXAMPLES --model FILE` trains a filter and saves it to FILE.
     `--calibrate PASSAGES --model FILE` without DOCUMENTS fits a saved filter
-    to a corpus by its clean passages and saves it again.
+    to a corpus by its clean passages and saves it again. Calibration is refused
+    where imitated poison, in the passages' own style, would pass.
 
     Exit code 0: everything within --keep passed; 1: something rejected; 2: error, a failed call of the model too.
     """
     from codeguard.index.embedding import open_embedding
     from codeguard.text.filterrag import FilterConfig, FilterRAG, calibrate_threshold
-    from codeguard.text.frequency import WordMatcher
+    from codeguard.text.frequency import LengthThreshold, WordMatcher
     from codeguard.text.mlfilter import MLFilterRAG, TrainedFilter, recalibrate, train_filter
 
     opened, fields = open_embedding(options["embedding"], prose=True), _fields(options)
@@ -251,6 +248,7 @@ def filter_command(
         trained = TrainedFilter.load(model_file)
         if pairs is not None:
             fitted = recalibrate(trained, pairs, opened, reader, matcher=matcher, keep=keep_clean)
+            fitted.require_useful()
             trained, notes = fitted.model, fitted.notes
         if not given:
             trained.save(model_file)
@@ -259,11 +257,17 @@ def filter_command(
             return
         defense = MLFilterRAG(trained, opened, reader, matcher, top, keep)
     else:
-        config = FilterConfig(top, keep, threshold, reading)  # type: ignore[arg-type]
+        limit: float | LengthThreshold | None = threshold
         if pairs is not None:
-            learned = calibrate_threshold(pairs, reader, matcher, reading=config.reading, keep=keep_clean)
-            config, notes = replace(config, threshold=learned.threshold), learned.notes
-        defense = FilterRAG(reader, matcher, config)
+            learned = calibrate_threshold(pairs, reader, matcher, keep=keep_clean)
+            learned.require_useful()
+            limit, notes = learned.threshold, learned.notes
+        if limit is None:
+            raise ConfigError(
+                "the filter is not calibrated, and would drop an unknown share of clean documents",
+                hint="give --calibrate PASSAGES or --model FILE; --threshold 0.2 filters without a promise",
+            )
+        defense = FilterRAG(reader, matcher, FilterConfig(top, keep, limit))
     found = _found(documents, collection, store, query, top, options, fields, opened)
     selection = defense.select(found, query)
     selection = replace(selection, notes=(*notes, *selection.notes))

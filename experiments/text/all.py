@@ -41,9 +41,8 @@ def run(data: Path, embedding: str = "auto") -> tuple[dict[str, Any], list[Secti
                 f"{filterrag.TOP}, {filterrag.KEEP} handed on; {filters['embedding']}, extractive reader. The "
                 "second clean text is the nearest golden passage of another question. ATR: share of poison "
                 "among what is handed on.",
-                "The three readings of Freq-Density, then what clean texts have by length, then the figures.",
             ],
-            [filters["readings"], filters["lengths"], filters["rows"]],
+            [filters["rows"]],
             filters["plots"],
         ),
     ]

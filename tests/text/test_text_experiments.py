@@ -288,7 +288,7 @@ def test_a_missing_extra_costs_one_section_and_not_the_report(monkeypatch: pytes
 
     flips = {"messages": 1, "seeds": 1, "embedding": "lexical", "rows": [], "keywords": [], "plots": {}}
     filters = {"questions": 1, "rounds": 1, "embedding": "lexical"}
-    filters |= {"readings": [], "lengths": [], "rows": [], "plots": {}}
+    filters |= {"rows": [], "plots": {}}
     monkeypatch.setattr("experiments.text.label_flip.run", lambda *_: flips)
     monkeypatch.setattr("experiments.text.filterrag.run", lambda *_: filters)
     monkeypatch.setattr("experiments.text.consensus.run", needs_extra)
