@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from codeguard.analysis.rules.injection import gives_order
 from codeguard.errors import ConfigError
 from codeguard.index.embedding import Embedding
-from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, reject_all
+from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, no_words, reject_all
 from codeguard.text.reading import Reader, ReaderAnswer, failures
 from codeguard.text.spelling import Spelling
 from codeguard.text.tokens import content_words, longest_echo, sentences, words
@@ -216,6 +216,7 @@ class Consensus:
         texts = [document.text for document in documents]
         if self.config.rule == "sound":
             texts = [without_orders(text) for text in texts]
+        texts = [text if words(text) else "" for text in texts]
         present = [text for text in texts if text]
         found = self.reader.summarise_each(query, present) if present else []
         if len(found) != len(present):
@@ -287,7 +288,9 @@ class Consensus:
             )
             split = f"{notes.pop()}; at this strictness no answer is given" if abstains else ""
         judgments = [
-            _failed(document, failed[index])
+            no_words(document)
+            if not words(document.text)
+            else _failed(document, failed[index])
             if index in failed
             else _verdict(index, document, bool(voted[index]), rivalry, abstains)
             for index, document in enumerate(documents)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from codeguard.errors import ConfigError
 from codeguard.text.frequency import Frequency, LengthThreshold, WordMatcher, fit_threshold
-from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, reject_all
+from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, no_words, reject_all
 from codeguard.text.reading import Reader, failures
 from codeguard.text.tokens import content_words, sentences, words
 
@@ -75,6 +75,8 @@ class FilterRAG:
         )
 
     def _judge(self, document: Document, query: str, answer: str, error: str) -> Judgment:
+        if not words(document.text):
+            return no_words(document)
         if error:
             return Judgment(document, False, "no_answer", f"no answer could be had from the text: {error}")
         frequency = self.matcher.count(document.text, query, answer)

@@ -24,8 +24,9 @@ from codeguard.text.filterrag import CleanPair, finish, imitations, refuse_weak
 from codeguard.text.forest import Floats, Forest, train_forest
 from codeguard.text.frequency import MORE_PASSAGES, WordMatcher, conformal_quantile
 from codeguard.text.linear import LinearModel, train_linear
-from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, reject_all
+from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, no_words, reject_all
 from codeguard.text.reading import Reader, failures
+from codeguard.text.tokens import words
 from codeguard.trust.local import open_regular, write_atomically
 
 Kind = Literal["forest", "xgboost"]
@@ -412,6 +413,8 @@ class MLFilterRAG:
 
 
 def _judgment(document: Document, chance: float, seen: bool, threshold: float) -> Judgment:
+    if not words(document.text):
+        return no_words(document)
     if not seen:
         return Judgment(document, False, "no_answer", "no answer could be had from the text")
     over = chance > threshold

@@ -361,7 +361,7 @@ def test_ingest_adds_what_fits_once_and_the_collection_can_be_asked(base: str, t
             "make it with: codeguard text ingest FILE --collection NAME --base TRUSTED",
         ),
         (["ingest", "BATCH", "--collection", "mails", "--base", "BATCH"], "too small to cross-validate"),
-        (["ingest", "BATCH", "--collection", "no good name!", "--base", "BASE"], "cannot be opened"),
+        (["ingest", "BATCH", "--collection", "no good name!", "--base", "BASE"], "a name has 3 to 512"),
     ],
 )
 def test_a_collection_that_cannot_be_used_exits_2_and_leaves_none_behind(

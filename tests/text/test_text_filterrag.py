@@ -8,7 +8,8 @@ import pytest
 
 from codeguard.errors import ConfigError, MissingExtraError
 from codeguard.index.embedding import LexicalEmbedding
-from codeguard.text import Document, TextDefenseError
+from codeguard.text import Document, LabelFlipConfig, LabelFlipDefense, LabelledBase, TextDefenseError
+from codeguard.text.consensus import Consensus, ConsensusConfig
 from codeguard.text.extractive import ExtractiveReader
 from codeguard.text.features import FEATURES, Background, FeatureExtractor, plain_text
 from codeguard.text.filterrag import (
@@ -414,3 +415,23 @@ def test_a_filter_that_cannot_be_written_leaves_the_one_that_was_there(
 def test_too_few_examples_are_refused() -> None:
     with pytest.raises(TextDefenseError, match="too few"):
         train_filter(examples()[:8], EMBEDDING, READER)
+
+
+@pytest.mark.parametrize("blank", ["", "  ", "\U0001f600", "?! --"])
+def test_a_text_without_words_is_named_and_not_scored(blank: str) -> None:
+    found = [Document(blank, id="blank", label="ham"), Document(passage(1), id="text", label="ham")]
+    forest = Forest(*(np.zeros(1, dtype=np.int64) for _ in range(4)), np.zeros(1), np.zeros(1))
+    forest.left[0] = -1
+    trained = TrainedFilter("forest", ("echo",), 1.0, Background.train(["a text"]), FLAT, LEVELS, forest)
+    base = [
+        Document(text, label=label) for label in ("ham", "spam") for text in load_topics()[0].documents[:5]
+    ]
+    for defense in (
+        FilterRAG(READER, WordMatcher(), FilterConfig(threshold=5.0)),
+        MLFilterRAG(trained, EMBEDDING, READER, WordMatcher()),
+        Consensus(READER, EMBEDDING, ConsensusConfig(floor=0.0)),
+        LabelFlipDefense(LabelledBase.of(base, EMBEDDING), LabelFlipConfig(detector="centroid")),
+    ):
+        judgments = defense.select(found, QUESTION).judgments
+        assert (judgments[0].rule, judgments[0].kept, judgments[0].scores) == ("no_words", False, {})
+        assert judgments[1].rule != "no_words"
