@@ -435,3 +435,15 @@ def test_a_text_without_words_is_named_and_not_scored(blank: str) -> None:
         judgments = defense.select(found, QUESTION).judgments
         assert (judgments[0].rule, judgments[0].kept, judgments[0].scores) == ("no_words", False, {})
         assert judgments[1].rule != "no_words"
+
+
+@pytest.mark.parametrize(("cosine", "matching"), [(0.59, 0), (0.61, 1)])
+def test_words_match_from_a_cosine_of_three_fifths_on(cosine: float, matching: int) -> None:
+    class Pair:
+        identity, dimension, note = "pair", 2, ""
+
+        def embed(self, texts: list[str]) -> np.ndarray:
+            rows = {"river": [1.0, 0.0], "stream": [cosine, (1 - cosine**2) ** 0.5]}
+            return np.array([rows[text] for text in texts], dtype=np.float32)
+
+    assert WordMatcher(Pair()).count("stream", "river", "").matching == matching
