@@ -111,7 +111,8 @@ class FeatureExtractor:
             log_probability = self._answer_log_probability(reading.text, present, frequency.total)
         unknown = sum(n for word, n in present.items() if word not in self.background.counts)
         return [
-            frequency.density,
+            # By occurrences, which tells poison from clean text better here than distinct words do.
+            frequency.occurrences / frequency.unique,
             perplexity,
             log_probability,
             float(frequency.occurrences),

@@ -31,7 +31,7 @@ from codeguard.trust.local import open_regular, write_atomically
 
 Kind = Literal["forest", "xgboost"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-SCHEMA = "codeguard.text.filter/4"
+SCHEMA = "codeguard.text.filter/3"
 MAX_BYTES = 512 * 1024 * 1024  # of a saved filter, unpacked
 FOLDS = 5
 KEPT = 0.99  # of the clean examples, by the threshold of a trained filter
