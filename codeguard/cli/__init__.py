@@ -135,6 +135,15 @@ class LazyGroup(click.Group):
 @click.group("codeguard", cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="codeguard")
 @click.option(
+    "-C",
+    "folder",
+    type=click.Path(exists=True, file_okay=False),
+    is_eager=True,
+    expose_value=False,
+    callback=lambda context, option, folder: os.chdir(folder or "."),
+    help="Run as if started in this folder.",
+)
+@click.option(
     "--config",
     type=click.Path(dir_okay=False),
     help="Configuration file (TOML) instead of the user's own.",

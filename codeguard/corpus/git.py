@@ -8,6 +8,8 @@ from collections.abc import Collection, Mapping
 from functools import cached_property
 from pathlib import Path
 
+from codeguard.interpreter import OUTSIDE
+
 TIMEOUT_S = 120
 _NO_GIT = "git is not installed"
 # Settings by which a repository's configuration could run a program or redirect git.
@@ -67,7 +69,8 @@ def run_git(
         "LC_ALL": "C",
     }
     return subprocess.run(
-        ["git", "--no-pager", "-C", str(folder), *options, *arguments],
+        ["git", "--no-pager", "-C", str(folder.absolute()), *options, *arguments],
+        cwd=OUTSIDE,  # what a relative entry of PATH finds there is not the repository's
         input=stdin,
         capture_output=True,
         env=environment,

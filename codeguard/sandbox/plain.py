@@ -15,11 +15,12 @@ import tempfile
 import time
 from typing import IO
 
+from codeguard import interpreter
 from codeguard.sandbox.imports import LoadedModules
 from codeguard.sandbox.inside import wire
 from codeguard.sandbox.lines import Answer, End, ZygoteDiedError
 from codeguard.sandbox.model import Layer, Level, Limits
-from codeguard.sandbox.zygotes import INTERPRETER, ZygoteKind, home_of
+from codeguard.sandbox.zygotes import BOOT, ZygoteKind, home_of
 
 _NAMES = (
     "namespaces",
@@ -70,12 +71,13 @@ class PlainProcess:
         try:
             given.write(header + payload)
             given.seek(0)
-            self._process = subprocess.Popen(
-                [*INTERPRETER, json.dumps(self._options)],
+            self._process = interpreter.start_bare(
+                BOOT,
+                json.dumps(self._options),
+                env={"PYTHONHASHSEED": str(self.kind.hash_seed), **_needed()},
                 stdin=given,
                 stdout=self._output,
                 stderr=subprocess.DEVNULL,
-                env={"PYTHONHASHSEED": str(self.kind.hash_seed), **_needed()},
             )
         except OSError as error:
             raise ZygoteDiedError(f"cannot start: {error}") from None

@@ -10,13 +10,13 @@ import math
 import select
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections import deque
 from pathlib import Path
 from typing import NamedTuple
 
+from codeguard import interpreter
 from codeguard.errors import SandboxError
 from codeguard.sandbox import cgroups
 from codeguard.sandbox.given import Texts
@@ -25,11 +25,7 @@ from codeguard.sandbox.inside import wire
 from codeguard.sandbox.lines import Answer, Line, ZygoteDiedError
 from codeguard.sandbox.model import Layer, Level, Limits
 
-# -P, -s, -S: import nothing from the user or the directory. Our own modules are cached as bytecode as usual.
-INTERPRETER = (
-    *(sys.executable, "-P", "-s", "-S", *(("-B",) if sys.dont_write_bytecode else ())),
-    str(Path(__file__).parent / "inside" / "boot.py"),
-)
+BOOT = str(Path(__file__).parent / "inside" / "boot.py")
 _START_S = 30.0  # to load and confine, on a busy machine
 _END_S = 0.3  # for a zygote to exit before it is killed
 _HUNG_S = 5.0  # a zygote without activity for this long counts as hung
@@ -83,16 +79,15 @@ class Zygote:
         with theirs, tempfile.TemporaryFile() as texts:
             texts.write(json.dumps(dict(given) if kind.loaded >= LoadedModules.ALL else {}).encode("ascii"))
             texts.seek(0)
-            # an empty environment instead of -E, which would hide the hash seed too
-            self._process = subprocess.Popen(
-                [*INTERPRETER, json.dumps(options)],
+            self._process = interpreter.start_bare(
+                BOOT,
+                json.dumps(options),
+                # resolve library symbols at once, not in every child
+                env={"PYTHONHASHSEED": str(kind.hash_seed), "LD_BIND_NOW": "1"},
                 stdin=texts,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
-                # resolve library symbols at once, not in every child
-                env={"PYTHONHASHSEED": str(kind.hash_seed), "LD_BIND_NOW": "1"},
-                cwd="/",
             )
         self._group = None
         if "cgroup" not in without:

@@ -30,6 +30,7 @@ from concurrent.futures import BrokenExecutor, Executor, Future
 from pathlib import Path
 from typing import IO, Any, NamedTuple, ParamSpec, TypeVar
 
+from codeguard import interpreter
 from codeguard.errors import CodeguardError
 from codeguard.workers.deadline import CPU, WALL, DeadlineError
 from codeguard.workers.garbage_collection import Collector
@@ -65,10 +66,7 @@ READY, REFUSED, PART, DONE = b"r", b"x", b"p", b"d"
 _FRAME = struct.Struct(">cQ")
 _LENGTH = struct.Struct(">Q")
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
-_START = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from codeguard.workers.processes import serve; serve(0, 1, int(sys.argv[2]))"
-)
+_START = "from codeguard.workers.processes import serve; serve(0, 1, int(sys.argv[1]))"
 _AT_END: list[Callable[[], None]] = []
 
 
@@ -251,7 +249,7 @@ class _Slot:
         counts.
         """
         for _ in range(STARTS):
-            if self._worker is not None and self._worker.path != _import_path():
+            if self._worker is not None and self._worker.path != interpreter.import_path():
                 self._end(PATIENCE_S)
             fresh = self._worker is None
             if self._worker is None:
@@ -348,10 +346,10 @@ class _Worker:
     @classmethod
     def started(cls) -> _Worker:
         """Start a fresh interpreter."""
-        path = _import_path()
-        process = subprocess.Popen(
-            # -I: the working directory may be a hostile repository and must not be on the import path.
-            [sys.executable, "-I", "-c", _START, json.dumps(path), str(os.getpid())],
+        path = interpreter.import_path()
+        process = interpreter.start(
+            _START,
+            str(os.getpid()),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -379,7 +377,7 @@ class _Worker:
                 os._exit(0)
         os.close(far_source)
         os.close(far_sink)
-        return cls(pid, source, sink, None, _import_path())
+        return cls(pid, source, sink, None, interpreter.import_path())
 
     def make_ready(self, name: str, shared: Shared | None) -> None:
         """Prepare it for a task; raise EOFError if it dies, WorkerError if it cannot."""
@@ -489,10 +487,6 @@ class _Worker:
         poll.poll(1000 * patience_s)
 
 
-def _import_path() -> list[str]:
-    return [entry for entry in sys.path if os.path.isabs(entry)]  # noqa: PTH117
-
-
 class _OutOfBoundsError(Exception):
     """A process was killed at a limit."""
 
@@ -557,6 +551,7 @@ def _frame_of(answer: bytearray) -> tuple[bytes, bytes] | None:
 def serve(source: int, sink: int, parent: int) -> None:
     """Answer requests until there are no more; the main function of a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    os.chdir(interpreter.OUTSIDE)  # a forked one is where the command was started
     _settle(parent)
     requests, answers = os.fdopen(os.dup(source), "rb"), os.fdopen(os.dup(sink), "wb")
     null = os.open(os.devnull, os.O_RDWR)

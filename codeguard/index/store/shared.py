@@ -8,7 +8,6 @@ import os
 import select
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from codeguard import interpreter
 from codeguard.errors import STOPPED, StoreError
 from codeguard.index.store.base import BATCH, DAMAGED, BusyError, Hit, Row
 from codeguard.index.store.wire import (
@@ -42,10 +42,9 @@ LONGEST_BATCH = 4 << 20  # characters of one request's documents
 LOOK_AGAIN_S = 0.02
 
 _START = (
-    "import os, sys\n"
+    "import os\n"
     "if os.fork(): os._exit(0)\n"
-    "import json; sys.path[:] = json.loads(sys.argv[1])\n"
-    "from codeguard.index.store.server import main; main(sys.argv[2], float(sys.argv[3])); os._exit(0)"
+    "from codeguard.index.store.server import main; main(sys.argv[1], float(sys.argv[2])); os._exit(0)"
 )
 
 
@@ -96,18 +95,17 @@ class SharedStore:
         return connection
 
     def _started(self) -> subprocess.Popen[bytes]:
-        path = json.dumps([entry for entry in sys.path if os.path.isabs(entry)])  # noqa: PTH117
         try:
             with StateFolder(self._folder.parent, create=True):
                 pass
-            return subprocess.Popen(
-                # -I: the working directory may be a hostile repository, and must not be imported from.
-                [sys.executable, "-I", "-c", _START, path, str(self._folder), str(self._idle_s)],
+            return interpreter.start(
+                _START,
+                str(self._folder),
+                str(self._idle_s),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
-                cwd="/",
             )
         except OSError as error:
             raise StoreError(f"the store {self.location} cannot be served ({error.strerror})") from error
