@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable
@@ -21,6 +22,7 @@ from codeguard.api import CodeGuard
 
 K = 20
 MAIN = ("add", "add_all", "add_two", "add_words", "add_key")  # the function that each file is about
+OWN, STALE_TEXT = "Your own code: the manifest", "the file has changed since it was indexed"
 Shown = dict[str, Any]
 
 
@@ -199,22 +201,37 @@ def web(guard: CodeGuard) -> dict[str, Shown]:
     application = Application(guard, gate, write=True)
     headers = {"cookie": gate.new_cookie.partition(";")[0]}
 
-    async def ask(*paths: str, method: str = "GET") -> str:
+    async def ask(address: str, method: str) -> str:
         transport = httpx.ASGITransport(application)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8765") as client:
-            return "\n".join([(await client.request(method, path, headers=headers)).text for path in paths])
+            return (await client.request(method, address, headers=headers)).text
 
-    indexed = [item for item in FILES if item.startswith(("ours/", "theirs/"))]
-    pages = {
-        "/": ["/"],
-        "/findings": ["/findings"],
-        "/trust": ["/trust"],
-        "/search": [f"/search?q={QUERY.replace(' ', '+')}&k={K}"],
-        "/file": [f"/file?id={file_id(path)}" for path in indexed],
-        "/style.css": ["/style.css"],
+    def page(address: str, method: str = "GET") -> str:
+        return asyncio.run(ask(address, method))
+
+    paths = [*guard.catalog.files()]
+    files = {path: page(f"/file?id={file_id(path)}") for path in paths}
+    findings, trust = page("/findings"), page("/trust")
+    search = page(f"/search?q={QUERY.replace(' ', '+')}&k={K}")
+    own = re.search(r"trusted files</h2>.*?(?:<h2|$)", trust, re.DOTALL)
+    found = {
+        "/": shown(page("/")),
+        "/findings": shown(findings, cleared=(path for path in paths if path not in findings)),
+        "/trust": shown(
+            trust,
+            trusted=(path for path in paths if own and path in own[0]),
+            stale=(path for path in paths if path in trust.partition("Changed on the disk")[2]),
+        ),
+        "/file": shown(
+            "\n".join(files.values()),
+            cleared=(path for path, text in files.items() if "was found wrong" in text or OWN in text),
+            trusted=(path for path, text in files.items() if OWN in text),
+            stale=(path for path, text in files.items() if STALE_TEXT in text),
+        ),
+        "/search": shown(search, stale=[CHANGED] if STALE_TEXT in search else []),
+        "/accept": shown(page("/accept", "POST")),
+        "/style.css": shown(page("/style.css")),
     }
-    found = {path: shown(asyncio.run(ask(*asked))) for path, asked in pages.items()}
-    found["/accept"] = shown(asyncio.run(ask("/accept", method="POST")))
     application.close()
     return found
 
@@ -264,7 +281,7 @@ def chroma(guard: CodeGuard) -> dict[str, Shown]:
         ),
         "GuardedCollection.query": of_query(opened),
         "GuardedCollection.get": of_get(opened, "get"),
-        "GuardedCollection.peek": of_get(opened, "peek") | {"part": True},
+        "GuardedCollection.peek": of_get(opened, "peek"),
         "DocumentJudge.judge": of_items(judged.retained, judged, lambda item: str(item.id)),
         "Retrieval.ask": of_items(found := Retrieval(guard).ask(QUERY, K, "drop"), found),
     }
