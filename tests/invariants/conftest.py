@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ from typing import Any
 import hostile_tree
 import pytest
 import yaml
-from entries import ENTRIES, Entry
+from entries import ENTRIES, SERVES, Entry
 from library_entries import Shown
 from reading import READERS
 
@@ -133,6 +134,19 @@ class Runs:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
         home = {"XDG_CONFIG_HOME": str(self._place / "home"), "XDG_STATE_HOME": str(self._place / "state")}
         given: Mapping[str, str] = {**environment, **home, **variables}
+        if words[-1] == SERVES:
+            with subprocess.Popen(
+                words[:-1],
+                cwd=self._tree,
+                env=given,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            ) as process:
+                first = process.stdout.readline() if process.stdout else ""
+                process.send_signal(signal.SIGINT)
+                out, errors = process.communicate(timeout=HANGS_S)
+            return subprocess.CompletedProcess(words, process.returncode, first + out, errors)
         return subprocess.run(
             words,
             cwd=self._tree,

@@ -35,6 +35,7 @@ SAME_ANSWER = "shows the ranking of CodeGuard.query"
 INSTALLS = "runs for minutes: tests/packaging does it"
 ANY_START = "is the one start of `python -I -m codeguard`, tested with every command"
 
+SERVES = "until its first line"  # the last word of a command that runs until it is interrupted
 JUDGED = ("unread", "failed", "rebound")
 NONE: Mapping[str, str] = {}
 FILES_ONLY = {"stale": FROM_FILES}
@@ -111,7 +112,7 @@ ENTRIES = [
     _command("config show", "config|show", leaves_out=FIXED),
     _command("config init", "config|init", codes=(2,), leaves_out=FIXED),
     _command("mcp", "mcp|--root|.", leaves_out=NO_ANSWER),
-    _command("serve", "serve|--port|1", codes=(2,), leaves_out=NO_ANSWER),
+    _command("serve", f"serve|--port|0|{SERVES}", codes=(0, 130), leaves_out=NO_ANSWER),
     _command("text consensus", f"text|consensus|texts.jsonl|--query|{QUERY}", codes=(0, 1), leaves_out=NO_ANSWER),
     _command("text filter", f"text|filter|texts.jsonl|--query|{QUERY}", codes=(0, 1), leaves_out=NO_ANSWER),
     _command(
@@ -144,7 +145,8 @@ ENTRIES = [
            leaves_out=dict.fromkeys(("unread", "failed"), NO_DETECTORS) | {"stale": GIVEN}),
     *_each("CodeGuard.index", group="Python", leaves_out=dict.fromkeys(PROMISES, "is `codeguard index`")),
     *_each("CodeGuard.open", "CodeGuard.settings", "CodeGuard.catalog", "CodeGuard.workspace", "CodeGuard.close",
-           "BehaviorChecker.cache_key", "DefenseManager.known_only", "DefenseManager.lists",
+           "BehaviorChecker.cache_key",
+        "BehaviorChecker.probe_trusted", "DefenseManager.known_only", "DefenseManager.lists",
            "DefenseEvaluator.evaluate", "DefenseEvaluator.is_poisoned", "DefenseEvaluator.reduction",
            group="Python", leaves_out=dict.fromkeys(PROMISES, NO_JUDGMENT)),
     *_each("GuardedClient.create_collection", "GuardedClient.get_collection",
