@@ -174,6 +174,9 @@ def compare_functions(
         )
     if compared < LEAST_CALLS or not returned:
         return replace(report, reason=_why_unknown(sides, profiles, calls, compared))
+    for reference in (first, second):
+        if why := _candidate(reference).why_no_pass:
+            return replace(report, reason=f"{reference.origin}: {why}")
     reason = f"the same on all of {compared} calls that could be compared"
     return replace(report, result=EquivalenceResult.SAME, reason=reason)
 

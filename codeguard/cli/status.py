@@ -153,13 +153,14 @@ def ls(
     format_: str,
 ) -> None:
     """List the indexed files, or only those in PATHS (as the index names them)."""
-    from codeguard.index.contents import indexed_files
+    from codeguard.index.contents import compared, indexed_files
     from codeguard.reports.styled import Styled, line
 
     with opened_index(context, store) as workspace:
+        listed = indexed_files(workspace, [path.rstrip("/").removeprefix("./") for path in paths])
         files = [
             item
-            for item in indexed_files(workspace, [path.rstrip("/").removeprefix("./") for path in paths])
+            for item in compared(workspace, listed)
             if (item.trusted or not trusted) and (item.convicted or not convicted)
         ]
     if paths and not files and not trusted and not convicted:
@@ -171,7 +172,9 @@ def ls(
         return
     lines = []
     for item in files:
-        mark = Styled("trusted ", "good") if item.trusted else Styled("        ")
+        mark = Styled("changed ", "bad") if item.changed else Styled("        ")
+        if item.trusted:
+            mark = Styled("trusted ", "good")
         wrong = Styled(f"  convicted: {', '.join(item.convicted)}", "bad") if item.convicted else ""
         lines.append(
             line(mark, Styled(f"{item.size:>9}  ", "faint"), Styled(item.path, "place", item.path, 1), wrong)

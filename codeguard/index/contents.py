@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from codeguard.corpus.discovery import discover
 from codeguard.errors import ConfigError, ManifestError, NothingToDoError
-from codeguard.index.on_disk import is_indexed
+from codeguard.index.on_disk import IndexOnDisk, is_indexed
 from codeguard.index.pipeline import Indexer
 from codeguard.index.retrieval_text import retrievable
 from codeguard.index.scopes import below
@@ -22,12 +22,16 @@ from codeguard.trust.installation import is_own_state
 
 @dataclass(frozen=True, slots=True)
 class IndexedFile:
-    """A file of the index. `convicted` are the functions that the last run convicted, unless accepted."""
+    """A file of the index. `convicted` are the functions that the last run convicted, unless accepted.
+
+    `changed`: it was trusted as it is indexed, and the disk has it otherwise.
+    """
 
     path: str
     size: int
     trusted: bool
     convicted: tuple[str, ...] = ()
+    changed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,17 @@ def indexed_files(workspace: Workspace, paths: Sequence[str] = ()) -> list[Index
         )
         for name, state in sorted(workspace.catalog.files().items())
         if not paths or any(below(name, path) for path in paths)
+    ]
+
+
+def compared(workspace: Workspace, files: Sequence[IndexedFile]) -> list[IndexedFile]:
+    """Return files of the index, without trust where the disk has them otherwise."""
+    disk = IndexOnDisk(workspace.catalog, workspace.indexed_paths)
+    return [
+        replace(item, trusted=False, changed=True)
+        if item.trusted and disk.state(item.path, trusted=True).differs
+        else item
+        for item in files
     ]
 
 

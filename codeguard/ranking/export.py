@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from codeguard.index.on_disk import IndexOnDisk
 from codeguard.index.workspace import Workspace
-from codeguard.ranking.defense import DefenseManager
+from codeguard.models import Trust
+from codeguard.ranking.defense import DefenseManager, trust_now
 from codeguard.ranking.scoring import is_convicted, is_demoted
 from codeguard.ranking.signals.base import SignalServices, Subject
 from codeguard.trust.acceptances import load_acceptances
@@ -30,13 +32,16 @@ def export(workspace: Workspace) -> Iterator[dict[str, Any]]:
         acceptances=load_acceptances(workspace.state),
     )
     manager = DefenseManager(config, manifest=workspace.manifest, services=services)
+    disk = IndexOnDisk(workspace.catalog, workspace.indexed_paths)
     kept_out = workspace.catalog.quarantined()
     for path in sorted(workspace.catalog.files()):
         file = workspace.catalog.file(path)
         if file is None:
             continue
         for id_, chunk in workspace.catalog.chunks_of(path).items():
-            trust = manager.trust_of(chunk, file)
+            listed = manager.trust_of(chunk, file)
+            on_disk = disk.state(path, trusted=listed is Trust.TRUSTED)
+            trust = trust_now(listed, on_disk)
             evidence = manager.evidence(Subject(chunk, file, trust))
             yield {
                 "schema": SCHEMA,
@@ -52,6 +57,7 @@ def export(workspace: Workspace) -> Iterator[dict[str, Any]]:
                 "masked": chunk.masked,
                 "withheld": chunk.withheld,
                 "trust": trust.value,
+                "on_disk": on_disk.value,
                 "convicted": is_convicted(evidence),
                 "demoted": is_demoted(evidence),
                 "penalty": round(sum(item.penalty for item in evidence), 6),

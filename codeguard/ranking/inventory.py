@@ -10,7 +10,7 @@ from codeguard.index.catalog import FileState
 from codeguard.index.on_disk import IndexOnDisk
 from codeguard.index.workspace import Workspace
 from codeguard.models import CheckReport, Chunk, SourceFile, Span, Trust
-from codeguard.ranking.defense import Candidate, DefenseManager
+from codeguard.ranking.defense import Candidate, DefenseManager, trust_now
 from codeguard.ranking.reranking import Ranked
 from codeguard.ranking.signal_tasks import ours
 from codeguard.ranking.signals import load_signals
@@ -64,21 +64,23 @@ class Inventory:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._basis: tuple[object, ...] = ()
-        self._known: dict[tuple[str, str], KnownFile] = {}  # by path and digest
+        self._known: dict[tuple[str, str, Trust], KnownFile] = {}  # by path, digest and trust
 
     def overview(self, budget_s: float) -> Overview:
         """Return every file; reading their results stops after some seconds, and continues the next time."""
         end = time.monotonic() + budget_s
         manager = self._manager()
+        disk = IndexOnDisk(self._workspace.catalog, self._workspace.indexed_paths)
         files, left, known = [], 0, {}
         for path, state in sorted(self._workspace.catalog.files().items()):
-            key = (path, state.sha256)
+            trust = self._trust(path, state, disk)
+            key = (path, state.sha256, trust)
             file = self._known.get(key)
             if file is None and time.monotonic() < end:
-                file = self._read(path, state, manager)
+                file = self._read(path, state, trust, manager)
             if file is None:
                 left += 1
-                file = KnownFile(path, state.size, self._trust(path, state), complete=False)
+                file = KnownFile(path, state.size, trust, complete=False)
             elif file.complete:
                 known[key] = file
             files.append(file)
@@ -105,14 +107,15 @@ class Inventory:
         manager.known_only(True)
         return manager
 
-    def _trust(self, path: str, state: FileState) -> Trust:
+    def _trust(self, path: str, state: FileState, disk: IndexOnDisk) -> Trust:
         manifest = self._workspace.manifest
         if manifest is None or path not in manifest.files:
             return Trust.UNLISTED
-        return Trust.TRUSTED if manifest.covers(path, state.sha256) else Trust.MODIFIED
+        if not manifest.covers(path, state.sha256):
+            return Trust.MODIFIED
+        return trust_now(Trust.TRUSTED, disk.state(path, trusted=True))
 
-    def _read(self, path: str, state: FileState, manager: DefenseManager) -> KnownFile:
-        trust = self._trust(path, state)
+    def _read(self, path: str, state: FileState, trust: Trust, manager: DefenseManager) -> KnownFile:
         if trust is Trust.TRUSTED:  # trusted chunks have no findings
             return KnownFile(path, state.size, trust)
         chunks = self._judged(path, manager)

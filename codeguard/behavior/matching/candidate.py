@@ -101,6 +101,14 @@ class CandidateFunction:
         lines = range(definition.first_line, (definition.node.end_lineno or definition.first_line) + 1)
         return known.why_unsettled(definition.qualified_name, lines, used, included)
 
+    @property
+    def why_no_pass(self) -> str:
+        """The reason why results that agree say nothing about what an importer of its file gets, "" if there is none."""
+        if not self.why_unsettled:
+            return ""
+        name = self.definition.qualified_name
+        return f"an importer may get something else under {name} than this text: {self.why_unsettled}"
+
     def accepts(self, examples: Sequence[Example]) -> bool:
         """Return whether the candidate accepts the arguments of the examples."""
         plain = [example for example in examples if example.args is not None]

@@ -655,14 +655,12 @@ def _unless_replaced(report: CheckReport, candidate: CandidateFunction) -> Check
     """Return the report, without its pass where an importer of the file may get something else than what was run."""
     if report.verdict is not Verdict.PASS or not candidate.why_unsettled:
         return report
-    name = candidate.definition.qualified_name
-    reason = f"an importer may get something else under {name} than this text: {candidate.why_unsettled}"
     return replace(
         report,
         verdict=Verdict.NO_SIGNAL,
-        reason=reason,
+        reason=candidate.why_no_pass,
         coverage=Coverage.PARTIAL,
-        claims=f"{name} ({report.origin})",
+        claims=f"{candidate.definition.qualified_name} ({report.origin})",
         refuted=True,
         replaced=True,
     )
