@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from codeguard.behavior.exercise.purity import NO_CALLS_BEYOND, BeyondExamples, not_exercised
-from codeguard.behavior.inputs.tailored import known_literals
 from codeguard.behavior.matching.claims import Similarity
 from codeguard.behavior.matching.stubs import uses_plain_values_only
 from codeguard.behavior.source.definitions import Definition
 from codeguard.behavior.specs.references import Reference
-from codeguard.behavior.verdict.comparison import Case, CaseResult, case_of_observed
+from codeguard.behavior.verdict.comparison import Case, CaseResult
 from codeguard.behavior.verdict.coverage import merged_coverage, refusing_branches, unreached
 from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.effect_tables import CONVICTING, ESCAPE, OUTWARD
@@ -116,15 +114,8 @@ class CandidateReports(CandidateSession):
         other = _other_use(self.candidate.definition, profile.reference.definition, agreed)
         if other:
             return self.with_missing_coverage(report, other, "not shown")
-        known = known_literals(profile.reference, profile.plain_calls)
-        further = [
-            case_of_observed(item, self.candidate.runnable, profile.silence_free) for item in profile.beyond
-        ]
-        beyond = BeyondExamples(
-            tuple(item for item in further if item is not None and self.accepts_call(item))
-        )
         cases = [*(item.case for item in results), *tailored]
-        return (yield from self.with_exercise(report, cases, [item.case for item in agreed], known, beyond))
+        return (yield from self.with_coverage(report, cases))
 
     def incomparable(
         self, items: Sequence[CaseResult], count: int, result: JobResult, origin: str
@@ -139,25 +130,12 @@ class CandidateReports(CandidateSession):
         report = self.report(Verdict.BADTYPE, reason, result, origin=origin)
         return replace(report, counterexample=first.text)
 
-    def with_exercise(
-        self,
-        report: CheckReport,
-        cases: Sequence[Case],
-        agreed: Sequence[Case],
-        known: frozenset[str],
-        beyond: BeyondExamples = NO_CALLS_BEYOND,
-    ) -> Steps[CheckReport]:
-        """Add to a pass whether every part of the code was reached and mattered on the agreeing calls.
+    def with_coverage(self, report: CheckReport, cases: Sequence[Case]) -> Steps[CheckReport]:
+        """Add to a pass whether the calls reached every part of the code.
 
-        Coverage reported by the child can only prevent the bonus. What earns it is computed from
-        the source, see `codeguard.behavior.exercise`.
+        The child reports its coverage itself, so that this can prevent the bonus and never earns more than that.
         """
-        runnable = self.candidate.runnable
-        missing = yield from self._unreached(cases)
-        if missing or runnable.borrowed:
-            return self.with_missing_coverage(report, missing)
-        missing = yield from not_exercised(self, [*agreed, *self.agreed], known, beyond)
-        return self.with_missing_coverage(report, missing, "not shown")
+        return self.with_missing_coverage(report, (yield from self._unreached(cases)))
 
     def _unreached(self, cases: Sequence[Case]) -> Steps[list[str]]:
         """Return the parts that no call reaches.
