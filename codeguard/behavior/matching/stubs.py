@@ -18,18 +18,6 @@ _MEANT = re.compile(
     r"|exceptions?|errors?|fails?|exits?|leaves\b[^.]{1,60}\bunchanged|use\b[^\n]{1,80}\binstead)\b",
     re.IGNORECASE,
 )
-# Descriptions of honest functions that return an argument as it is.
-_AS_IT_IS = re.compile(
-    r"\b(?:unchanged|unmodified|as[ -]is|itself|identity|same|pass(?:es|ed)?[ -]through|cast\w*|mark\w*|decorat\w*"
-    r"|regist\w*)\b",
-    re.IGNORECASE,
-)
-# Descriptions of honest functions that are there to print.
-_PRINTING = re.compile(
-    r"\b(?:print\w*|show\w*|display\w*|log|logs|logging|dump\w*|output\w*|writ\w+|debug\w*|trac\w+|report\w*"
-    r"|echo\w*|messages?|warn\w*|notif\w+|usage|help|tell\w*|announc\w*)\b",
-    re.IGNORECASE,
-)
 _RAISES = re.compile(r"\s*rais(?:e|es|ing)\b", re.IGNORECASE)  # at the beginning of a description
 _DECLARED = frozenset({"overload", "abstractmethod", "abstractproperty"})
 _TYPING = frozenset({"typing", "typing_extensions"})
@@ -55,45 +43,6 @@ def does_nothing(function: Function) -> bool:
         if isinstance(node, _STORES) and isinstance(node.ctx, ast.Store):
             return False
     return True
-
-
-def hands_back(definition: Definition) -> bool:
-    """Return whether all that a function does is to return an argument as it is, or to print its arguments.
-
-    False if its description says so.
-    """
-    given = {item.arg for item in ast.walk(definition.node.args) if isinstance(item, ast.arg)}
-    body = definition.node.body[bool(definition.docstring) :]
-
-    def plain(node: ast.expr | None) -> bool:
-        value = node.value if isinstance(node, ast.Starred) else node
-        return (
-            value is None
-            or isinstance(value, ast.Constant)
-            or (isinstance(value, ast.Name) and value.id in given)
-        )
-
-    def idle(statement: ast.stmt) -> bool:
-        match statement:
-            case ast.Return(value):
-                return plain(value)
-            case ast.Expr(ast.Call(ast.Name("print"), arguments, [])):
-                return all(map(plain, arguments))
-            case _:
-                return isinstance(statement, ast.Pass)
-
-    described = definition.docstring[:4_000]
-    silent = not any(isinstance(statement, ast.Expr) for statement in body)
-    returns = (
-        any(isinstance(node, ast.Name) and node.id in given for node in ast.walk(body[-1])) if body else False
-    )
-    return (
-        bool(given)
-        and describes_result(definition)
-        and _AS_IT_IS.search(described) is None
-        and (_PRINTING.search(described) is None or (silent and returns))
-        and all(map(idle, body))
-    )
 
 
 def _is_interface(owner: ast.ClassDef) -> bool:
