@@ -37,7 +37,11 @@ def largest_first(values):
 @pytest.mark.parametrize(
     ("head", "body", "coverage"),
     [
-        ("discounted(price, percent)", "found = price * percent / 100\n    return price - found", Coverage.FULL),
+        (
+            "discounted(price, percent)",
+            "found = price * percent / 100\n    return price - found",
+            Coverage.FULL,
+        ),
         (
             "discounted(price, percent)",
             "if hash(str(price)) % 10**9 == 7:\n        return 0\n    return price - price * percent / 100",

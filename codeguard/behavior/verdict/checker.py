@@ -20,10 +20,15 @@ from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.edited_copies import is_copied_class
 from codeguard.behavior.verdict.effects import module_capabilities
 from codeguard.behavior.verdict.examination import Examination
-from codeguard.behavior.verdict.other_forms import in_other_form
 from codeguard.behavior.verdict.probing import Answered, Fingerprint, Probes, fingerprint
 from codeguard.behavior.verdict.profiles import Profile, observe
-from codeguard.behavior.verdict.repaired import may_be_repaired, repaired, repaired_text
+from codeguard.behavior.verdict.repaired import (
+    Repaired,
+    may_be_repaired,
+    repaired,
+    repaired_namesake,
+    repaired_text,
+)
 from codeguard.behavior.verdict.running import (
     SUBJECT,
     BudgetSpentError,
@@ -200,7 +205,9 @@ class BehaviorChecker:
         well, or the stub is there to be overridden.
         """
         trusted = self._library.lookalikes_of(candidate.features)
-        if any(does_nothing(item.definition.node) for item in trusted) or is_meant_empty(candidate.definition):
+        if any(does_nothing(item.definition.node) for item in trusted) or is_meant_empty(
+            candidate.definition
+        ):
             return None
         claims = next((f"{item.name} ({item.origin})" for item in trusted), "")
         if not claims and not describes_result(candidate.definition):
@@ -327,7 +334,7 @@ class BehaviorChecker:
         if is_final and report is not None:
             return report
         if _is_open(report):
-            report = (yield from self._in_other_form(examination)) or report
+            report = (yield from self._namesake_one_edit_away(examination)) or report
         if _is_open(report) and self._may_be_repaired(plan):
             report = (yield from self._one_edit_away(examination)) or report
         if report is None or report.verdict is Verdict.NO_SIGNAL:
@@ -395,17 +402,17 @@ class BehaviorChecker:
         reason = f"{count} trusted functions named {reference.name} have its text and differ as well: {found.reason}"
         return replace(found, verdict=Verdict.NO_SIGNAL, reason=reason)
 
-    def _in_other_form(self, examination: Examination) -> Steps[CheckReport | None]:
-        """Report a candidate that is the function it is named after in another form, or but for one edit."""
+    def _namesake_one_edit_away(self, examination: Examination) -> Steps[CheckReport | None]:
+        """Report a candidate that is the trusted function it is named after but for a single edit."""
         for reference, similarity in self._namesakes(examination.candidate):
             profile = yield from self._profile_of(reference)
-            found = yield from in_other_form(examination, profile, similarity)
+            found = yield from repaired_namesake(examination, profile, similarity.name == 1.0)
             if found is not None:
-                return (yield from examination.other_form_report(reference, found))
+                return self._repaired_report(found)
         return None
 
     def _namesakes(self, candidate: CandidateFunction) -> list[tuple[Reference, Similarity]]:
-        """Return the trusted functions that a candidate is named after, to be tried in other forms."""
+        """Return the trusted functions that a candidate is named after, to be tried with single edits."""
         return self._library.namesakes_of(candidate.features) if self._budget.probing else []
 
     def _may_be_repaired(self, plan: Plan) -> bool:
@@ -425,6 +432,9 @@ class BehaviorChecker:
             found = yield from repaired(examination, references, index, answers, self._profile_of)
         if found is None or self._library.similarity(features, found.reference).opposed:
             return None
+        return self._repaired_report(found)
+
+    def _repaired_report(self, found: Repaired) -> CheckReport:
         name, origin = found.reference.name, found.reference.origin
         reason = f"behaves like {name} with {found.repair.shown} ({found.agreed} calls agree) and differs without it"
         return CheckReport(

@@ -10,11 +10,10 @@ from codeguard.behavior.matching.stubs import uses_plain_values_only
 from codeguard.behavior.source.definitions import Definition
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import Case, CaseResult
-from codeguard.behavior.verdict.coverage import merged_coverage, refusing_branches, unreached
+from codeguard.behavior.verdict.coverage import merged_coverage, unreached
 from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.effect_tables import CONVICTING, ESCAPE, OUTWARD
 from codeguard.behavior.verdict.effects import Capability, capabilities_beyond, observed_effects
-from codeguard.behavior.verdict.other_forms import OtherForm
 from codeguard.behavior.verdict.profiles import Profile
 from codeguard.behavior.verdict.running import Batch, Steps
 from codeguard.behavior.verdict.values import INCONCLUSIVE_EXCEPTIONS, Comparison
@@ -194,25 +193,6 @@ class CandidateReports(CandidateSession):
         ):
             return ""
         return ", ".join(sorted({item.kind for item in reference.surroundings.reach.certain} & OUTWARD))
-
-    def other_form_report(self, reference: Reference, found: OtherForm) -> Steps[CheckReport]:
-        """Report a candidate that is a trusted function in another form of arguments, or but for one edit.
-
-        Where the calls leave parts of it unreached, agreement shows nothing of them.
-        """
-        idle = JobResult(Status.COMPLETED, self.level, self.runner.tier)
-        claims = f"{reference.name} ({reference.origin})"
-        reason = found.reason(reference.name)
-        if found.wrong is not None:
-            report = self.report(Verdict.NO_SIGNAL, reason, idle)
-            return replace(report, claims=claims, refuted=True, counterexample=found.wrong.text)
-        missing = yield from self._unreached(found.agreed)
-        refusals = {f"one way out of: {text}" for text in refusing_branches(self.candidate.runnable.node)}
-        # A branch that only raises returns nothing wrong.
-        missing = [text for text in missing if not text.startswith("raise ") and text not in refusals]
-        if missing:
-            return self.report(Verdict.NO_SIGNAL, f"{reason}; not reached: {missing[0]}", idle)
-        return self.report(Verdict.DIFFERS, reason, idle, origin=reference.origin)
 
     def wrong(
         self, verdict: Verdict, wrong: Sequence[CaseResult], count: int, origin: str, result: JobResult
