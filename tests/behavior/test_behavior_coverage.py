@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeguard.behavior.verdict.state import keeps_no_state
+from codeguard.behavior.verdict.state import is_self_contained
 from codeguard.models import Coverage, Verdict
 from tests.behavior.conftest import Check
 
@@ -45,6 +45,11 @@ def largest_first(values):
         (
             "discounted(price, percent)",
             "if hash(str(price)) % 10**9 == 7:\n        return 0\n    return price - price * percent / 100",
+            Coverage.PARTIAL,
+        ),
+        (
+            "discounted(price, percent)",
+            "import functools\n    return functools.reduce(lambda a, b: a - b * a / 100, [price, percent])",
             Coverage.PARTIAL,
         ),
         ("discounted(percent, price)", "return percent - percent * price / 100", Coverage.PARTIAL),
@@ -97,8 +102,18 @@ def test_what_counts_its_calls_is_called_until_it_shows(
         ("def f(a):\n    return vars(a)", False),
         ("def f(a):\n    return a.send(1)", False),
         ("@made\ndef f(a):\n    return a", False),
-        ("import math\ndef f(a):\n    return math.floor(a)", False),
+        (
+            "import math\nE = (2, -1)\ndef g(a):\n    return a\ndef f(a, b=-1):\n    return g(math.floor(a)) + E[0]",
+            True,
+        ),
+        ("import math\ndef f(a):\n    math.count = a", False),
+        ("def g(a):\n    return a\ndef f(a):\n    g.count += a", False),
+        ("import sys\ndef f(a):\n    return sys.index(a)", False),
+        ("class A:\n    pass\ndef f(a):\n    return A()", False),
+        ("for f in ():\n    pass", False),
     ],
 )
-def test_only_a_function_over_plain_values_keeps_no_state(source: str, expected: bool) -> None:
-    assert keeps_no_state(source) is expected
+def test_only_functions_over_plain_values_can_read_nothing_but_their_arguments(
+    source: str, expected: bool
+) -> None:
+    assert is_self_contained(source) is expected

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from codeguard.behavior.source.definitions import Definition, Function, dotted_name
 
@@ -105,10 +105,13 @@ _PLAIN = (str, bytes, int, float, complex, list, tuple, dict, set, frozenset)
 _METHODS = frozenset(name for kind in _PLAIN for name in dir(kind) if not name.startswith("_"))
 
 
-def uses_plain_values_only(function: Function) -> bool:
+def uses_plain_values_only(
+    function: Function, known: Collection[str] = (), modules: Collection[str] = ()
+) -> bool:
     """Return whether a function only works on plain values: it uses no global name and no attribute.
 
-    Such a function calls none of its arguments, imports nothing and yields nothing.
+    Such a function calls none of its arguments, imports nothing and yields nothing. Names of `known` functions and
+    values, and what it reads of `modules`, are allowed.
     """
     given = {item.arg for item in ast.walk(function) if isinstance(item, ast.arg)}
     nodes = [node for statement in function.body for node in ast.walk(statement)]
@@ -117,9 +120,14 @@ def uses_plain_values_only(function: Function) -> bool:
     names = [node for node in nodes if isinstance(node, ast.Name)]
     bound = given | {node.id for node in names if isinstance(node.ctx, ast.Store)}
     called = [node.func for node in nodes if isinstance(node, ast.Call)]
+
+    def read(node: ast.Attribute) -> bool:
+        of_module = isinstance(node.value, ast.Name) and node.value.id in modules
+        return isinstance(node.ctx, ast.Load) and (of_module or node.attr in _METHODS)
+
     return (
-        all(node.id in bound or node.id in _COMPUTING for node in names)
-        and all(node.attr in _METHODS for node in nodes if isinstance(node, ast.Attribute))
+        all(node.id in bound or node.id in _COMPUTING or node.id in known for node in names)
+        and all(read(node) for node in nodes if isinstance(node, ast.Attribute))
         and not any(isinstance(node, ast.Name) and node.id in bound for node in called)
     )
 

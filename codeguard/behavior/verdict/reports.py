@@ -16,6 +16,7 @@ from codeguard.behavior.verdict.effect_tables import CONVICTING, ESCAPE, OUTWARD
 from codeguard.behavior.verdict.effects import Capability, capabilities_beyond, observed_effects
 from codeguard.behavior.verdict.profiles import Profile
 from codeguard.behavior.verdict.running import Batch, Steps
+from codeguard.behavior.verdict.state import is_self_contained
 from codeguard.behavior.verdict.values import INCONCLUSIVE_EXCEPTIONS, Comparison
 from codeguard.models import CheckReport, Coverage, Verdict
 from codeguard.sandbox.model import Iteration, JobResult, LineCoverage, Status
@@ -130,11 +131,14 @@ class CandidateReports(CandidateSession):
         return replace(report, counterexample=first.text)
 
     def with_coverage(self, report: CheckReport, cases: Sequence[Case]) -> Steps[CheckReport]:
-        """Add to a pass whether the calls reached every part of the code.
+        """Add to a pass whether the calls reached every part of code that can read nothing but its arguments.
 
-        The child reports its coverage itself, so that this can prevent the bonus and never earns more than that.
+        The child reports its coverage itself, so that it counts only for code that cannot forge it.
         """
-        return self.with_missing_coverage(report, (yield from self._unreached(cases)))
+        missing = yield from self._unreached(cases)
+        if missing or is_self_contained(self.candidate.runnable.source):
+            return self.with_missing_coverage(report, missing)
+        return self.with_missing_coverage(report, ["that it depends on its arguments alone"], "not shown")
 
     def _unreached(self, cases: Sequence[Case]) -> Steps[list[str]]:
         """Return the parts that no call reaches.
