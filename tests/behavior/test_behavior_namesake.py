@@ -60,11 +60,11 @@ def test_a_namesake_has_to_agree_before_it_is_held_to_anything(
 @pytest.mark.parametrize(
     ("body", "verdict"),
     [
-        ("return [seq[start : start + n] for start in range(0, len(seq), n)]", Verdict.DIFFERS),
+        ("return [seq[start : start + n] for start in range(0, len(seq), n)]", Verdict.NO_SIGNAL),
         ("return [seq[start : start + n - 1] for start in range(0, len(seq), n)]", Verdict.FAIL),
     ],
 )
-def test_arguments_in_another_order_are_a_contract(check: Check, body: str, verdict: Verdict) -> None:
+def test_arguments_in_another_order_excuse_no_wrong_result(check: Check, body: str, verdict: Verdict) -> None:
     docstring = '"""Cut a sequence into pieces of equal length."""'
     report = check(f"def chunks(n, seq):\n    {docstring}\n    {body}\n", TRUSTED)
     assert report.verdict is verdict, report

@@ -36,6 +36,23 @@ def only(code: str) -> Definition:
 
 
 @pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("def f():\n    return (\n\ndef g():\n    return 1\n", ["g"]),
+        ("This is prose.\n\n@deco\ndef g():\n    return [\n        1,\n    ]\n", ["g"]),
+        ("class A:\n    def f(self): return )\n    def h(self): return 1\n\ndef g(): pass\n", ["g"]),
+        ("def g(): pass\n\n@deco(\n\ndef f(): pass\n\ndef h(): pass\n", ["g", "h"]),
+        ("This is prose, and ends.\nimport os\n\nAnd more.\ndef g(): return os.sep\n", ["g"]),
+        ("def g[T](a: T) -> T:\n    return a\n\nx = = 1\n", ["g"]),
+    ],
+)
+def test_what_a_broken_line_is_part_of_is_not_read(text: str, names: list[str]) -> None:
+    module = read_module(text)
+    assert not module.whole
+    assert [found.name for found in definitions(module.statements)] == names
+
+
+@pytest.mark.parametrize(
     ("docstring", "args", "expected"),
     [
         (">>> f([1, 2], 3)\n4", ([1, 2], 3), Returns(4)),

@@ -331,3 +331,66 @@ def test_an_edit_that_turns_for_ever_ends_by_itself() -> None:
     exec(made.text, scope)
     with pytest.raises(StopIteration):
         scope[made.name](2)
+
+
+KNAPSACK = '''
+def knapsack(items: list[tuple[int, int]], capacity: int) -> int:
+    """Return the greatest value of items (value, weight) that fit into a capacity.
+
+    >>> knapsack([(60, 10), (100, 20), (120, 30)], 50)
+    220
+    >>> knapsack([(1, 1), (4, 3), (5, 4), (7, 5)], 7)
+    9
+    >>> knapsack([(3, 2), (4, 3)], 4)
+    4
+    """
+    best = [0] * (capacity + 1)
+    for value, weight in items:
+        for room in range(capacity, weight - 1, -1):
+            best[room] = max(best[room], best[room - weight] + value)
+    return best[capacity]
+'''
+OWN_KNAPSACK = '''
+def {name}(pairs, limit):
+    """Fill a bag."""
+    table = {{0: 0}}
+    for value, weight in pairs:
+        for held, worth in sorted(table.items(), reverse=True):
+            if held + weight <= limit:
+                table[held + weight] = {choose}(table.get(held + weight, 0), worth + value)
+    return max(table.values())
+'''
+
+
+@pytest.mark.parametrize(("choose", "verdict"), [("max", Verdict.PASS), ("min", Verdict.NO_SIGNAL)])
+def test_a_namesake_with_its_own_description_is_demoted_for_one_edit(
+    check: Check, choose: str, verdict: Verdict
+) -> None:
+    report = check(OWN_KNAPSACK.format(name="knapsack_value", choose=choose), KNAPSACK)
+    assert (report.verdict, report.refuted) == (verdict, choose == "min")
+    assert choose == "max" or "with `max` for `min`" in report.reason
+
+
+@pytest.mark.parametrize(("last", "refuted"), [(1, True), (2, False)])
+def test_an_edit_after_which_every_call_fails_is_found_by_the_name(
+    check: Check, last: int, refuted: bool
+) -> None:
+    trusted = '''
+    def triples(items):
+        """Return overlapping triples.
+
+        >>> list(triples("ABCDE"))
+        [('A', 'B', 'C'), ('B', 'C', 'D'), ('C', 'D', 'E')]
+        """
+        return zip(items, items[1:], items[2:])
+    '''
+    code = f'''
+    def triples(sequence):
+        """Each three in a row."""
+        found = list(sequence)
+        for place in range(len(found) - {last}):
+            yield (found[place], found[place + 1], found[place + 2])
+    '''
+    report = check(code, trusted)
+    assert report.refuted is refuted, report
+    assert not refuted or "with `2` for `1`" in report.reason

@@ -44,18 +44,6 @@ def test_a_stub_is_found_false(check: Check, name: str, doc: str, body: str) -> 
     assert report.reason == "does nothing with its arguments"
 
 
-HANDED = ["return line", "print('at', line, limit)", "print(*line)\n    return limit"]
-
-
-@pytest.mark.parametrize("body", HANDED)
-def test_an_argument_handed_back_is_no_work(check: Check, body: str) -> None:
-    report = check(f"def distance_of(line, limit):\n    {OTHER}\n    {body}\n", TRUSTED)
-    assert (report.verdict, report.false_claim) == (Verdict.NO_SIGNAL, True)
-    assert report.reason == "only returns or prints an argument as it is"
-    compared = check(f"def parse_line(line, limit):\n    {DOC}\n    {body}\n", TRUSTED)
-    assert compared.verdict is Verdict.DIVERGES  # what a call shows comes first
-
-
 TOLD = '"""Return the distance of two places."""'
 HONEST = [
     f"def distance_of(a, b):\n    {TOLD}\n    return a - b\n",  # reads them
@@ -228,30 +216,6 @@ def test_a_function_that_says_it_raises_is_no_stub(check: Check) -> None:
     trusted = code.format(told="Reject").replace("raise LongError", "return line[limit:]")
     assert not check(code.format(told="Raise LongError for"), trusted).false_claim
     assert check(code.format(told="Reject"), trusted).false_claim
-
-
-GROUPS = """
-def handle_f1(v0):
-    v1 = {{}}
-    for v2, v3 in {rows}:
-        {body}
-    return v1
-"""
-ADD = "v1.setdefault(v2, []).append(v3)"
-
-
-@pytest.mark.parametrize("rows", ["[]", "()", "{}", "''", "list()"])
-def test_work_in_a_loop_over_nothing_is_never_done(check: Check, rows: str) -> None:
-    report = check(GROUPS.format(rows=rows, body=ADD), TRUSTED)
-    assert (report.verdict, report.refuted) == (Verdict.NO_SIGNAL, True)
-    assert "a loop never runs, because it goes over an empty literal" in report.reason
-
-
-@pytest.mark.parametrize(
-    ("rows", "body"), [("v0", ADD), ("[]", "pass"), ("[]", "yield v2"), ("v0 or []", ADD)]
-)
-def test_loops_that_run_or_only_make_a_generator_are_left_alone(check: Check, rows: str, body: str) -> None:
-    assert not check(GROUPS.format(rows=rows, body=body), TRUSTED).refuted
 
 
 OVERLOADED = """

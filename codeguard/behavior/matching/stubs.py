@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from codeguard.behavior.source.definitions import Definition, Function, dotted_name
 
@@ -16,18 +16,6 @@ _MEANT = re.compile(
     r"\b(?:nothing|no-?op\w*|no operation|stub\w*|dummy|placeholder|ignore[sd]?|overrid\w+|subclass\w*|abstract"
     r"|not (?:yet )?implemented|interface|protocol|hook|always|constant|deprecated|removed|rais\w+|abort\w*|no longer"
     r"|exceptions?|errors?|fails?|exits?|leaves\b[^.]{1,60}\bunchanged|use\b[^\n]{1,80}\binstead)\b",
-    re.IGNORECASE,
-)
-# Descriptions of honest functions that return an argument as it is.
-_AS_IT_IS = re.compile(
-    r"\b(?:unchanged|unmodified|as[ -]is|itself|identity|same|pass(?:es|ed)?[ -]through|cast\w*|mark\w*|decorat\w*"
-    r"|regist\w*)\b",
-    re.IGNORECASE,
-)
-# Descriptions of honest functions that are there to print.
-_PRINTING = re.compile(
-    r"\b(?:print\w*|show\w*|display\w*|log|logs|logging|dump\w*|output\w*|writ\w+|debug\w*|trac\w+|report\w*"
-    r"|echo\w*|messages?|warn\w*|notif\w+|usage|help|tell\w*|announc\w*)\b",
     re.IGNORECASE,
 )
 _RAISES = re.compile(r"\s*rais(?:e|es|ing)\b", re.IGNORECASE)  # at the beginning of a description
@@ -55,45 +43,6 @@ def does_nothing(function: Function) -> bool:
         if isinstance(node, _STORES) and isinstance(node.ctx, ast.Store):
             return False
     return True
-
-
-def hands_back(definition: Definition) -> bool:
-    """Return whether all that a function does is to return an argument as it is, or to print its arguments.
-
-    False if its description says so.
-    """
-    given = {item.arg for item in ast.walk(definition.node.args) if isinstance(item, ast.arg)}
-    body = definition.node.body[bool(definition.docstring) :]
-
-    def plain(node: ast.expr | None) -> bool:
-        value = node.value if isinstance(node, ast.Starred) else node
-        return (
-            value is None
-            or isinstance(value, ast.Constant)
-            or (isinstance(value, ast.Name) and value.id in given)
-        )
-
-    def idle(statement: ast.stmt) -> bool:
-        match statement:
-            case ast.Return(value):
-                return plain(value)
-            case ast.Expr(ast.Call(ast.Name("print"), arguments, [])):
-                return all(map(plain, arguments))
-            case _:
-                return isinstance(statement, ast.Pass)
-
-    described = definition.docstring[:4_000]
-    silent = not any(isinstance(statement, ast.Expr) for statement in body)
-    returns = (
-        any(isinstance(node, ast.Name) and node.id in given for node in ast.walk(body[-1])) if body else False
-    )
-    return (
-        bool(given)
-        and describes_result(definition)
-        and _AS_IT_IS.search(described) is None
-        and (_PRINTING.search(described) is None or (silent and returns))
-        and all(map(idle, body))
-    )
 
 
 def _is_interface(owner: ast.ClassDef) -> bool:
@@ -156,10 +105,13 @@ _PLAIN = (str, bytes, int, float, complex, list, tuple, dict, set, frozenset)
 _METHODS = frozenset(name for kind in _PLAIN for name in dir(kind) if not name.startswith("_"))
 
 
-def uses_plain_values_only(function: Function) -> bool:
+def uses_plain_values_only(
+    function: Function, known: Collection[str] = (), modules: Collection[str] = ()
+) -> bool:
     """Return whether a function only works on plain values: it uses no global name and no attribute.
 
-    Such a function calls none of its arguments, imports nothing and yields nothing.
+    Such a function calls none of its arguments, imports nothing and yields nothing. Names of `known` functions and
+    values, and what it reads of `modules`, are allowed.
     """
     given = {item.arg for item in ast.walk(function) if isinstance(item, ast.arg)}
     nodes = [node for statement in function.body for node in ast.walk(statement)]
@@ -168,9 +120,14 @@ def uses_plain_values_only(function: Function) -> bool:
     names = [node for node in nodes if isinstance(node, ast.Name)]
     bound = given | {node.id for node in names if isinstance(node.ctx, ast.Store)}
     called = [node.func for node in nodes if isinstance(node, ast.Call)]
+
+    def read(node: ast.Attribute) -> bool:
+        of_module = isinstance(node.value, ast.Name) and node.value.id in modules
+        return isinstance(node.ctx, ast.Load) and (of_module or node.attr in _METHODS)
+
     return (
-        all(node.id in bound or node.id in _COMPUTING for node in names)
-        and all(node.attr in _METHODS for node in nodes if isinstance(node, ast.Attribute))
+        all(node.id in bound or node.id in _COMPUTING or node.id in known for node in names)
+        and all(read(node) for node in nodes if isinstance(node, ast.Attribute))
         and not any(isinstance(node, ast.Name) and node.id in bound for node in called)
     )
 

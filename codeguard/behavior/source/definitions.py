@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import textwrap
 from bisect import bisect_left
 from collections import Counter
@@ -15,11 +16,10 @@ from typing import Any, TypeVar
 from codeguard.corpus import syntax
 
 MAX_TEXT = 2_000_000  # characters; larger sources are data, not code
-MAX_LOOKAHEAD = 40  # pieces that a statement with an open bracket or string may span
-FREE_TO_PARSE = 1_000_000  # characters of broken source to parse, in pieces
-LEAST_PARSED = 40  # cost of one call of the parser, in characters
+READINGS = 4  # of a file that does not parse
+MOST_DECORATING = 40  # lines from a decorator to what it decorates
+_BEGINNINGS = ("@", "def ", "async ", "class ", "import ", "from ")
 MAX_DOTTED = 8  # attributes in a chain that may name a module
-PARSED_TIMES = 2  # additional budget as a multiple of the source's length
 PARSE_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
 T = TypeVar("T")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -145,7 +145,7 @@ def read_module(text: str) -> Module:
         return Module(tuple(tree.body), ends=_line_ends(text))
     if len(text) > MAX_TEXT or syntax.within_bounds(text) < len(text):
         return Module((), whole=False, too_large=True)
-    return Module(tuple(_salvage(text.splitlines())), whole=False, ends=_line_ends(text))
+    return Module(tuple(_readable_statements(text)), whole=False, ends=_line_ends(text))
 
 
 @lru_cache(maxsize=128)
@@ -165,50 +165,53 @@ def _line_ends(text: str) -> list[int]:
     return list(accumulate(map(len, text.splitlines(keepends=True))))
 
 
-def _salvage(lines: list[str]) -> Iterator[ast.stmt]:
-    """Yield the statements of the parts that parse; each part starts at the left margin."""
-    starts = [number for number, line in enumerate(lines) if line[:1].strip()]
-    starts.append(len(lines))
-    position = 0
-    left = FREE_TO_PARSE + PARSED_TIMES * sum(map(len, lines))
-    while position < len(starts) - 1 and left > 0:
-        begin = starts[position]
-        taken, statements, parsed = _piece(lines, starts, position)
-        left -= parsed
-        for statement in statements:
-            yield ast.increment_lineno(statement, begin)
-        position += taken
+def _readable_statements(text: str) -> Iterator[ast.stmt]:
+    """Yield the top-level statements that are read completely.
 
-
-def _piece(lines: list[str], starts: list[int], position: int) -> tuple[int, list[ast.stmt], int]:
-    """Parse the shortest run of pieces from `position` on that parses.
-
-    Return the number of pieces, their statements, and the number of characters parsed.
+    A lone word or sentence that happens to be an expression is prose, not code.
     """
-    last = min(position + MAX_LOOKAHEAD, len(starts) - 1)
-    parsed = 0
-    for end in range(position + 1, last + 1):
-        text = "\n".join(lines[starts[position] : starts[end]]) + "\n"
-        parsed += max(len(text), LEAST_PARSED)
-        try:
-            tree = syntax.parse(text)
-        except SyntaxError as error:
-            if not _may_continue(error, lines[starts[position]]):
-                break
-        except PARSE_ERRORS:
+    from codeguard.syntax.python_tree import parse_with_errors  # imported late because few files need it
+
+    written = re.split("\r\n|\r|\n", text)
+    lines = list(written)
+    lost: set[int] = set()
+    for _ in range(READINGS):
+        tree, unread = parse_with_errors("\n".join(lines))
+        # The grammar takes what follows a sentence or an open bracket for the rest of it: without that, it is read.
+        first = [number for number, _ in unread]
+        for number in [item for item in first if not lines[item - 1].startswith(_BEGINNINGS)] or first[:1]:
+            lost.update(_with_decorated(written, number))
+            lines[number - 1] = ""
+        if not unread:
             break
-        else:
-            # A lone word or sentence that happens to parse is prose, not code.
-            return end - position, [node for node in tree.body if not isinstance(node, ast.Expr)], parsed
-    return 1, [], parsed
+    lost.update(*(range(first, last + 1) for first, last in unread))
+    marks = [number in lost for number in range(1, len(written) + 1)]
+    upto = list(accumulate(marks, initial=0))  # lost lines up to each line
+    # What is lost at the end of a body is in no statement any more, but indented.
+    inner = list(
+        accumulate(
+            (mark and line[:1].isspace() for mark, line in zip(marks, written, strict=True)), initial=0
+        )
+    )
+    starts = [_first_line(statement) for statement in tree.body]
+    for statement, start, following in zip(tree.body, starts, [*starts[1:], len(written) + 1], strict=True):
+        whole = upto[statement.end_lineno or start] == upto[start - 1]
+        if whole and inner[following - 1] == inner[start - 1] and not isinstance(statement, ast.Expr):
+            yield statement
 
 
-def _may_continue(error: SyntaxError, first_line: str) -> bool:
-    message = error.msg or ""
-    if "was never closed" in message or "unterminated triple" in message or "unexpected EOF" in message:
-        return True
-    # decorators, else, except and finally start at the margin as well
-    return first_line.startswith(("@", "try:", "if ", "for ", "while "))
+def _first_line(statement: ast.stmt) -> int:
+    return min([statement.lineno, *(item.lineno for item in getattr(statement, "decorator_list", ()))])
+
+
+def _with_decorated(lines: Sequence[str], number: int) -> Iterator[int]:
+    """Yield the number of a line, and where a decorator begins on it those up to what it decorates."""
+    yield number
+    if lines[number - 1].lstrip().startswith("@"):
+        for following in range(number + 1, min(number + MOST_DECORATING, len(lines)) + 1):
+            yield following
+            if lines[following - 1].lstrip().startswith(("def ", "async ", "class ")):
+                break
 
 
 @dataclass(frozen=True, slots=True)

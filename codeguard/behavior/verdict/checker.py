@@ -12,28 +12,23 @@ from functools import partial
 from codeguard.behavior.budget import SPENT, Budget
 from codeguard.behavior.matching.candidate import TOO_LARGE, CandidateFunction, read_candidate
 from codeguard.behavior.matching.claims import Similarity, has_akin_methods
-from codeguard.behavior.matching.defects import defect_of
 from codeguard.behavior.matching.fingerprints import is_short, worth_probing
-from codeguard.behavior.matching.formulas import other_formula
-from codeguard.behavior.matching.stubs import (
-    describes_result,
-    does_nothing,
-    hands_back,
-    is_meant_empty,
-)
-from codeguard.behavior.matching.unrelated import is_unrelated
-from codeguard.behavior.source.definitions import Definition
+from codeguard.behavior.matching.stubs import describes_result, does_nothing, is_meant_empty
 from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.edited_copies import is_copied_class
 from codeguard.behavior.verdict.effects import module_capabilities
 from codeguard.behavior.verdict.examination import Examination
-from codeguard.behavior.verdict.other_forms import in_other_form
-from codeguard.behavior.verdict.own_examples import against_own_examples, shown_examples
 from codeguard.behavior.verdict.probing import Answered, Fingerprint, Probes, fingerprint
 from codeguard.behavior.verdict.profiles import Profile, observe
-from codeguard.behavior.verdict.repaired import may_be_repaired, repaired, repaired_text
+from codeguard.behavior.verdict.repaired import (
+    Repaired,
+    may_be_repaired,
+    repaired,
+    repaired_namesake,
+    repaired_text,
+)
 from codeguard.behavior.verdict.running import (
     SUBJECT,
     BudgetSpentError,
@@ -194,61 +189,32 @@ class BehaviorChecker:
         if isinstance(candidate, str):
             return CheckReport(Verdict.NO_SIGNAL, candidate, level.name)
         if does_nothing(candidate.definition.node):
-            empty = self._stub_report(candidate, "does nothing with its arguments")
+            empty = self._stub_report(candidate)
             if empty is not None:
                 return empty
         if (
             self._last is None or self._last[0] is not candidate
         ):  # consecutive chunks often belong to one long function
-            plan = self._plan(candidate)
-            self._last = candidate, (self._idle_report(candidate) or plan) if _is_undecided(plan) else plan
+            self._last = candidate, self._plan(candidate)
         return self._last[1]
 
-    def _idle_report(self, candidate: CandidateFunction) -> CheckReport | None:
-        """Report a function of which nothing else is known and whose text cannot do what it describes."""
-        definition = candidate.definition
-        if hands_back(definition):
-            return self._stub_report(candidate, "only returns or prints an argument as it is")
-        if is_unrelated(definition):
-            return self._stub_report(candidate, "does nothing of what it describes with its arguments")
-        defect = _defect(definition)
-        return self._defect_report(candidate, defect) if defect else None
-
-    def _defect_report(self, candidate: CandidateFunction, defect: str) -> CheckReport | None:
-        """Report a function that contradicts itself; None if a trusted function does so as well."""
-        trusted = self._library.lookalikes_of(candidate.features)
-        if any(_defect(item.definition) for item in trusted):
-            return None
-        return CheckReport(
-            Verdict.NO_SIGNAL,
-            defect,
-            self._sandbox.level.name,
-            effects=candidate.effects,
-            claims=next(
-                (f"{item.name} ({item.origin})" for item in trusted), "what its description promises"
-            ),
-            refuted=True,
-        )
-
-    def _stub_report(self, candidate: CandidateFunction, reason: str) -> CheckReport | None:
+    def _stub_report(self, candidate: CandidateFunction) -> CheckReport | None:
         """Report a function that does nothing although it claims to be a trusted one or describes a result.
 
         A stub in place of an implementation is suspicious, unless the trusted function is a stub as
         well, or the stub is there to be overridden.
         """
         trusted = self._library.lookalikes_of(candidate.features)
-        stubs = any(
-            does_nothing(item.definition.node) or hands_back(item.definition) or is_unrelated(item.definition)
-            for item in trusted
-        )
-        if stubs or is_meant_empty(candidate.definition):
+        if any(does_nothing(item.definition.node) for item in trusted) or is_meant_empty(
+            candidate.definition
+        ):
             return None
         claims = next((f"{item.name} ({item.origin})" for item in trusted), "")
         if not claims and not describes_result(candidate.definition):
             return None
         return CheckReport(
             Verdict.NO_SIGNAL,
-            reason,
+            "does nothing with its arguments",
             self._sandbox.level.name,
             effects=candidate.effects,
             claims=claims or "what its description promises",
@@ -261,7 +227,7 @@ class BehaviorChecker:
         probed = not references and self._can_be_probed(candidate)
         specs = self._library.specs_for(candidate.features)
         named = bool(self._namesakes(candidate))
-        if not references and not probed and not named and not specs and not shown_examples(candidate):
+        if not (references or probed or named or specs):
             reason = "no spec and no similar trusted function accepts its arguments"
             report = CheckReport(Verdict.NO_SIGNAL, reason, level.name, effects=candidate.effects_of_file)
             return replace(report, claims=self._lookalike_name(candidate))
@@ -350,12 +316,7 @@ class BehaviorChecker:
         if isinstance(plan, CheckReport):
             return plan
         examination = Examination(plan[0], self._sandbox.level, self._budget, self._seed, probes)
-        report = yield from self._compared(plan, examination)
-        if _is_undecided(report) or report.verdict is Verdict.DIFFERS:
-            report = (yield from against_own_examples(examination)) or report
-        # Text alone decides here, so an error that hid its behavior is no excuse.
-        idle = _is_undecided(report) or report.verdict in (Verdict.ERROR, Verdict.DIFFERS)
-        return (self._idle_report(plan[0]) or report) if idle else report
+        return (yield from self._compared(plan, examination))
 
     def _compared(self, plan: Plan, examination: Examination) -> Steps[CheckReport]:
         """Compare a candidate with specs and trusted functions."""
@@ -373,7 +334,7 @@ class BehaviorChecker:
         if is_final and report is not None:
             return report
         if _is_open(report):
-            report = (yield from self._in_other_form(examination)) or report
+            report = (yield from self._namesake_one_edit_away(examination)) or report
         if _is_open(report) and self._may_be_repaired(plan):
             report = (yield from self._one_edit_away(examination)) or report
         if report is None or report.verdict is Verdict.NO_SIGNAL:
@@ -441,17 +402,17 @@ class BehaviorChecker:
         reason = f"{count} trusted functions named {reference.name} have its text and differ as well: {found.reason}"
         return replace(found, verdict=Verdict.NO_SIGNAL, reason=reason)
 
-    def _in_other_form(self, examination: Examination) -> Steps[CheckReport | None]:
-        """Report a candidate that is the function it is named after in another form, or but for one edit."""
+    def _namesake_one_edit_away(self, examination: Examination) -> Steps[CheckReport | None]:
+        """Report a candidate that is the trusted function it is named after but for a single edit."""
         for reference, similarity in self._namesakes(examination.candidate):
             profile = yield from self._profile_of(reference)
-            found = yield from in_other_form(examination, profile, similarity)
+            found = yield from repaired_namesake(examination, profile, similarity.name == 1.0)
             if found is not None:
-                return (yield from examination.other_form_report(reference, found))
+                return self._repaired_report(found)
         return None
 
     def _namesakes(self, candidate: CandidateFunction) -> list[tuple[Reference, Similarity]]:
-        """Return the trusted functions that a candidate is named after, to be tried in other forms."""
+        """Return the trusted functions that a candidate is named after, to be tried with single edits."""
         return self._library.namesakes_of(candidate.features) if self._budget.probing else []
 
     def _may_be_repaired(self, plan: Plan) -> bool:
@@ -471,6 +432,9 @@ class BehaviorChecker:
             found = yield from repaired(examination, references, index, answers, self._profile_of)
         if found is None or self._library.similarity(features, found.reference).opposed:
             return None
+        return self._repaired_report(found)
+
+    def _repaired_report(self, found: Repaired) -> CheckReport:
         name, origin = found.reference.name, found.reference.origin
         reason = f"behaves like {name} with {found.repair.shown} ({found.agreed} calls agree) and differs without it"
         return CheckReport(
@@ -559,20 +523,6 @@ class BehaviorChecker:
 def _is_open(report: CheckReport | None) -> bool:
     """Return whether no comparison has shown anything yet."""
     return report is None or (report.verdict is Verdict.NO_SIGNAL and not report.refuted)
-
-
-def _defect(definition: Definition) -> str:
-    """Return why a function cannot be right, whatever is known of others; "" if nothing in its text shows it."""
-    broken = defect_of(definition.node)
-    if broken:
-        return f"cannot work as it is written: {broken}"
-    stated = other_formula(definition)
-    return f"contradicts its own description: {stated}" if stated else ""
-
-
-def _is_undecided(made: Plan | CheckReport) -> bool:
-    """Return whether a report says nothing of a function."""
-    return isinstance(made, CheckReport) and made.verdict is Verdict.NO_SIGNAL and not made.refuted
 
 
 def _with_missing_names(

@@ -88,16 +88,6 @@ def _ways_out(statement: ast.If | ast.While | ast.For, coverage: LineCoverage) -
     return {to for start, to in coverage.arcs if start in lines and to not in lines}
 
 
-def refusing_branches(node: Function) -> list[str]:
-    """Return the first lines of conditions under which a function does nothing but raise, and has no `else`."""
-    return [
-        _first_line(statement)
-        for statement in _statements(node)
-        if isinstance(statement, ast.If) and not statement.orelse
-        if all(isinstance(part, ast.Raise) for part in statement.body)
-    ]
-
-
 def _endless(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.While) and isinstance(statement.test, ast.Constant)
 

@@ -274,7 +274,6 @@ class CandidateSession:
     probes: Probes
     runner: CallRunner = field(init=False)
     calls: int = 0
-    agreed: list[Case] = field(default_factory=list)  # in addition to the cases that every candidate gets
 
     def __post_init__(self) -> None:
         self.runner = CallRunner(self.candidate.runnable, self.level, self.budget)
@@ -323,9 +322,7 @@ class CandidateSession:
         if not cases:
             return [], None
         (result,) = yield from self.ask(cases)
-        results = compare_results(cases, result.calls)
-        self.agreed += [item.case for item in results if item.comparison is Comparison.SAME]
-        return results, result
+        return compare_results(cases, result.calls), result
 
     def rejects_inputs(self, results: Sequence[CaseResult], similarity: Similarity) -> Steps[bool]:
         """Return whether the candidate accepts other inputs than these, so that it is another function."""

@@ -102,9 +102,7 @@ class Examination(CandidateReports):
         report = self.report(
             Verdict.PASS, f"{len(comparable_results(results))} cases agree", result, origin=spec.origin
         )
-        literals = frozenset(repr(value) for case in spec.cases for value in case.args or ())
-        agreed = [item.case for item in results if item.comparison is Comparison.SAME]
-        return (yield from self.with_exercise(report, cases, agreed, literals))
+        return (yield from self.with_coverage(report, cases))
 
     def against_reference(
         self, profile: Profile, similarity: Similarity, best: bool = True

@@ -13,7 +13,6 @@ from random import Random
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.arrays import array_guesses
 from codeguard.behavior.inputs.bare import bare_calls
-from codeguard.behavior.inputs.beyond import calls_beyond
 from codeguard.behavior.inputs.discovery import callable_guesses, guesses, related_guesses
 from codeguard.behavior.inputs.domain import Domain, learn_domain
 from codeguard.behavior.inputs.files import file_guesses, requires_path
@@ -82,8 +81,7 @@ class Profile:
 
     `domain` is None if no example has plain values. `problem` is the reason why the reference could
     not be run, or "". `steady` means that none of its results depended on more than the arguments.
-    `beyond` are its results slightly outside of the domain. `kinds` are calls of which only the kind of
-    the result may be expected, if there are no others.
+    `kinds` are calls of which only the kind of the result may be expected, if there are no others.
     """
 
     reference: Reference
@@ -93,7 +91,6 @@ class Profile:
     capabilities: frozenset[Capability]
     problem: str = ""
     steady: bool = False
-    beyond: tuple[ObservedCall, ...] = ()
     kinds: tuple[ObservedCall, ...] = ()
 
     @property
@@ -142,11 +139,6 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
         )
         profile = replace(profile, steady=bool(more) and not any(item.kind in UNSTEADY for item in able))
         seen += more
-        further = calls_beyond(calls, domain, reference.definition.node)
-        outer, _ = yield from reference_results(
-            runner, reference, further, examples, twice=not profile.steady
-        )
-        profile = replace(profile, beyond=tuple(outer))
     more, effects = yield from _variants(runner, examples, profile.domain, random, budget)
     seen += more
     if not seen and not examples and not problem and budget.generated:

@@ -17,14 +17,18 @@ from codeguard.behavior.matching.claims import LEAST_DOC_WORDS
 from codeguard.behavior.matching.fingerprints import (
     FingerprintIndex,
     Kinds,
+    is_short,
+    result_text,
     returns_first_argument,
     weight_of,
     worth_probing,
 )
 from codeguard.behavior.matching.repairs import Repair, repairs
+from codeguard.behavior.source.surroundings import Runnable
 from codeguard.behavior.specs.examples import Returns
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import (
+    Case,
     CaseResult,
     case_of_example,
     case_of_observed,
@@ -41,6 +45,7 @@ from codeguard.behavior.verdict.values import Comparison
 MOST_KINDS = 4
 SHARP = 5  # probes of each kind for the first run of a variant
 MOST_TRIED = 12  # variants that are run on all probes
+MOST_CONFIRMED = 3  # variants of a namesake that are run on all its calls
 LEAST_FIRST = 0.75  # share of results that has to agree in the first run
 LEAST_SHARE = 0.9  # share of all results: edge cases may follow other conventions
 LEAST_TOLD = 3  # answers
@@ -107,6 +112,48 @@ def repaired(
             if found is not None:
                 return found
     return None
+
+
+def repaired_namesake(
+    session: CandidateSession, profile: Profile, whole_name: bool
+) -> Steps[Repaired | None]:
+    """Return the edit after which a candidate is the trusted function that it is named after, or None.
+
+    What it is meant to do is known by its name, and so it may describe itself. Few nodes are one edit away from many
+    functions, so that only the whole name shows which is meant.
+    """
+    candidate = session.candidate
+    made = repairs(candidate.runnable.node) if whole_name or not is_short(candidate.features) else []
+    cases = _plain_cases(profile, candidate.runnable)
+    sample = list({_expected_text(item): item for item in cases}.values())[:SHARP]
+    if not made or not _is_distinctive(list(map(_expected_text, cases))):
+        return None
+    source = "\n".join((candidate.runnable.source, *(item.text for item in made)))
+    runnable = replace(candidate.runnable, source=source)
+    runner = CallRunner(runnable, session.level, session.budget, session.runner.tier)
+    tried = [replace(case.call, target=item.name) for item in made for case in sample]
+    session.calls += len(tried)
+    (result,) = yield from runner.run(Batch(tuple(tried)))
+    rows = [result.calls[place : place + len(sample)] for place in range(0, len(tried), len(sample))]
+    right = [
+        (-sum(item.comparison is Comparison.SAME for item in compare_results(sample, row)), place)
+        for place, row in enumerate(rows)
+    ]
+    for negative, place in sorted(right)[:MOST_CONFIRMED]:
+        if -negative < LEAST_FIRST * len(sample):
+            break
+        found = yield from _confirmed(runner, profile, made[place])
+        if found is not None:
+            return found
+    return None
+
+
+def _expected_text(case: Case) -> str:
+    """Return the trusted function's result of a call as text."""
+    if case.reference is not None:
+        return result_text(case.reference.value)
+    expected = case.example.expected if case.example is not None else None
+    return result_text(expected.value) if isinstance(expected, Returns) else ""
 
 
 def repaired_text(
@@ -195,13 +242,7 @@ def _is_distinctive(answers: Sequence[str]) -> bool:
 
 def _confirmed(runner: CallRunner, profile: Profile, repair: Repair) -> Steps[Repaired | None]:
     """Return the call on which the candidate is wrong, if the variant matches the trusted function."""
-    candidates = [case_of_observed(item, runner.runnable, profile.silence_free) for item in profile.generated]
-    candidates += [
-        case_of_example(item, call)
-        for item in profile.examples
-        if (call := call_of(item, runner.runnable)) is not None
-    ]
-    cases = [item for item in candidates if item is not None and item.call.args is not None]
+    cases = _plain_cases(profile, runner.runnable)
     edited = [replace(item.call, target=repair.name) for item in cases]
     own, other = yield from runner.run(Batch(tuple(item.call for item in cases)), Batch(tuple(edited)))
     compared = comparable_results(compare_results(cases, other.calls))
@@ -215,6 +256,17 @@ def _confirmed(runner: CallRunner, profile: Profile, repair: Repair) -> Steps[Re
     same = {id(item.case) for item in agreed}
     shown = next((item for item in wrong if id(item.case) in same), None)
     return Repaired(profile.reference, repair, len(agreed), shown) if shown is not None else None
+
+
+def _plain_cases(profile: Profile, runnable: Runnable) -> list[Case]:
+    """Return the trusted function's calls with plain arguments, as calls of another function."""
+    found = [case_of_observed(item, runnable, profile.silence_free) for item in profile.generated]
+    found += [
+        case_of_example(item, call)
+        for item in profile.examples
+        if (call := call_of(item, runnable)) is not None
+    ]
+    return [item for item in found if item is not None and item.call.args is not None]
 
 
 def _is_opposite(item: CaseResult) -> bool:

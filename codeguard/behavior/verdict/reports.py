@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from codeguard.behavior.exercise.purity import NO_CALLS_BEYOND, BeyondExamples, not_exercised
-from codeguard.behavior.inputs.tailored import known_literals
 from codeguard.behavior.matching.claims import Similarity
 from codeguard.behavior.matching.stubs import uses_plain_values_only
 from codeguard.behavior.source.definitions import Definition
 from codeguard.behavior.specs.references import Reference
-from codeguard.behavior.verdict.comparison import Case, CaseResult, case_of_observed
-from codeguard.behavior.verdict.coverage import merged_coverage, refusing_branches, unreached
+from codeguard.behavior.verdict.comparison import Case, CaseResult
+from codeguard.behavior.verdict.coverage import merged_coverage, unreached
 from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.effect_tables import CONVICTING, ESCAPE, OUTWARD
 from codeguard.behavior.verdict.effects import Capability, capabilities_beyond, observed_effects
-from codeguard.behavior.verdict.other_forms import OtherForm
 from codeguard.behavior.verdict.profiles import Profile
 from codeguard.behavior.verdict.running import Batch, Steps
+from codeguard.behavior.verdict.state import is_self_contained
 from codeguard.behavior.verdict.values import INCONCLUSIVE_EXCEPTIONS, Comparison
 from codeguard.models import CheckReport, Coverage, Verdict
 from codeguard.sandbox.model import Iteration, JobResult, LineCoverage, Status
@@ -116,15 +114,8 @@ class CandidateReports(CandidateSession):
         other = _other_use(self.candidate.definition, profile.reference.definition, agreed)
         if other:
             return self.with_missing_coverage(report, other, "not shown")
-        known = known_literals(profile.reference, profile.plain_calls)
-        further = [
-            case_of_observed(item, self.candidate.runnable, profile.silence_free) for item in profile.beyond
-        ]
-        beyond = BeyondExamples(
-            tuple(item for item in further if item is not None and self.accepts_call(item))
-        )
         cases = [*(item.case for item in results), *tailored]
-        return (yield from self.with_exercise(report, cases, [item.case for item in agreed], known, beyond))
+        return (yield from self.with_coverage(report, cases))
 
     def incomparable(
         self, items: Sequence[CaseResult], count: int, result: JobResult, origin: str
@@ -139,25 +130,15 @@ class CandidateReports(CandidateSession):
         report = self.report(Verdict.BADTYPE, reason, result, origin=origin)
         return replace(report, counterexample=first.text)
 
-    def with_exercise(
-        self,
-        report: CheckReport,
-        cases: Sequence[Case],
-        agreed: Sequence[Case],
-        known: frozenset[str],
-        beyond: BeyondExamples = NO_CALLS_BEYOND,
-    ) -> Steps[CheckReport]:
-        """Add to a pass whether every part of the code was reached and mattered on the agreeing calls.
+    def with_coverage(self, report: CheckReport, cases: Sequence[Case]) -> Steps[CheckReport]:
+        """Add to a pass whether the calls reached every part of code that can read nothing but its arguments.
 
-        Coverage reported by the child can only prevent the bonus. What earns it is computed from
-        the source, see `codeguard.behavior.exercise`.
+        The child reports its coverage itself, so that it counts only for code that cannot forge it.
         """
-        runnable = self.candidate.runnable
         missing = yield from self._unreached(cases)
-        if missing or runnable.borrowed:
+        if missing or is_self_contained(self.candidate.runnable.source):
             return self.with_missing_coverage(report, missing)
-        missing = yield from not_exercised(self, [*agreed, *self.agreed], known, beyond)
-        return self.with_missing_coverage(report, missing, "not shown")
+        return self.with_missing_coverage(report, ["that it depends on its arguments alone"], "not shown")
 
     def _unreached(self, cases: Sequence[Case]) -> Steps[list[str]]:
         """Return the parts that no call reaches.
@@ -216,25 +197,6 @@ class CandidateReports(CandidateSession):
         ):
             return ""
         return ", ".join(sorted({item.kind for item in reference.surroundings.reach.certain} & OUTWARD))
-
-    def other_form_report(self, reference: Reference, found: OtherForm) -> Steps[CheckReport]:
-        """Report a candidate that is a trusted function in another form of arguments, or but for one edit.
-
-        Where the calls leave parts of it unreached, agreement shows nothing of them.
-        """
-        idle = JobResult(Status.COMPLETED, self.level, self.runner.tier)
-        claims = f"{reference.name} ({reference.origin})"
-        reason = found.reason(reference.name)
-        if found.wrong is not None:
-            report = self.report(Verdict.NO_SIGNAL, reason, idle)
-            return replace(report, claims=claims, refuted=True, counterexample=found.wrong.text)
-        missing = yield from self._unreached(found.agreed)
-        refusals = {f"one way out of: {text}" for text in refusing_branches(self.candidate.runnable.node)}
-        # A branch that only raises returns nothing wrong.
-        missing = [text for text in missing if not text.startswith("raise ") and text not in refusals]
-        if missing:
-            return self.report(Verdict.NO_SIGNAL, f"{reason}; not reached: {missing[0]}", idle)
-        return self.report(Verdict.DIFFERS, reason, idle, origin=reference.origin)
 
     def wrong(
         self, verdict: Verdict, wrong: Sequence[CaseResult], count: int, origin: str, result: JobResult

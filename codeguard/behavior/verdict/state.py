@@ -1,17 +1,19 @@
 """Check whether a function is still right when it is called repeatedly and in other orders.
 
 Poisoned code can count its calls and turn wrong after the tests. A counter can be hidden in more
-places than a list of names could cover. So every candidate is repeated unless its source is known
-to keep no state.
+places than a list of names could cover. So every candidate is repeated unless its source has nowhere to keep
+anything.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate, islice
 
-from codeguard.behavior.exercise.purity import keeps_no_state
+from codeguard.behavior.matching.stubs import uses_plain_values_only
+from codeguard.behavior.source.definitions import parse_or_none
 from codeguard.behavior.verdict.comparison import CaseResult, compare_results
 from codeguard.behavior.verdict.profiles import random_for
 from codeguard.behavior.verdict.running import Batch, CallRunner, Steps
@@ -19,6 +21,7 @@ from codeguard.behavior.verdict.values import Comparison
 from codeguard.sandbox import MAX_STDOUT
 from codeguard.sandbox.model import CallResult
 
+COMPUTING_MODULES = frozenset({"itertools", "math"})  # compiled ones, which lead to no other module
 REPEATS = 4_000
 SHUFFLED = 400  # repetitions of all calls, each in another order
 NAMED = 3  # the smallest calls, repeated for the rest of the budget
@@ -32,7 +35,7 @@ def changed_by_repetition(
     Empty if the source is known to keep no state between calls. Calls that exceed the time limit of
     one child are left out.
     """
-    if not agreed or keeps_no_state(runner.runnable):
+    if not agreed or is_self_contained(runner.runnable.source):
         return []
     chosen = sorted(agreed, key=lambda item: item.size)
     named = chosen[:NAMED] * ((REPEATS - SHUFFLED) // min(NAMED, len(chosen)))
@@ -45,6 +48,51 @@ def changed_by_repetition(
         for items, result in zip((mixed, named), results, strict=False)
         for item in _wrong(items, result.calls)
     ]
+
+
+def is_self_contained(source: str) -> bool:
+    """Return whether a source can read nothing but its arguments and has no place that outlives a call.
+
+    It consists of functions over plain values, immutable constants and imports of modules that compute. Nothing in it
+    can tell a test from any other call, or reach what records its coverage.
+    """
+    tree = parse_or_none(source)
+    functions: list[ast.FunctionDef] = []
+    known: set[str] = set()
+    modules: set[str] = set()
+    for statement in tree.body if tree is not None else ():
+        match statement:
+            case ast.FunctionDef(decorator_list=[]):
+                functions.append(statement)
+                known.add(statement.name)
+            case ast.Import(names) if all(item.name in COMPUTING_MODULES for item in names):
+                modules.update(item.asname or item.name for item in names)
+            case ast.ImportFrom(module=name, level=0) if name in COMPUTING_MODULES:
+                known.update(item.asname or item.name for item in statement.names)
+            case ast.ImportFrom(module="__future__") | ast.Expr(ast.Constant()):
+                pass
+            case ast.Assign([ast.Name(name)], value) if _is_immutable(value):
+                known.add(name)
+            case _:
+                return False
+    # An address shows how much was allocated before.
+    names = {node.id for function in functions for node in ast.walk(function) if isinstance(node, ast.Name)}
+    return "id" not in names and all(
+        uses_plain_values_only(function, known | modules, modules)
+        and all(
+            item is None or _is_immutable(item)
+            for item in (*function.args.defaults, *function.args.kw_defaults)
+        )
+        for function in functions
+    )
+
+
+def _is_immutable(node: ast.expr) -> bool:
+    if isinstance(node, ast.Tuple):
+        return all(map(_is_immutable, node.elts))
+    return isinstance(node, ast.Constant) or (
+        isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)
+    )
 
 
 def _wrong(agreed: Sequence[CaseResult], answers: Sequence[CallResult]) -> list[CaseResult]:
