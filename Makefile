@@ -62,7 +62,7 @@ lint: $(VENV)/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/zizmor --offline --no-progress --quiet action.yml .github/workflows
+	$(BIN)/zizmor --offline --persona=pedantic --no-progress --quiet action.yml .github/workflows
 
 # What the audit says of its own code; what is left has its reason in the baseline, which lies outside of the package.
 audit: $(VENV)/installed

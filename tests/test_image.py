@@ -29,10 +29,10 @@ def pins(name: str) -> dict[tuple[str, str], frozenset[str]]:
     }
 
 
-def test_every_base_is_pinned_by_a_tag_of_its_own() -> None:
+def test_every_base_is_pinned_by_its_digest() -> None:
     bases = [rest.partition(" AS ")[0] for name, rest in STEPS if name == "FROM"]
     assert len(set(bases)) == 1
-    assert re.fullmatch(r"python:3\.\d+-slim-[a-z]+", bases[0])
+    assert re.fullmatch(r"python:3\.\d+-slim-[a-z]+@sha256:[0-9a-f]{64}", bases[0])
 
 
 def test_everything_is_installed_from_lock_files_with_hashes() -> None:
@@ -44,19 +44,22 @@ def test_everything_is_installed_from_lock_files_with_hashes() -> None:
         assert ("--require-hashes" in part and " -r " in part) or "--no-deps --no-build-isolation ." in part
 
 
-def test_the_images_lock_is_a_part_of_the_projects() -> None:
-    whole, image = pins("requirements.lock"), pins("requirements-image.lock")
-    assert len(image) > 50
-    beyond = image.keys() - whole.keys()
+@pytest.mark.parametrize(
+    ("name", "least"), [("requirements-image.lock", 50), ("requirements-action.lock", 15)]
+)
+def test_a_part_of_the_lock_has_the_versions_and_hashes_of_the_whole(name: str, least: int) -> None:
+    whole, part = pins("requirements.lock"), pins(name)
+    assert len(part) > least
+    beyond = part.keys() - whole.keys()
     assert {package for package, _ in beyond} <= {"setuptools"}
-    assert all(image[key] == whole[key] for key in image.keys() - beyond)
+    assert all(part[key] == whole[key] for key in part.keys() - beyond)
 
 
 def test_it_runs_as_a_user_other_than_root_with_the_command_as_entry_point() -> None:
     last = {name: rest for name, rest in STEPS if name in ("USER", "ENTRYPOINT")}
     user = int(last["USER"].partition(":")[0])
     assert user == ENVIRONMENTS["docker-user"].user != 0
-    assert last["ENTRYPOINT"] == '["codeguard"]'
+    assert last["ENTRYPOINT"] == '["python", "-I", "-m", "codeguard"]'
 
 
 def test_what_is_copied_is_there_and_nothing_else_is_in_the_context() -> None:

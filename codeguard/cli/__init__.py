@@ -18,6 +18,7 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from codeguard import __version__
+from codeguard.cli.options import STARTED_IN
 from codeguard.cli.output import fail, fail_for_import, refused, warn
 from codeguard.escaping import escaped
 
@@ -132,6 +133,13 @@ class LazyGroup(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
+def _run_in(context: click.Context, option: click.Parameter, folder: str | None) -> None:
+    """Change to a folder, and keep the one before."""
+    if folder is not None:
+        context.meta[STARTED_IN] = os.getcwd()  # noqa: PTH109
+        os.chdir(folder)
+
+
 @click.group("codeguard", cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="codeguard")
 @click.option(
@@ -140,7 +148,7 @@ class LazyGroup(click.Group):
     type=click.Path(exists=True, file_okay=False),
     is_eager=True,
     expose_value=False,
-    callback=lambda context, option, folder: os.chdir(folder or "."),
+    callback=_run_in,
     help="Run as if started in this folder.",
 )
 @click.option(

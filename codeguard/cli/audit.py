@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from codeguard.cli.options import BUDGET, store_option
+from codeguard.cli.options import BUDGET, STARTED_IN, store_option
 from codeguard.cli.output import (
     EXIT_FINDINGS,
     EXIT_NOTHING,
@@ -42,8 +42,9 @@ class _Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Refuse an option that is also the name of a file, such as `--no-behavior`."""
         words = args[: args.index("--")] if "--" in args else args
+        started_in = ctx.meta.get(STARTED_IN, "")
         for word in words:
-            if word.startswith("-") and os.path.lexists(word):
+            if word.startswith("-") and os.path.lexists(os.path.join(started_in, word)):  # noqa: PTH118
                 raise click.UsageError(
                     f"a file is named like an option: {escaped(word)}; put -- before the names"
                 )

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from codeguard.index.workspace import Workspace
 
 F = TypeVar("F", bound=Callable[..., Any])
+STARTED_IN = (
+    "codeguard.started_in"  # of the context: the folder before `-C`, where names that a hook passes lie
+)
 
 
 def option_group(*options: Callable[[F], F]) -> Callable[[F], F]:

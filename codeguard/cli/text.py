@@ -12,12 +12,12 @@ import click
 
 from codeguard.cli.options import option_group
 from codeguard.cli.output import EXIT_ERROR, EXIT_FINDINGS, guarded, origin, say, say_json, say_report, warn
+from codeguard.errors import ConfigError
 from codeguard.index.embedding import Embedding
 from codeguard.reports.text_selection import selection_lines, selection_page, selection_table
-from codeguard.text.consensus import RULES
+from codeguard.text.consensus import RULES, STRICTNESS
 from codeguard.text.extractive import ExtractiveReader
 from codeguard.text.files import Fields, read_documents, read_examples, read_pairs
-from codeguard.text.frequency import READINGS
 from codeguard.text.label_flip import CHOICES, LEVELS, LabelFlipConfig, LabelFlipDefense, LLMLabelJudge
 from codeguard.text.llm import LLMClient, LLMConfig
 from codeguard.text.llm_reader import LLMReader
@@ -38,9 +38,7 @@ llm_options = option_group(
     click.option("--llm-timeout", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True,
                  help="Seconds for one call with all its attempts."),
     click.option("--llm-attempts", type=click.IntRange(1), default=3, show_default=True),
-    click.option("--llm-per-minute", type=click.FloatRange(0), default=0.0, help="Most requests a minute; 0: any."),
     click.option("--llm-tokens", type=click.IntRange(0), default=0, help="Most tokens in all; 0: any."),
-    click.option("--llm-cache", type=click.Path(file_okay=False, path_type=Path), help="Folder for answers."),
 )  # fmt: skip
 field_options = option_group(
     click.option("--text-field", default="text", show_default=True),
@@ -160,7 +158,7 @@ def ingest_command(
         f"{len(report.skipped)} skipped (repeated or there already), batch {report.batch}"
     )
     extra = {"batch": report.batch, "added": list(report.added), "skipped": list(report.skipped)}
-    _show(report.selection, form, "codeguard.text.ingest/1", extra, done)
+    _show(report.selection, form, "codeguard.text.ingest/1", extra, [done])
 
 
 @text.command("filter")
@@ -185,13 +183,10 @@ def ingest_command(
     help="Share of clean passages that calibration promises to keep.",
 )
 @click.option("--kind", type=click.Choice(KINDS), default="forest", show_default=True)
-@click.option("--threshold", type=click.FloatRange(0, min_open=True), default=0.2, show_default=True)
 @click.option(
-    "--reading",
-    type=click.Choice(READINGS),
-    default="count",
-    show_default=True,
-    help="What Freq of Freq-Density is.",
+    "--threshold",
+    type=click.FloatRange(0, min_open=True),
+    help="One density for all lengths, not calibrated (0.2 in the paper).",
 )
 @click.option("--matching", type=click.Choice(["literal", "semantic"]), default="semantic", show_default=True)
 @click.option("--top", type=click.IntRange(1), default=4, show_default=True)
@@ -210,8 +205,7 @@ def filter_command(
     clean_file: Path | None,
     keep_clean: float,
     kind: Kind,
-    threshold: float,
-    reading: str,
+    threshold: float | None,
     matching: str,
     top: int,
     keep: int,
@@ -222,13 +216,14 @@ def filter_command(
 
     `--train EXAMPLES --model FILE` trains a filter and saves it to FILE.
     `--calibrate PASSAGES --model FILE` without DOCUMENTS fits a saved filter
-    to a corpus by its clean passages and saves it again.
+    to a corpus by its clean passages and saves it again. Calibration is refused
+    where imitated poison, in the passages' own style, would pass.
 
     Exit code 0: everything within --keep passed; 1: something rejected; 2: error, a failed call of the model too.
     """
     from codeguard.index.embedding import open_embedding
     from codeguard.text.filterrag import FilterConfig, FilterRAG, calibrate_threshold
-    from codeguard.text.frequency import WordMatcher
+    from codeguard.text.frequency import LengthThreshold, WordMatcher
     from codeguard.text.mlfilter import MLFilterRAG, TrainedFilter, recalibrate, train_filter
 
     opened, fields = open_embedding(options["embedding"], prose=True), _fields(options)
@@ -253,6 +248,7 @@ def filter_command(
         trained = TrainedFilter.load(model_file)
         if pairs is not None:
             fitted = recalibrate(trained, pairs, opened, reader, matcher=matcher, keep=keep_clean)
+            fitted.require_useful()
             trained, notes = fitted.model, fitted.notes
         if not given:
             trained.save(model_file)
@@ -261,11 +257,17 @@ def filter_command(
             return
         defense = MLFilterRAG(trained, opened, reader, matcher, top, keep)
     else:
-        config = FilterConfig(top, keep, threshold, reading)  # type: ignore[arg-type]
+        limit: float | LengthThreshold | None = threshold
         if pairs is not None:
-            learned = calibrate_threshold(pairs, reader, matcher, reading=config.reading, keep=keep_clean)
-            config, notes = replace(config, threshold=learned.threshold), learned.notes
-        defense = FilterRAG(reader, matcher, config)
+            learned = calibrate_threshold(pairs, reader, matcher, keep=keep_clean)
+            learned.require_useful()
+            limit, notes = learned.threshold, learned.notes
+        if limit is None:
+            raise ConfigError(
+                "the filter is not calibrated, and would drop an unknown share of clean documents",
+                hint="give --calibrate PASSAGES or --model FILE; --threshold 0.2 filters without a promise",
+            )
+        defense = FilterRAG(reader, matcher, FilterConfig(top, keep, limit))
     found = _found(documents, collection, store, query, top, options, fields, opened)
     selection = defense.select(found, query)
     selection = replace(selection, notes=(*notes, *selection.notes))
@@ -282,6 +284,14 @@ def filter_command(
     "--top", type=click.IntRange(1), default=10, show_default=True, help="Documents that are retrieved."
 )
 @click.option("--rule", type=click.Choice(RULES), default="sound", show_default=True)
+@click.option(
+    "--strictness",
+    type=click.Choice(list(STRICTNESS)),
+    default="answer",
+    show_default=True,
+    help="Where documents contradict each other: answer with a confidence, abstain if a third of the votes "
+    "contradict (balanced), or a fifth (strict).",
+)
 @click.option("--trust-source", "trusted", multiple=True, help="A source that you trust; may be repeated.")
 @field_options
 @llm_options
@@ -294,11 +304,15 @@ def consensus_command(
     store: str,
     top: int,
     rule: str,
+    strictness: str,
     trusted: tuple[str, ...],
     form: str,
     **options: Any,
 ) -> None:
-    """Summarize each document separately, keep those that agree, and answer from them, or abstain.
+    """Summarize each document separately, and answer from those that agree, with a stated confidence.
+
+    Documents that contradict each other are shown as two camps, each with its claim and its share of the
+    votes. --strictness says when that means no answer.
 
     Exit code 0: everything kept; 1: something rejected, or abstained; 2: error, a failed call of the model too.
     """
@@ -310,11 +324,20 @@ def consensus_command(
     opened = open_embedding(options["embedding"], prose=True)
     found = _found(documents, collection, store, query, top, options, _fields(options), opened)
     items = [replace(item, trusted=bool(item.source) and item.source in trusted) for item in found]
-    judge = Consensus(_reader(options, opened), opened, ConsensusConfig(rule=rule))  # type: ignore[arg-type]
-    result = judge.answer(items, query)
-    said = f"answer: {result.answer}" if result.answer else f"no answer: {result.abstained}"
-    extra = {"answer": result.answer, "abstained": result.abstained}
-    _show(result.selection, form, "codeguard.text.consensus/1", extra, said)
+    config = ConsensusConfig(rule=rule, strictness=strictness)  # type: ignore[arg-type]
+    result = Consensus(_reader(options, opened), opened, config).answer(items, query)
+    lines = [f"no answer: {result.abstained}"]
+    if result.answer:
+        lines = [f"answer: {result.answer}", f"confidence: {result.confidence:.2f}"]
+    for camp in result.camps:
+        lines.append(f"{camp.share:.0%} of the votes: {camp.claim} (documents {', '.join(camp.documents)})")
+    extra = {
+        "answer": result.answer,
+        "abstained": result.abstained,
+        "confidence": round(result.confidence, 6),
+        "camps": [camp.to_json() for camp in result.camps],
+    }
+    _show(result.selection, form, "codeguard.text.consensus/2", extra, lines)
 
 
 def _detector(base: Sequence[Document], embedding: Embedding, options: Mapping[str, Any]) -> LabelFlipDefense:
@@ -396,25 +419,27 @@ def _client(options: Mapping[str, Any]) -> LLMClient:
             api_key=os.environ.get("CODEGUARD_LLM_KEY", ""),
             timeout_s=options["llm_timeout"],
             attempts=options["llm_attempts"],
-            per_minute=options["llm_per_minute"],
             most_tokens=options["llm_tokens"],
-            cache_dir=options["llm_cache"],
         )
     )
 
 
 def _show(
-    selection: Selection, form: str, schema: str, extra: Mapping[str, Any] | None = None, said: str = ""
+    selection: Selection,
+    form: str,
+    schema: str,
+    extra: Mapping[str, Any] | None = None,
+    said: Sequence[str] = (),
 ) -> None:
     """Print a selection and exit with the matching code."""
     if form == "json":
         report = {"schema": schema, **(extra or {}), **selection.to_json()}
         say_json(report)
     elif form == "html":
-        say_report(selection_page(selection, schema, (said,) if said else (), **origin()))
+        say_report(selection_page(selection, schema, tuple(said), **origin()))
     else:
-        if said:
-            say(said)
+        for line in said:
+            say(line)
         for line in (selection_table if form == "table" else selection_lines)(selection):
             say(line)
     for message in filter(None, (selection.error, *selection.failures)):

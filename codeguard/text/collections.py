@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from codeguard.text.model import Document, TextDefenseError
 
 FOLDER = "text"  # subfolder of the store, apart from the collection of code
 MADE_WITH = "codeguard_embedding"
+_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{1,510}[a-zA-Z0-9]")
 _MAKE = "make it with: codeguard text ingest FILE --collection NAME --base TRUSTED"
 
 
@@ -53,6 +55,10 @@ def _open_or_create(client: Any, store: str, name: str, embedding: Embedding, cr
     collection = _collection(client, store, name, embedding, create)
     try:
         yield collection
+    except Exception as error:
+        if type(error).__module__.startswith("chromadb"):
+            raise _unusable(name, store, error) from None
+        raise
     finally:
         if create and not collection.count():
             client.delete_collection(name)
@@ -68,7 +74,7 @@ def _server(url: str) -> Any:
             settings=client_settings(),
         )
     except Exception as error:
-        raise TextDefenseError(f"no Chroma server answers at {url} ({error})") from None
+        raise TextDefenseError(f"no Chroma server answers at {url}", got=type(error).__name__) from None
 
 
 def _collection(client: Any, store: str, name: str, embedding: Embedding, create: bool) -> Any:
@@ -91,7 +97,7 @@ def _collection(client: Any, store: str, name: str, embedding: Embedding, create
     except TextDefenseError:
         raise
     except Exception as error:  # Chroma raises many kinds
-        raise TextDefenseError(f"the collection {name!r} of {store} cannot be opened ({error})") from None
+        raise _unusable(name, store, error) from None
     made_with = (found.metadata or {}).get(MADE_WITH)
     if made_with != embedding.identity:
         raise TextDefenseError(
@@ -100,6 +106,15 @@ def _collection(client: Any, store: str, name: str, embedding: Embedding, create
             expected=made_with or "an embedding of its own",
         )
     return found
+
+
+def _unusable(name: str, store: str, error: Exception) -> TextDefenseError:
+    """Return an error in our words: Chroma's hold paths, addresses and advice for its own programmers."""
+    return TextDefenseError(
+        f"the collection {name!r} of {store} cannot be used",
+        got=type(error).__name__,
+        hint=None if _NAME.fullmatch(name) else "a name has 3 to 512 of the characters a-z A-Z 0-9 . _ -",
+    )
 
 
 def rank_documents(

@@ -111,7 +111,7 @@ class FeatureExtractor:
             log_probability = self._answer_log_probability(reading.text, present, frequency.total)
         unknown = sum(n for word, n in present.items() if word not in self.background.counts)
         return [
-            frequency.density(),
+            frequency.density,
             perplexity,
             log_probability,
             float(frequency.occurrences),

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from codeguard.errors import ConfigError
-from codeguard.text.frequency import DensityReading, Frequency, LengthThreshold, WordMatcher, fit_threshold
-from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, reject_all
+from codeguard.text.frequency import Frequency, LengthThreshold, WordMatcher, fit_threshold
+from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, no_words, reject_all
 from codeguard.text.reading import Reader, failures
-from codeguard.text.tokens import sentences, words
+from codeguard.text.tokens import content_words, sentences, words
 
 PAPER_THRESHOLD = 0.2
-USEFUL = 0.5  # share of imitated poison that a calibrated filter should catch
+LEAST_CAUGHT = 0.8  # share of each kind of imitated poison that a calibrated filter has to catch
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,6 @@ class FilterConfig:
     top: int = 4
     keep: int = 2
     threshold: float | LengthThreshold = PAPER_THRESHOLD
-    reading: DensityReading = "count"
 
     def __post_init__(self) -> None:
         if self.top < 1 or self.keep < 0:
@@ -64,8 +63,8 @@ class FilterRAG:
         limit = self.config.threshold
         if not isinstance(limit, LengthThreshold):
             return (
-                f"the threshold {limit:g} is not calibrated: how many clean texts it drops depends on their "
-                "length; learn one from clean passages of your own",
+                f"warning: the threshold {limit:g} is not calibrated: how many clean texts it drops depends on "
+                "their length; learn one from clean passages of your own",
             )
         outside = sum(not limit.covers(len(words(document.text))) for document in documents)
         if not outside:
@@ -76,10 +75,12 @@ class FilterRAG:
         )
 
     def _judge(self, document: Document, query: str, answer: str, error: str) -> Judgment:
+        if not words(document.text):
+            return no_words(document)
         if error:
             return Judgment(document, False, "no_answer", f"no answer could be had from the text: {error}")
         frequency = self.matcher.count(document.text, query, answer)
-        density = frequency.density(self.config.reading)
+        density = frequency.density
         limit = self.config.threshold
         limit = limit.at(frequency.total) if isinstance(limit, LengthThreshold) else limit
         over = density > limit
@@ -103,26 +104,42 @@ class CleanPair:
 
 @dataclass(frozen=True, slots=True)
 class ThresholdCalibration:
-    """A threshold learned from clean passages, and the share of imitated poison that it catches."""
+    """A threshold learned from clean passages, and the share of each kind of imitated poison that it catches."""
 
     threshold: LengthThreshold
-    caught: float
+    caught: Mapping[str, float]
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was learned, with a warning if the filter catches too little."""
+        """What was learned."""
         fit = self.threshold
-        found = (
+        return (
             f"calibrated on {fit.pairs} clean passages of {fit.shortest} to {fit.longest} words: at least "
-            f"{fit.keep:.0%} of further ones like them pass, {self.caught:.0%} of imitated poison is caught",
+            f"{fit.keep:.0%} of further ones like them pass; caught of imitated poison: {_shares(self.caught)}",
         )
-        return (*found, TOO_WEAK) if self.caught < USEFUL else found
+
+    def require_useful(self) -> None:
+        """Raise a TextDefenseError if some kind of imitated poison mostly passes."""
+        refuse_weak(self.caught)
 
 
-TOO_WEAK = (
-    "warning: density alone cannot tell these passages from poison at that rate; train a filter with --train, "
-    "or accept fewer clean texts"
-)
+def refuse_weak(caught: Mapping[str, float]) -> None:
+    """Raise an error if less than `LEAST_CAUGHT` of some kind of imitated poison is caught.
+
+    Raises:
+        TextDefenseError: the filter cannot tell these passages from poison at the promised rate.
+    """
+    if min(caught.values()) < LEAST_CAUGHT:
+        raise TextDefenseError(
+            "this filter cannot tell these passages from poison",
+            got=f"caught of imitated poison: {_shares(caught)}",
+            expected=f"{LEAST_CAUGHT:.0%} of each kind",
+            hint="train a filter with labelled examples of this corpus, or promise to keep fewer clean passages",
+        )
+
+
+def _shares(caught: Mapping[str, float]) -> str:
+    return ", ".join(f"{kind} {share:.0%}" for kind, share in caught.items())
 
 
 def own_questions(texts: Sequence[str]) -> list[CleanPair]:
@@ -134,8 +151,11 @@ def own_questions(texts: Sequence[str]) -> list[CleanPair]:
     return [CleanPair(part[0], " ".join(part[1:])) for part in parts if len(part) > 1]
 
 
-def imitations(pairs: Sequence[CleanPair], reader: Reader) -> list[CleanPair]:
-    """Return imitations of simple poison: the question followed by the passage's answer to it.
+def imitations(pairs: Sequence[CleanPair], reader: Reader) -> dict[str, list[CleanPair]]:
+    """Return imitations of poison by kind, made from clean passages.
+
+    `question in front`: the question and the passage's answer to it. `fluent`: the sentence with the
+    answer and the next one, in which the answer's words are those of another passage's answer.
 
     Raises:
         TextDefenseError: a call of the reader failed.
@@ -143,11 +163,29 @@ def imitations(pairs: Sequence[CleanPair], reader: Reader) -> list[CleanPair]:
     answers = [reader.answer_each(pair.query, [pair.text])[0] for pair in pairs]
     for failure in failures(answers):
         raise TextDefenseError(f"the clean passages cannot be read: {failure}")
-    return [
-        CleanPair(pair.query, f"{pair.query} {answer.text}")
-        for pair, answer in zip(pairs, answers, strict=True)
-        if answer.text
-    ]
+    read = [(pair, item.text) for pair, item in zip(pairs, answers, strict=True) if item.text]
+    prefixed = [CleanPair(pair.query, f"{pair.query} {answer}") for pair, answer in read]
+    fluent = []
+    for place, (pair, answer) in enumerate(read):
+        # Half of the list away, since neighbours may have the same question.
+        other = read[(place + len(read) // 2) % len(read)][1]
+        fluent.append(CleanPair(pair.query, _with_answer(pair, answer, other)))
+    return {"question in front": prefixed, "fluent": fluent}
+
+
+def _with_answer(pair: CleanPair, answer: str, other: str) -> str:
+    asked, wanted = set(content_words(pair.query)), set(content_words(answer))
+    parts = sentences(pair.text)
+    best = max(range(len(parts)), key=lambda place: len(wanted & set(words(parts[place]))))
+    new = iter([word for word in content_words(other) if word not in asked])
+    swapped = []
+    for token in " ".join(parts[best : best + 2]).split():
+        own = words(token)
+        if own and own[0] in wanted - asked:
+            replacement = next(new, "")
+            token = replacement.capitalize() if token[:1].isupper() else replacement
+        swapped.append(token)
+    return " ".join(filter(None, [*swapped, *new]))
 
 
 def calibrate_threshold(
@@ -155,7 +193,6 @@ def calibrate_threshold(
     reader: Reader,
     matcher: WordMatcher,
     *,
-    reading: DensityReading = "count",
     keep: float = 0.95,
 ) -> ThresholdCalibration:
     """Learn a threshold by length from clean passages and measure what it catches.
@@ -164,12 +201,12 @@ def calibrate_threshold(
         TextDefenseError: there are too few passages for the share `keep`, or the reader failed.
     """
     clean = _count_frequencies(pairs, reader, matcher)
-    fit = fit_threshold([item.density(reading) for item in clean], [item.total for item in clean], keep)
-    dense = [
-        item.density(reading) > fit.at(item.total)
-        for item in _count_frequencies(imitations(pairs, reader), reader, matcher)
-    ]
-    return ThresholdCalibration(fit, sum(dense) / max(1, len(dense)))
+    fit = fit_threshold([item.density for item in clean], [item.total for item in clean], keep)
+    caught = {}
+    for kind, poison in imitations(pairs, reader).items():
+        found = _count_frequencies(poison, reader, matcher)
+        caught[kind] = sum(item.density > fit.at(item.total) for item in found) / max(1, len(found))
+    return ThresholdCalibration(fit, caught)
 
 
 def _count_frequencies(pairs: Sequence[CleanPair], reader: Reader, matcher: WordMatcher) -> list[Frequency]:

@@ -2,9 +2,8 @@
 
 From Edemacu et al., "Defending Against Knowledge Poisoning Attacks During Retrieval-Augmented
 Generation" (2025): the sum of Freq(w, d) over the words w of d that match a word of the question or
-of the answer, divided by the number of unique words of d. Freq is the number of occurrences of w
-("count"). Two other readings of Freq are optional; they differ by a factor of thirty (see
-docs/text.md).
+of the answer, divided by the number of words of d. Each matching word counts once: the paper's
+example has the density 8/11.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +21,6 @@ from codeguard.index.embedding import Embedding
 from codeguard.text.model import TextDefenseError
 from codeguard.text.tokens import words
 
-DensityReading = Literal["count", "share", "distinct"]
-READINGS: tuple[DensityReading, ...] = get_args(DensityReading)
 SIMILAR = 0.6  # minimum cosine of two matching words, from the paper
 MAX_WORDS = 1_000_000
 MORE_PASSAGES = (
@@ -42,19 +38,10 @@ class Frequency:
     matching: int
     occurrences: int
 
-    def density(self, reading: DensityReading = "count") -> float:
-        """Return the Freq-Density; 0 for a text without words.
-
-        `count`: occurrences of matching words divided by unique words. `share`: the same divided by
-        all words again. `distinct`: unique matching words divided by all words.
-        """
-        if not self.total:
-            return 0.0
-        if reading == "count":
-            return self.occurrences / self.unique
-        if reading == "share":
-            return self.occurrences / self.total / self.unique
-        return self.matching / self.total
+    @property
+    def density(self) -> float:
+        """Return the Freq-Density, the share of distinct matching words; 0 for a text without words."""
+        return self.matching / self.total if self.total else 0.0
 
 
 class WordMatcher:

@@ -21,8 +21,9 @@ from codeguard.errors import ConfigError
 from codeguard.text.labels import Floats, LabelledBase, centroids
 from codeguard.text.llm import LLMClient, LLMError
 from codeguard.text.llm_reader import RULES, unused_mark
-from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, reject_all
+from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, no_words, reject_all
 from codeguard.text.reading import ReaderAnswer, failures
+from codeguard.text.tokens import words
 
 Detector = Literal["centroid", "whitened", "knn-majority", "knn-weighted", "knn-threshold"]
 Choice = Literal["auto", "centroid", "whitened", "knn-majority", "knn-weighted", "knn-threshold"]
@@ -285,7 +286,12 @@ class LabelFlipDefense:
                     f"({expected.detector}) would find {expected.found:.0%} of flipped ones"
                 )
                 return reject_all(documents, "cannot_tell", reason, error=reason)
-        known = [position for position, item in enumerate(documents) if item.label in self.base.names]
+        wordless = {position for position, item in enumerate(documents) if not words(item.text)}
+        known = [
+            position
+            for position, item in enumerate(documents)
+            if item.label in self.base.names and position not in wordless
+        ]
         judged = [documents[position] for position in known]
         notes: list[str] = []
         failed: tuple[str, ...] = ()
@@ -293,7 +299,8 @@ class LabelFlipDefense:
         if judged:
             judgments, notes, failed = self._judge(judged)
             found = dict(zip(known, judgments, strict=True))
-        unknown = len(documents) - len(known)
+        found |= {position: no_words(documents[position]) for position in wordless}
+        unknown = len(documents) - len(found)
         if unknown:
             notes.append(
                 f"{unknown} of {len(documents)} entries have a label the knowledge base has not seen"

@@ -1,39 +1,32 @@
-"""A small client for OpenAI-compatible servers: OpenAI, Ollama, vLLM, llama.cpp.
+"""Chat requests to OpenAI-compatible servers (OpenAI, Ollama, vLLM, llama.cpp) by the `openai` package.
 
-The server is not trusted. Each call has one deadline, each answer a maximum size; compressed
-answers and redirects are refused, and the shape of an answer is checked. A call that fails yields
-an `LLMError` at its place in the list of answers.
+That package connects, sends and tries again. The server is not trusted, so each call has one
+deadline and each answer a maximum size; compressed answers and redirects are refused, and the shape
+of an answer is checked. A call that fails yields an `LLMError` at its place in the list of answers.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import importlib
 import ipaddress
 import json
-import math
-import random
 import re
-import sqlite3
 import threading
-import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
 from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
-from codeguard.errors import CodeguardError, ConfigError, CorpusError, MissingExtraError
+from codeguard.errors import CodeguardError, ConfigError, MissingExtraError
 
 Message = Mapping[str, str]
 
-RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 MESSAGE_CHARACTERS = 300  # maximum length of a server's error message when shown
 NEGOTIABLE = ("max_tokens", "temperature", "logprobs")  # newer models refuse some of these
-LONGEST_PAUSE = 20.0  # seconds; a longer Retry-After is not obeyed
 
 
 class LLMError(CodeguardError):
@@ -45,10 +38,9 @@ class LLMConfig:
     """Address of the model and limits on its use.
 
     `timeout_s` covers one call with all its attempts, from connecting to the last byte. `attempts`
-    includes the first one; the pause between attempts starts at `pause_s` seconds and doubles.
-    `per_minute` limits the requests, 0 means no limit. `most_tokens` is a budget for all calls
-    together, 0 means no budget: once it is used up, nothing more is sent and further calls fail.
-    `cache_dir` None disables the cache. `answer_bytes` is the maximum size of an answer's body.
+    includes the first one. `most_tokens` is a budget for all calls together, 0 means no budget:
+    once it is used up, nothing more is sent and further calls fail. `answer_bytes` is the maximum
+    size of an answer's body.
     """
 
     base_url: str
@@ -56,13 +48,10 @@ class LLMConfig:
     api_key: str = ""
     timeout_s: float = 60.0
     attempts: int = 3
-    pause_s: float = 0.5
-    per_minute: float = 0.0
     concurrency: int = 4
     max_tokens: int = 256
     temperature: float = 0.0
     most_tokens: int = 0
-    cache_dir: Path | None = None
     answer_bytes: int = 1 << 20
 
     def __post_init__(self) -> None:
@@ -72,8 +61,8 @@ class LLMConfig:
         for name in ("timeout_s", "attempts", "concurrency", "max_tokens", "answer_bytes"):
             if not getattr(self, name) > 0:
                 raise ConfigError(name, got=getattr(self, name), expected="more than 0")
-        if self.pause_s < 0 or self.per_minute < 0 or self.most_tokens < 0:
-            raise ConfigError("pause_s, per_minute and most_tokens", expected="0 or more")
+        if self.most_tokens < 0:
+            raise ConfigError("most_tokens", got=self.most_tokens, expected="0 or more")
 
     def __repr__(self) -> str:
         return f"LLMConfig(base_url={self.base_url!r}, model={self.model!r})"  # never the key
@@ -100,7 +89,6 @@ class Completion:
     prompt_tokens: int
     completion_tokens: int
     logprobs: tuple[float, ...] = ()
-    cached: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,63 +96,9 @@ class Usage:
     """Calls and tokens that a client has used; words are counted if the server reports no tokens."""
 
     calls: int = 0
-    cached: int = 0
-    retries: int = 0
     failed: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
-
-
-def cache_key(request: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of a request, which holds everything that the answer depends on."""
-    canonical = json.dumps(request, sort_keys=True, ensure_ascii=True)
-    return hashlib.sha256(canonical.encode()).hexdigest()
-
-
-class AnswerCache:
-    """Answers of a language model in a SQLite file, so that a repeated run sends nothing twice.
-
-    Several processes may share the file.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        """Create the folder, accessible to the user only, and the database in it.
-
-        Raises:
-            CorpusError: the folder or the file cannot be written, or the file is no database.
-        """
-        self._path = folder / "answers.sqlite3"
-        try:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        except OSError as error:
-            raise CorpusError(f"the answer cache {folder} cannot be made ({error.strerror})") from None
-        with self._open() as database:
-            database.execute("CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
-
-    def get(self, key: str) -> dict[str, Any] | None:
-        """Return a stored answer, or None if there is none or it is damaged."""
-        with self._open() as database:
-            row = database.execute("SELECT value FROM answers WHERE key = ?", (key,)).fetchone()
-        try:
-            value = json.loads(row[0]) if row else None
-        except (ValueError, RecursionError, TypeError):
-            return None
-        return value if isinstance(value, dict) else None
-
-    def put(self, key: str, value: Mapping[str, Any]) -> None:
-        """Store an answer."""
-        with self._open() as database:
-            database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (key, json.dumps(value)))
-
-    @contextlib.contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        try:
-            with contextlib.closing(sqlite3.connect(self._path, timeout=10)) as database, database:
-                yield database
-        except sqlite3.Error as error:
-            raise CorpusError(
-                f"the answer cache {self._path} cannot be used ({error})", hint="delete the file"
-            ) from None
 
 
 class LLMClient:
@@ -181,13 +115,9 @@ class LLMClient:
         except ImportError:
             raise MissingExtraError("an LLM needs the openai package", "llm") from None
         self.config = config
-        self._cache = AnswerCache(config.cache_dir) if config.cache_dir else None
         self._lock = threading.Lock()
         self._usage = Usage()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._client: Any = None
         self._refused: set[str] = set()  # request parameters that this server refuses
-        self._free_at = 0.0  # when the rate limit allows the next request, by time.monotonic()
 
     @property
     def usage(self) -> Usage:
@@ -211,53 +141,33 @@ class LLMClient:
         """Return an answer or an error for each prompt, in order."""
         if not prompts:
             return []
-        # An event loop of its own keeps connections open between calls and works inside a notebook's running loop.
-        return asyncio.run_coroutine_threadsafe(
-            self._gather(prompts, logprobs), self._started_loop()
-        ).result()
-
-    def close(self) -> None:
-        """Close the connections; a later call opens new ones."""
-        with self._lock:
-            loop, client, self._loop, self._client = self._loop, self._client, None, None
-        if loop is not None:
-            if client is not None:
-                asyncio.run_coroutine_threadsafe(client.close(), loop).result()
-            loop.call_soon_threadsafe(loop.stop)
-
-    def __enter__(self) -> LLMClient:
-        return self
-
-    def __exit__(self, *details: object) -> None:
-        self.close()
-
-    def _started_loop(self) -> asyncio.AbstractEventLoop:
-        with self._lock:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                threading.Thread(target=_serve_loop, args=(self._loop,), name="llm", daemon=True).start()
-            return self._loop
+        # In a thread of its own, since the caller may be inside a running event loop (a notebook).
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(asyncio.run, self._gather(prompts, logprobs)).result()
 
     async def _gather(
         self, prompts: Sequence[Sequence[Message]], logprobs: bool
     ) -> list[Completion | LLMError]:
         gate = asyncio.Semaphore(self.config.concurrency)
-        if self._client is None:
-            self._client = self._connect()
-        client = self._client
+        async with self._connect() as client:
 
-        async def one(messages: Sequence[Message]) -> Completion | LLMError:
-            async with gate:
-                try:
-                    return await self._complete_one(client, messages, logprobs)
-                except LLMError as error:
-                    self._add_usage(failed=1)
-                    return error
+            async def one(messages: Sequence[Message]) -> Completion | LLMError:
+                async with gate:
+                    try:
+                        return await self._complete_one(client, messages, logprobs)
+                    except LLMError as error:
+                        self._add_usage(failed=1)
+                        return error
 
-        return list(await asyncio.gather(*(one(messages) for messages in prompts)))
+            return list(await asyncio.gather(*(one(messages) for messages in prompts)))
 
     async def _complete_one(self, client: Any, messages: Sequence[Message], logprobs: bool) -> Completion:
         config = self.config
+        used = self._usage.prompt_tokens + self._usage.completion_tokens
+        if config.most_tokens and used >= config.most_tokens:
+            raise LLMError(
+                "the budget of tokens is used up", got=used, expected=f"at most {config.most_tokens}"
+            )
         request: dict[str, Any] = {
             "model": config.model,
             "messages": [dict(message) for message in messages],
@@ -266,63 +176,38 @@ class LLMClient:
         }
         if logprobs:
             request["logprobs"] = True
-        key = cache_key({"base_url": config.base_url, **request})
-        stored = _cached_completion(self._cache.get(key)) if self._cache else None
-        if stored is not None:
-            self._add_usage(cached=1)
-            return stored
-        used = self._usage.prompt_tokens + self._usage.completion_tokens
-        if config.most_tokens and used >= config.most_tokens:
-            raise LLMError(
-                "the budget of tokens is used up", got=used, expected=f"at most {config.most_tokens}"
-            )
-        body = await self._send_with_retries(client, request)
+        self._add_usage(calls=1)
+        try:
+            async with asyncio.timeout(config.timeout_s):
+                body = await self._send(client, request)
+        except TimeoutError:
+            raise LLMError(f"no answer within {config.timeout_s:g} s") from None
         answer = parse_answer(body, request["messages"])
         self._add_usage(prompt_tokens=answer.prompt_tokens, completion_tokens=answer.completion_tokens)
-        if self._cache:
-            self._cache.put(key, asdict(answer))
         return answer
 
-    async def _send_with_retries(self, client: Any, request: Mapping[str, Any]) -> bytes:
-        config, openai = self.config, self._openai
-        deadline = asyncio.get_running_loop().time() + config.timeout_s
-        attempt = 0
+    async def _send(self, client: Any, request: Mapping[str, Any]) -> bytes:
+        openai = self._openai
         while True:
-            attempt += 1
-            await self._wait_for_rate()
-            self._add_usage(calls=1)
-            server_pause = 0.0
             sent = self._accepted_parameters(request)
             try:
-                async with asyncio.timeout_at(deadline):
-                    send = client.chat.completions.with_raw_response.create
-                    response = await send(**sent)
-                    return bytes(response.http_response.content)
+                response = await client.chat.completions.with_raw_response.create(**sent)
+                return bytes(response.http_response.content)
             except openai.APIStatusError as error:
                 message = server_message(error.response.content)
-                what = f"the model's server answered with status {error.status_code}{message}"
                 if error.status_code in (400, 422) and self._drop_refused_parameter(message, sent):
-                    attempt -= 1  # refusing a parameter is no failure of the call
                     continue
-                retry = error.status_code in RETRIED
-                server_pause = _retry_after(error.response.headers)
-            except (openai.APITimeoutError, TimeoutError):
-                what, retry = f"no answer within {config.timeout_s:g} s", False
+                what = f"the model's server answered with status {error.status_code}{message}"
+            except openai.APITimeoutError:
+                what = f"no answer within {self.config.timeout_s:g} s"
             except openai.APIConnectionError as error:
                 refused = _refused_answer(error)
                 what = f"the connection to the model's server failed ({refused or error.__cause__ or error})"
-                retry = refused is None
             except AnswerRefusedError as error:
-                what, retry = str(error), False
+                what = str(error)
             except openai.OpenAIError as error:
-                what, retry = f"the call failed ({type(error).__name__}: {error})"[:300], False
-            pause = config.pause_s * 2 ** (attempt - 1) * random.uniform(0.75, 1.25)
-            pause = min(max(pause, server_pause), LONGEST_PAUSE)
-            late = asyncio.get_running_loop().time() + pause >= deadline
-            if not retry or attempt >= config.attempts or late:
-                raise LLMError(what, hint=f"sent {attempt} requests to {config.base_url}")
-            self._add_usage(retries=1)
-            await asyncio.sleep(pause)
+                what = f"the call failed ({type(error).__name__}: {error})"[:MESSAGE_CHARACTERS]
+            raise LLMError(what, hint=f"asked {self.config.base_url}")
 
     def _accepted_parameters(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the request without the parameters that this server refuses, or with their newer names."""
@@ -342,15 +227,6 @@ class LLMClient:
         self._refused.update(named[:1])
         return bool(named)
 
-    async def _wait_for_rate(self) -> None:
-        if not self.config.per_minute:
-            return
-        with self._lock:
-            now = time.monotonic()
-            start = max(now, self._free_at)
-            self._free_at = start + 60 / self.config.per_minute
-        await asyncio.sleep(start - now)
-
     def _connect(self) -> Any:
         config, openai = self.config, self._openai
         http = openai.DefaultAsyncHttpxClient(
@@ -362,7 +238,7 @@ class LLMClient:
         return openai.AsyncOpenAI(
             base_url=config.base_url,
             api_key=config.api_key or "none",
-            max_retries=0,
+            max_retries=config.attempts - 1,
             timeout=config.timeout_s,
             http_client=http,
             default_headers={"Accept-Encoding": "identity"},
@@ -396,10 +272,17 @@ def parse_answer(body: bytes, messages: Sequence[Message] = ()) -> Completion:
         raise LLMError("the model's answer is not JSON") from None
     try:
         choice = value["choices"][0]
+        reason = choice.get("finish_reason")
+        refusal = choice["message"].get("refusal")
         text = choice["message"]["content"]
-    except (KeyError, IndexError, TypeError):
+    except (KeyError, IndexError, TypeError, AttributeError):
         message = server_message(body)
         raise LLMError(f"the model's answer has no choices[0].message.content{message}") from None
+    if refusal or reason == "content_filter":
+        given = server_message(json.dumps({"message": refusal}).encode()) if refusal else ": content filter"
+        raise LLMError(f"the model refused to answer{given}")
+    if reason == "length":
+        raise LLMError("the model's answer was cut off at the limit of tokens", hint="raise max_tokens")
     if not isinstance(text, str) or not text.strip():
         raise LLMError("the model's answer has no text", got=type(text).__name__)
     # JSON may hold an unpaired surrogate, which cannot be encoded as UTF-8.
@@ -455,21 +338,6 @@ def _logprobs(choice: Any) -> tuple[float, ...]:
     return tuple(float(value) for value in values)
 
 
-def _cached_completion(value: Mapping[str, Any] | None) -> Completion | None:
-    try:
-        if value is None or not isinstance(value["text"], str):
-            return None
-        answer = Completion(
-            value["text"],
-            int(value["prompt_tokens"]),
-            int(value["completion_tokens"]),
-            tuple(float(item) for item in value["logprobs"]),
-        )
-    except (KeyError, TypeError, ValueError):
-        return None
-    return replace(answer, cached=True)
-
-
 def _http_module(openai: ModuleType) -> ModuleType:
     """Return the HTTP library that the installed version of openai is built on, httpx or its successor."""
     for kind in openai.DefaultAsyncHttpxClient.__mro__:
@@ -513,18 +381,3 @@ def _refused_answer(error: BaseException) -> AnswerRefusedError | None:
             return cause
         cause = cause.__cause__ or cause.__context__
     return None
-
-
-def _retry_after(headers: Mapping[str, str]) -> float:
-    try:
-        value = float(headers.get("retry-after", "0"))
-    except ValueError:
-        return 0.0
-    return value if math.isfinite(value) and value > 0 else 0.0
-
-
-def _serve_loop(loop: asyncio.AbstractEventLoop) -> None:
-    try:
-        loop.run_forever()
-    finally:
-        loop.close()

@@ -64,7 +64,7 @@ def prompt(task: str, query: str, texts: Sequence[str]) -> list[Message]:
 
 
 def unused_mark(texts: Sequence[str]) -> str:
-    """Return a mark that occurs in none of the texts; the same texts give the same mark, so caching works."""
+    """Return a mark that occurs in none of the texts, always the same one for the same texts."""
     whole = "\x00".join(texts)
     number = 0
     while (mark := text_digest(f"{number}:{whole}")[:16]) in whole:

@@ -20,17 +20,18 @@ from codeguard.analysis.perplexity import NgramModel
 from codeguard.errors import MissingExtraError
 from codeguard.index.embedding import Embedding
 from codeguard.text.features import FEATURES, Background, FeatureExtractor
-from codeguard.text.filterrag import CleanPair, finish, imitations
+from codeguard.text.filterrag import CleanPair, finish, imitations, refuse_weak
 from codeguard.text.forest import Floats, Forest, train_forest
 from codeguard.text.frequency import MORE_PASSAGES, WordMatcher, conformal_quantile
 from codeguard.text.linear import LinearModel, train_linear
-from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, reject_all
+from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, no_words, reject_all
 from codeguard.text.reading import Reader, failures
+from codeguard.text.tokens import words
 from codeguard.trust.local import open_regular, write_atomically
 
 Kind = Literal["forest", "xgboost"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-SCHEMA = "codeguard.text.filter/3"
+SCHEMA = "codeguard.text.filter/4"
 MAX_BYTES = 512 * 1024 * 1024  # of a saved filter, unpacked
 FOLDS = 5
 KEPT = 0.99  # of the clean examples, by the threshold of a trained filter
@@ -41,7 +42,6 @@ LOGARITHMIC = ("perplexity", "matching_frequency", "sentence_length")  # positiv
 # Of the clean texts' scores by trees and by regression, against division by next to 0.
 LEAST_RANGE = (0.02, 0.5)
 LIMITED = ("echo", "unknown_words")  # features whose limits can be learned from clean texts only
-LEAST_CAUGHT = 0.5  # share of imitated poison that a recalibrated classifier should catch
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,30 +179,27 @@ class Recalibration:
     """A filter fitted to another corpus with clean texts of that corpus only.
 
     `kept_before` is the share of those texts that the filter accepted before, `caught` the share of
-    imitated poison that the recalibrated filter catches.
+    each kind of imitated poison that the recalibrated filter catches.
     """
 
     model: TrainedFilter
     pairs: int
     kept_before: float
-    caught: float
+    caught: Mapping[str, float]
     keep: float
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was learned, with a warning if the corpus differs too much from the training data."""
-        found = (
-            f"recalibrated on {self.pairs} clean passages: at least {self.keep:.0%} of further ones like them pass "
-            f"(as trained {self.kept_before:.0%} would have), the classifier catches {self.caught:.0%} of "
-            "imitated poison",
-        )
-        if self.caught >= LEAST_CAUGHT:
-            return found
+        """What was learned."""
+        shares = ", ".join(f"{kind} {share:.0%}" for kind, share in self.caught.items())
         return (
-            *found,
-            "warning: this corpus is too unlike the one the filter was trained on; train one with labelled "
-            "examples of its own",
+            f"recalibrated on {self.pairs} clean passages: at least {self.keep:.0%} of further ones like them pass "
+            f"(as trained {self.kept_before:.0%} would have); the classifier catches of imitated poison: {shares}",
         )
+
+    def require_useful(self) -> None:
+        """Raise a TextDefenseError if some kind of imitated poison mostly passes."""
+        refuse_weak(self.caught)
 
 
 def recalibrate(
@@ -241,11 +238,14 @@ def recalibrate(
         others = replace(_adapted(model, rows[fold != part]), limits={})
         scores[fold == part] = others.predict(rows[fold == part])
     fitted = replace(_adapted(model, rows), threshold=conformal_quantile(scores, keep))
-    poison = [LabelledText(pair.query, pair.text, True) for pair in imitations(pairs, reader)]
-    imitated = _complete_rows(example_rows(extractor, poison))
     kept_before = float((model.predict(rows) <= model.threshold).mean())
-    # Without the limits, which catch these imitations by construction.
-    caught = float((replace(fitted, limits={}).predict(imitated) > fitted.threshold).mean())
+    # Without the limits, which catch one kind of these imitations by construction.
+    bare = replace(fitted, limits={})
+    caught = {}
+    for kind, made in imitations(pairs, reader).items():
+        poison = [LabelledText(pair.query, pair.text, True) for pair in made]
+        scored = bare.predict(_complete_rows(example_rows(extractor, poison)))
+        caught[kind] = float((scored > fitted.threshold).mean())
     return Recalibration(fitted, len(rows), kept_before, caught, keep)
 
 
@@ -413,6 +413,8 @@ class MLFilterRAG:
 
 
 def _judgment(document: Document, chance: float, seen: bool, threshold: float) -> Judgment:
+    if not words(document.text):
+        return no_words(document)
     if not seen:
         return Judgment(document, False, "no_answer", "no answer could be had from the text")
     over = chance > threshold

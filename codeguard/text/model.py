@@ -110,3 +110,8 @@ def reject_all(documents: Sequence[Document], rule: str, reason: str, *, error: 
     """Return a selection that rejects every document for the same reason."""
     judgments = tuple(Judgment(document, False, rule, reason) for document in documents)
     return Selection(judgments, error=error)
+
+
+def no_words(document: Document) -> Judgment:
+    """Return the rejection of a text without a word: it is blank, or signs and pictures alone."""
+    return Judgment(document, False, "no_words", "the text has no word, so nothing can be said of it")

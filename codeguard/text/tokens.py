@@ -22,7 +22,7 @@ _SHORT = """
     you your
 """
 _SHORT_WORDS = frozenset(_SHORT.split())
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
+WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
 
 
 @cache
@@ -49,7 +49,7 @@ def words(text: str) -> list[str]:
     >>> words("Who's the CEO of OpenAI? (2023)")
     ["who's", 'the', 'ceo', 'of', 'openai', '2023']
     """
-    return [match.group().lower().replace("’", "'") for match in _WORD.finditer(text[:MAX_CHARACTERS])]
+    return [match.group().lower().replace("’", "'") for match in WORD.finditer(text[:MAX_CHARACTERS])]
 
 
 def content_words(text: str) -> list[str]:

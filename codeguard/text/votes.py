@@ -1,20 +1,13 @@
-"""Count independent votes among documents and find claims on which the votes split.
-
-Paraphrases alone produce many words that only few summaries share. So two words count as rivals
-only if each vote has one of them and none has both, and if a split as clean is improbable by
-chance, given the number of pairs compared.
-"""
+"""Count independent votes among documents, what most of them say, and two camps on which they split."""
 
 from __future__ import annotations
 
 import math
-import operator
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -25,7 +18,6 @@ from codeguard.text.tokens import content_words, sentences, words
 
 LEAST_VOTES = 2  # groups that support the smaller of two rival claims
 PASSAGE = 9  # consecutive words; lists in answers often have six to eight
-CHANCE = 0.05  # maximum probability of a split as clean by chance, over all compared pairs
 CONTRAST = 0.29  # minimum contrast times the square root of the number of votes
 GRAM = 4  # characters
 LEAST_SIMILAR = 0.01  # replaces a mean similarity of 0 or less before dividing by it
@@ -97,10 +89,10 @@ def voters(summaries: Sequence[str], groups: Sequence[int]) -> dict[int, list[in
 
 @dataclass(frozen=True, slots=True)
 class Rivalry:
-    """Two claims that exclude each other, with the documents of each and the share of the smaller one.
+    """Two camps of documents, the one with more weight first, and the share of the votes in the second.
 
-    `apart` is the contrast of two camps relative to how similar they are to each other. For two
-    words, which do not show it, it is that of camps with little in common.
+    `word` and `rival` are what one camp says more often than the other; may be empty. `apart` is the
+    contrast of the camps relative to how similar they are to each other.
     """
 
     word: str
@@ -108,58 +100,7 @@ class Rivalry:
     first: frozenset[int]
     second: frozenset[int]
     share: float
-    apart: float = 4.5
-
-
-def find_rivalry(
-    summaries: Sequence[str],
-    query: str,
-    vote: Floats,
-    groups: Sequence[int],
-    same: Callable[[str, str], bool] = operator.eq,
-) -> Rivalry | None:
-    """Return the two words that split the votes in two, or None; the camp with more weight is first.
-
-    Every vote has one of the words beyond the question's and none has both; at least `LEAST_VOTES`
-    groups have each. By chance so clean a split must have a probability of at most `CHANCE`, divided
-    among all pairs that are as frequent. `same` decides whether two words are synonyms.
-    """
-    question_stems = {stem(word) for word in words(query)} | NEGATIONS
-    holders: dict[str, set[int]] = defaultdict(set)
-    for index, summary in enumerate(summaries):
-        for word in content_words(" ".join(_CLAUSE.split(summary))):
-            if (key := stem(word)) not in question_stems:
-                holders[key].add(index)
-    count = len({group for group, summary in zip(groups, summaries, strict=True) if summary})
-    camps = {key: {groups[index] for index in who} for key, who in sorted(holders.items())}
-    usable = [key for key, camp in camps.items() if LEAST_VOTES <= len(camp) <= count - LEAST_VOTES]
-    pairs = [
-        (one, other)
-        for one, other in combinations(usable, 2)
-        if len(camps[one]) + len(camps[other]) == count
-        and is_number(one) == is_number(other)
-        and one[:4] != other[:4]
-    ]
-    # Drawing without replacement: one way of all to choose the second word's voters avoids the first's.
-    split = [
-        (math.comb(count, len(camps[one])), one, other)
-        for one, other in pairs
-        if not camps[one] & camps[other]
-        and len(pairs) <= CHANCE * math.comb(count, len(camps[one]))
-        and (is_number(one) or not same(spelled(one, summaries), spelled(other, summaries)))
-    ]
-    if not split:
-        return None
-    _, one, other = max(split, key=lambda found: found[0])
-    weight = {key: float(vote[sorted(holders[key])].sum()) for key in (one, other)}
-    first, second = (one, other) if weight[one] >= weight[other] else (other, one)
-    return Rivalry(
-        spelled(first, summaries),
-        spelled(second, summaries),
-        frozenset(holders[first]),
-        frozenset(holders[second]),
-        weight[second] / (weight[first] + weight[second]),
-    )
+    apart: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,11 +294,6 @@ def stem(word: str) -> str:
     if word in _NUMERALS:
         return _NUMERALS[word]
     return word.replace(",", "") if word[:1].isdigit() else str(_stemmer().stem(word))
-
-
-def is_number(word: str) -> bool:
-    """Return whether a stem is a number."""
-    return any(char.isdigit() for char in word)
 
 
 _CLAUSE = re.compile(r"[,;:—–()]|\.\s|\b(?:and|or|but|while|although|because|which|however|though|whereas)\b")

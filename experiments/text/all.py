@@ -14,6 +14,7 @@ from experiments.text.common import Rows, show
 
 Section = dict[str, Any]
 CONSENSUS = "Map-reduce consensus"
+REPORTED = ("prefix", "garag")  # the crudest attack and the most fluent one; the others take minutes more
 
 
 def run(data: Path, embedding: str = "auto") -> tuple[dict[str, Any], list[Section]]:
@@ -22,7 +23,7 @@ def run(data: Path, embedding: str = "auto") -> tuple[dict[str, Any], list[Secti
     Without the extra `llm` the consensus has no client for its model: its section says so.
     """
     flips = label_flip.run(data, label_embedding(embedding))
-    filters = filterrag.run(data, open_embedding(embedding, prose=True))
+    filters = filterrag.run(data, open_embedding(embedding, prose=True), REPORTED)
     sections = [
         _section(
             "Label flips at ingestion",
@@ -41,9 +42,8 @@ def run(data: Path, embedding: str = "auto") -> tuple[dict[str, Any], list[Secti
                 f"{filterrag.TOP}, {filterrag.KEEP} handed on; {filters['embedding']}, extractive reader. The "
                 "second clean text is the nearest golden passage of another question. ATR: share of poison "
                 "among what is handed on.",
-                "The three readings of Freq-Density, then what clean texts have by length, then the figures.",
             ],
-            [filters["readings"], filters["lengths"], filters["rows"]],
+            [filters["rows"]],
             filters["plots"],
         ),
     ]

@@ -3,7 +3,7 @@
     python -m experiments.text.consensus
 
 Settings were chosen on the first ten questions; the figures are of the
-other twenty, two draws of documents each. The model obeys orders in its
+other twenty, one draw of documents each. The model obeys orders in its
 context and repeats the majority (see gullible.py). Only cells count in which
 the undefended attack succeeds in at least half of the runs.
 """
@@ -32,13 +32,13 @@ from experiments.text.consensus_poison import ATTACKS, Attack, Mode, poison, suc
 from experiments.text.gullible import gullible
 from experiments.text.loopback import serve
 
-GRID = ((5, (1, 2, 3)), (10, (1, 2, 3, 4, 5, 6, 7, 8)))
+GRID = ((10, (2, 5, 8)),)  # documents, and how many of them are poisoned
 MODES: dict[Attack, tuple[Mode, ...]] = {
     "ignore instructions": ("distinct", "copies", "second order"),
     "incorrect fact": ("distinct", "copies", "rewritten"),
     "biased summary": ("distinct", "copies"),
 }
-DRAWS = 2
+DRAWS = 1
 ORIGINAL_PAPER = {  # undefended, and under its defense, as that work reports them
     "ignore instructions": "100 % to 1-2 %",
     "incorrect fact": "63 % to 1-2 %",
@@ -210,8 +210,8 @@ def run(
     topics = topics[:TUNING] if tuning else topics[TUNING:]
     chosen, config = CachedEmbedding(embedding or open_embedding(prose=True)), config or ConsensusConfig()
     model = gullible({topic.question: (topic.right, topic.wrong) for topic in topics})
-    with serve(model) as server, LLMClient(LLMConfig(server.url, "gullible", concurrency=4)) as client:
-        reader = CountingReader(LLMReader(client))
+    with serve(model) as server:
+        reader = CountingReader(LLMReader(LLMClient(LLMConfig(server.url, "gullible", concurrency=4))))
         clean = clean_rows(topics, reader, chosen, config)
         rows = grid(topics, reader, chosen, config)
     extractive = CountingReader(ExtractiveReader(chosen))

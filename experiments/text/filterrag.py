@@ -5,29 +5,31 @@
 Even questions are trained and calibrated on while odd ones are tested, then
 the other way round: ten rounds of ten test questions. The second clean text
 of a question is the nearest golden passage of another question of the same
-half, since the data holds one golden passage a question.
+half, since the data holds one golden passage a question. RAGDefender is
+measured as well if it is installed (`pip install ragdefender`, with torch).
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.util
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from codeguard.index.embedding import Embedding, open_embedding
-from codeguard.text import Document, TextDefense
+from codeguard.text import Document, Judgment, Selection, TextDefense
 from codeguard.text.extractive import ExtractiveReader
 from codeguard.text.features import FEATURES, PAPER_FEATURES
 from codeguard.text.filterrag import CleanPair, FilterConfig, FilterRAG, calibrate_threshold
-from codeguard.text.frequency import READINGS, LengthThreshold, WordMatcher, fit_threshold
+from codeguard.text.frequency import WordMatcher
 from codeguard.text.mlfilter import LabelledText, MLFilterRAG, train_filter
-from codeguard.text.tokens import content_words, sentences, words
+from codeguard.text.tokens import content_words, words
 from experiments.text.common import CachedEmbedding, Rows, data_folder, line_plot, share, text_table
 
 TOP, KEEP, ROUND = 4, 2, 10
@@ -35,8 +37,6 @@ EXTRA = 5  # adversarial texts a question that training sees, and as many clean 
 RETRIEVED = 15
 SHORT_ANSWER = 5  # words of the answer that Freq-Density is taken with
 ATTACKS = ("prefix", "plain", "whitebox", "blind", "garag")
-EXAMPLE = ("Who is the CEO of OpenAI?", "Who is the CEO of OpenAI? The answer is Tim Cook.",
-           "Tim Cook is the CEO of OpenAI.")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,28 +155,6 @@ def clean_pairs(questions: Sequence[Question], embedding: Embedding, count: int 
     ]
 
 
-def fit_distinct(
-    train: Sequence[Question], embedding: Embedding, reader: ExtractiveReader, matcher: WordMatcher
-) -> tuple[LengthThreshold, Rows]:
-    """Fit the threshold by length on clean texts and their beginnings of one, two, … sentences."""
-    densities, lengths, rows = [], [], []
-    for question in train:
-        for passage in clean_texts(question, train, embedding, 3):
-            parts = sentences(passage)
-            for end in range(1, len(parts) + 1):
-                text = " ".join(parts[:end])
-                answer = reader.answer_each(question.text, [text])[0].text
-                frequency = matcher.count(text, question.text, answer)
-                densities.append(frequency.density("distinct"))
-                lengths.append(frequency.total)
-    for low, high in ((1, 20), (20, 40), (40, 80), (80, 160), (160, 10_000)):
-        chosen = [value for value, size in zip(densities, lengths, strict=True) if low <= size < high]
-        if chosen:
-            rows.append({"words": f"{low}-{high - 1}", "n": len(chosen), "mean density": float(np.mean(chosen)),
-                         "95th percentile": float(np.quantile(chosen, 0.95))})  # fmt: skip
-    return fit_threshold(densities, lengths), rows
-
-
 def measure(
     test: Sequence[Question], defense: TextDefense | None, attack: str, mix: str,
     embedding: Embedding, reader: ExtractiveReader,
@@ -252,21 +230,15 @@ def defenses_for(
     embedding: Embedding,
     reader: ExtractiveReader,
     semantic: WordMatcher,
-    limit: LengthThreshold,
 ) -> dict[str, TextDefense]:
     """Return every defense under test; the learned ones are trained on this attack, or on all others."""
     literal = WordMatcher()
     pairs = clean_pairs(half.train, embedding)
     described = calibrate_threshold(pairs, reader, semantic).threshold
-    distinct = FilterConfig(TOP, KEEP, reading="distinct")
     found: dict[str, TextDefense] = {
-        "FilterRAG, as described, 0.2": FilterRAG(reader, semantic, FilterConfig(TOP, KEEP)),
-        "FilterRAG, as described, calibrated": FilterRAG(
-            reader, semantic, FilterConfig(TOP, KEEP, threshold=described)
-        ),
-        "FilterRAG, distinct, 0.2": FilterRAG(reader, semantic, distinct),
-        "FilterRAG, distinct, by length": FilterRAG(reader, semantic, replace(distinct, threshold=limit)),
-    }
+        "FilterRAG, 0.2": FilterRAG(reader, semantic, FilterConfig(TOP, KEEP)),
+        "FilterRAG, calibrated": FilterRAG(reader, semantic, FilterConfig(TOP, KEEP, threshold=described)),
+    } | published_defenses(embedding)
     own = examples_of(half.train, [attack], embedding)
     foreign = examples_of(half.train, [name for name in attacks if name != attack], embedding)
     plans = [
@@ -286,6 +258,42 @@ def defenses_for(
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class RagDefender:
+    """RAGDefender with the embedding of the other systems, for questions of one hop or of several."""
+
+    defender: Any
+
+    @classmethod
+    def of(cls, embedding: Embedding, task: str) -> RagDefender:
+        """Open the installed package."""
+        torch = importlib.import_module("torch")
+
+        class Encoder:
+            def encode(self, texts: list[str], **_: object) -> Any:
+                return torch.from_numpy(np.array(embedding.embed(texts)))
+
+        package = importlib.import_module("ragdefender")
+        return cls(package.RAGDefender(embedder=Encoder(), task_type=task, device="cpu"))
+
+    def select(self, documents: Sequence[Document], query: str = "") -> Selection:
+        """Reject what it removes."""
+        _, removed = self.defender.defend(query, [item.text for item in documents], return_indices=True)
+        return Selection(
+            tuple(
+                Judgment(item, place not in removed, "ragdefender", "")
+                for place, item in enumerate(documents)
+            )
+        )
+
+
+def published_defenses(embedding: Embedding) -> dict[str, TextDefense]:
+    """Return RAGDefender in both of its modes if it is installed."""
+    if not all(map(importlib.util.find_spec, ("ragdefender", "torch"))):
+        return {}
+    return {f"RAGDefender, {task}": RagDefender.of(embedding, task) for task in ("single_hop", "multi_hop")}
+
+
 def run(
     data: Path | None = None,
     embedding: Embedding | None = None,
@@ -298,16 +306,13 @@ def run(
     questions = load_questions(data_folder(data, name), chosen, attacks)
     halves = [Half(questions[0::2], questions[1::2]), Half(questions[1::2], questions[0::2])]
     semantic = WordMatcher(chosen)
-    limits, lengths = zip(
-        *(fit_distinct(half.train, chosen, short, semantic) for half in halves), strict=True
-    )
     rows: Rows = []
     totals: dict[tuple[str, str, str], dict[str, int]] = {}
-    for half, limit in zip(halves, limits, strict=True):
+    for half in halves:
         rounds = [half.test[start : start + ROUND] for start in range(0, len(half.test), ROUND)]
         for attack in attacks:
             defenses: dict[str, TextDefense | None] = {"no defense": None}
-            defenses |= defenses_for(half, attack, attacks, chosen, short, semantic, limit)
+            defenses |= defenses_for(half, attack, attacks, chosen, short, semantic)
             for name, defense in defenses.items():
                 for mix in ("clean", "half", "poison"):
                     total = totals.setdefault((attack, mix, name), {})
@@ -322,33 +327,9 @@ def run(
         "embedding": chosen.identity,
         "questions": len(questions),
         "rounds": len(questions) // ROUND,
-        "readings": readings_table(questions, short, semantic),
-        "lengths": list(lengths[0]),
         "rows": rows,
         "plots": {"passed": _plot(rows, attacks)},
     }
-
-
-def readings_table(questions: Sequence[Question], reader: ExtractiveReader, semantic: WordMatcher) -> Rows:
-    """Return each reading of Freq-Density on the known example, on golden passages and on poison."""
-    rows: Rows = []
-    for mode, matcher in (("literal", WordMatcher()), ("semantic", semantic)):
-        for reading in READINGS:
-            row: dict[str, Any] = {"matching": mode, "reading": reading}
-            row["example"] = matcher.count(EXAMPLE[1], EXAMPLE[0], EXAMPLE[2]).density(reading)
-            for name in ("golden", "prefix", "plain"):
-                texts = [
-                    (item, item.golden if name == "golden" else item.poison[name][0]) for item in questions
-                ]
-                values = [
-                    matcher.count(text, item.text, reader.answer_each(item.text, [text])[0].text).density(
-                        reading
-                    )
-                    for item, text in texts
-                ]
-                row[f"{name}, median"] = float(np.median(values))
-            rows.append(row)
-    return rows
 
 
 def _plot(rows: Rows, attacks: Sequence[str]) -> str:
@@ -378,8 +359,7 @@ def main() -> None:
     embedding = open_embedding(arguments.embedding, prose=True)
     result = run(arguments.data, embedding, arguments.attack or ATTACKS, arguments.set)
     print(f"{result['questions']} questions, {result['rounds']} rounds, {result['embedding']}")
-    for table in ("readings", "lengths", "rows"):
-        print(text_table(result[table]), end="\n\n")
+    print(text_table(result["rows"]))
     if arguments.out:
         arguments.out.write_text(json.dumps(result, indent=1), encoding="utf-8")
 

@@ -38,6 +38,7 @@ from experiments.text.filterrag import (
     figures,
     load_questions,
     measure,
+    published_defenses,
 )
 
 SETS = ("poisonedrag_nq", "poisonedrag_hotpotqa")
@@ -51,6 +52,8 @@ def run(
     sets: Sequence[str] = SETS,
     attacks: Sequence[str] = ATTACKS,
     keep: float = 0.97,
+    *,
+    unseen: bool = True,
 ) -> dict[str, Any]:
     """Run every ordered pair of sets and return the tables."""
     chosen = CachedEmbedding(embedding or open_embedding(prose=True))
@@ -74,13 +77,17 @@ def run(
         for attack in attacks:
             for label, limit in (("0.2", 0.2), ("calibrated", fit.threshold)):
                 single = FilterRAG(short, semantic, FilterConfig(TOP, KEEP, threshold=limit))
-                add(("–", name), f"FilterRAG, as described, {label}", single, attack)
+                add(("–", name), f"FilterRAG, {label}", single, attack)
+            for label, other in published_defenses(chosen).items():
+                add(("–", name), label, other, attack)
     for source, target in permutations(sets, 2):
         pairs = clean_pairs(loaded[target][0::2], chosen)
         plans = [("all attacks seen", attacks, attacks)]
-        plans += [
-            ("attack not seen", [item for item in attacks if item != attack], [attack]) for attack in attacks
-        ]
+        if unseen:
+            plans += [
+                ("attack not seen", [item for item in attacks if item != attack], [attack])
+                for attack in attacks
+            ]
         for label, seen, tested in plans:
             model = train_filter(examples_of(loaded[source], seen, chosen), chosen, short, matcher=literal)
             fitted = recalibrate(model, pairs, chosen, short, matcher=literal, keep=keep)
@@ -156,13 +163,14 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--set", action="append", help="folder under --data; may be repeated")
     parser.add_argument("--attack", action="append")
+    parser.add_argument("--seen", action="store_true", help="only with all attacks seen in training")
     parser.add_argument("--keep", type=float, default=0.97, help="promised share of clean texts kept")
     parser.add_argument("--embedding", default="auto")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     embedding = open_embedding(arguments.embedding, prose=True)
     sets, attacks = arguments.set or SETS, arguments.attack or ATTACKS
-    result = run(arguments.data, embedding, sets, attacks, arguments.keep)
+    result = run(arguments.data, embedding, sets, attacks, arguments.keep, unseen=not arguments.seen)
     print(text_table(worst(result["rows"])), end="\n\n")
     for table in ("rows", "signals"):
         print(text_table(result[table]), end="\n\n")

@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -40,11 +39,11 @@ def commit(repository: Path, name: str, text: str) -> subprocess.CompletedProces
     )
 
 
-def test_the_hooks_name_commands_that_exist() -> None:
+def test_every_hook_is_our_module_in_the_isolated_python_of_its_environment() -> None:
     found = hooks()
     assert set(found) == {"codeguard-audit", "codeguard-trust-verify"}
-    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
-    assert {hook["entry"].split()[0] for hook in found.values()} <= scripts.keys()
+    assert {hook["language"] for hook in found.values()} == {"python"}
+    assert {hook["entry"].partition(" codeguard ")[0] for hook in found.values()} == {"python -I -m"}
 
 
 @pytest.mark.parametrize(("text", "code"), [(POISON, 1), (CLEAN, 0), (FLAGGED, 1)])
@@ -194,7 +193,7 @@ def test_trust_verify_stops_a_changed_tree(repository: Path) -> None:
 
     assert run("trust", "build", ".", "--label", "p") == 0
     assert run("trust", "sign", ".", "--key", str(private)) == 0
-    words = (*hooks()["codeguard-trust-verify"]["entry"].split()[1:], "--key", str(public), "--label", "p")
+    words = (*hooks()["codeguard-trust-verify"]["entry"].split()[4:], "--key", str(public), "--label", "p")
     assert run(*words) == 0
     write(repository, {"m.py": CLEAN + "# more\n"})
     assert run(*words) == 1

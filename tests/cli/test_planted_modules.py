@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
@@ -41,7 +42,7 @@ DRIVER = """
 import sys
 told = open(sys.argv.pop(1), "a")
 sys.addaudithook(
-    lambda event, words: event == "subprocess.Popen" and print(*words[1], file=told, flush=True)
+    lambda event, words: event == "subprocess.Popen" and print(words[2], words[1], file=told, flush=True)
 )
 import codeguard.audit.workers, codeguard.index.observation_tasks, codeguard.index.pipeline
 codeguard.audit.workers.WORTH_A_PROCESS = codeguard.index.pipeline.BYTES_A_POOL = 1
@@ -126,19 +127,24 @@ def test_no_process_that_is_started_runs_one(planted: Path, tmp_path: Path) -> N
         assert done.returncode == code, (words, done.stderr, done.stdout)
     assert ran(planted) == []
     started = log.read_text()
+    assert {line.split()[0] for line in started.splitlines()} == {"/"}, started
     for process in ("sandbox/inside/boot.py", "codeguard.workers.processes", "codeguard.index.store.server"):
         assert process in started, started
 
 
-def test_every_start_of_python_in_the_code_is_one_of_the_safe_ones() -> None:
-    sources = {path: path.read_text("utf-8") for path in (ROOT / "codeguard").rglob("*.py")}
-    options = [
-        option
-        for text in sources.values()
-        for option in re.findall(r"\[\s*sys\.executable,\s*(\"[^\"]*\")", text)
-    ]
-    assert options
-    assert set(options) <= {'"-I"', '"-P"'}
+def test_processes_are_started_in_few_places_and_interpreters_in_one() -> None:
+    """The others start git and, for `learn`, the user's own command."""
+    start = re.compile(
+        r"subprocess\.(?:run|Popen|call|check_\w+|get\w+)|os\.(?:exec[lv]\w*|spawn\w+|posix_spawn\w*|system|popen)"
+        r"|asyncio\.create_subprocess_\w+|pty\.spawn"
+    )
+    found = {
+        path.relative_to(ROOT / "codeguard").as_posix()
+        for path in (ROOT / "codeguard").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, ast.Call) and start.fullmatch(ast.unparse(node.func))
+    }
+    assert found == {"interpreter.py", "corpus/git.py", "behavior/learning/recording.py"}
 
 
 def test_with_m_alone_the_current_folder_runs_first(planted: Path) -> None:

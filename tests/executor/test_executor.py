@@ -39,6 +39,20 @@ def whose() -> Run:
     return run
 
 
+def where() -> Run:
+    def run(payload: bytes) -> Iterator[bytes]:
+        yield os.getcwd().encode()  # noqa: PTH109
+
+    return run
+
+
+@pytest.mark.parametrize("fork", [False, True])
+def test_no_worker_is_in_the_folder_where_the_command_started(fork: bool) -> None:
+    with Processes(1, fork=fork) as pool:
+        (answer,) = send(pool, where, [b""], None, ItemBounds(None, 60.0)).result()
+    assert answer.parts == (b"/",)
+
+
 @pytest.mark.slow
 def test_another_process_is_started_only_where_the_others_are_busy() -> None:
     with open_executor(3) as executor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -49,37 +50,44 @@ def repository(tmp_path: Path) -> tuple[Path, str]:
     return folder, git(folder, "rev-parse", "HEAD")
 
 
-def audit(repository: Path, tmp_path: Path, **values: str) -> tuple[int, dict[str, str], dict[str, Any]]:
-    """Run the step `audit`; return its exit code, its outputs and the SARIF log."""
-    (step,) = [step for step in ACTION["runs"]["steps"] if step.get("id") == "audit"]
-    temporary = tmp_path / "runner"
-    temporary.mkdir()
-    output = temporary / "output"
-    environment = {
-        **os.environ,
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "RUNNER_TEMP": str(temporary),
-        "GITHUB_OUTPUT": str(output),
-        **dict.fromkeys(step["env"], ""),
-        "FAIL_ON": ACTION["inputs"]["fail-on"]["default"],
-        **values,
-    }
-    done = subprocess.run(
-        ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]],
-        cwd=repository,
-        env=environment,
+def step(name: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a step's script as the runner does, started in the checkout."""
+    (found,) = [step for step in ACTION["runs"]["steps"] if step["name"] == name]
+    return subprocess.run(
+        [shutil.which("bash") or "bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", found["run"]],
+        cwd=folder,
+        env={
+            **os.environ,
+            "GITHUB_WORKSPACE": str(folder),
+            **dict.fromkeys(found.get("env", ()), ""),
+            **variables,
+        },
         capture_output=True,
         text=True,
         check=False,
     )
-    outputs = dict(line.split("=", 1) for line in output.read_text().splitlines())
-    log = Path(outputs["sarif"])
-    assert outputs["exit-code"] == str(done.returncode), done.stderr
-    return (
-        done.returncode,
-        outputs,
-        json.loads(log.read_text()) if log.exists() and log.stat().st_size else {},
-    )
+
+
+def audit(repository: Path, runner: Path, **variables: str) -> tuple[int, dict[str, str], dict[str, Any]]:
+    """Run the step `Audit`; return its exit code, its outputs and the SARIF log."""
+    output = runner / "output"
+    environment = {"RUNNER_TEMP": str(runner), "GITHUB_OUTPUT": str(output)}
+    chosen = {"FAIL_ON": ACTION["inputs"]["fail-on"]["default"], **variables}
+    done = step("Audit", repository, **environment, **chosen)
+    outputs = dict(line.split("=", 1) for line in output.read_text().splitlines()) if output.exists() else {}
+    log = Path(outputs.get("sarif", os.devnull))
+    assert outputs.get("exit-code", "2") == str(done.returncode), done.stderr
+    text = log.read_text() if log.exists() else ""
+    return done.returncode, outputs, json.loads(text) if text else {}
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Path:
+    """Return a runner's temporary folder, where the environment of these tests stands for the installed one."""
+    folder = tmp_path / "runner"
+    (folder / "codeguard").mkdir(parents=True)
+    (folder / "codeguard" / "venv").symlink_to(sys.prefix)
+    return folder
 
 
 def found(log: dict[str, Any]) -> set[tuple[str, str]]:
@@ -91,12 +99,12 @@ def found(log: dict[str, Any]) -> set[tuple[str, str]]:
 
 
 @pytest.mark.slow
-def test_a_pull_request_is_audited_in_what_it_changes(repository: tuple[Path, str], tmp_path: Path) -> None:
+def test_a_pull_request_is_audited_in_what_it_changes(repository: tuple[Path, str], runner: Path) -> None:
     folder, base = repository
     (folder / "new $(touch hacked).py").write_text(INSECURE)
     git(folder, "add", "-A")
     git(folder, "commit", "-qm", "two")
-    code, outputs, log = audit(folder, tmp_path, BASE=base)
+    code, outputs, log = audit(folder, runner, BASE=base)
     assert code == 1
     assert outputs["written"] == "true"
     assert found(log) == {("insecure.command-injection", "new%20%24%28touch%20hacked%29.py")}
@@ -104,7 +112,7 @@ def test_a_pull_request_is_audited_in_what_it_changes(repository: tuple[Path, st
 
 
 @pytest.mark.slow
-def test_trust_is_that_of_before_the_pull_request(repository: tuple[Path, str], tmp_path: Path) -> None:
+def test_trust_is_that_of_before_the_pull_request(repository: tuple[Path, str], runner: Path) -> None:
     folder, base = repository
     documented = CLEAN.replace("return", '"""Add.\n\n    >>> add(1, 2)\n    3\n    """\n    return')
     (folder / "src" / "m.py").write_text(documented)
@@ -112,28 +120,28 @@ def test_trust_is_that_of_before_the_pull_request(repository: tuple[Path, str], 
     base = git(folder, "rev-parse", "HEAD")
     (folder / "src" / "m.py").write_text(documented.replace("a + b", "a - b"))
     git(folder, "commit", "-qam", "poison in a trusted place")
-    code, _, log = audit(folder, tmp_path, BASE=base, TRUST="src\n")
+    code, _, log = audit(folder, runner, BASE=base, TRUST="src\n")
     assert code == 1
     assert any(rule.startswith(("behavior.", "provenance.", "near_copy.")) for rule, _ in found(log))
 
 
 @pytest.mark.slow
-def test_nothing_changed_is_fine(repository: tuple[Path, str], tmp_path: Path) -> None:
+def test_nothing_changed_is_fine(repository: tuple[Path, str], runner: Path) -> None:
     folder, base = repository
-    code, outputs, log = audit(folder, tmp_path, BASE=base)
+    code, outputs, log = audit(folder, runner, BASE=base)
     assert (code, log, "written" in outputs) == (0, {}, False)
 
 
 @pytest.mark.slow
-def test_named_paths_are_audited_on_any_event(repository: tuple[Path, str], tmp_path: Path) -> None:
-    code, _, log = audit(repository[0], tmp_path, PATHS="src\nold.py\n")
+def test_named_paths_are_audited_on_any_event(repository: tuple[Path, str], runner: Path) -> None:
+    code, _, log = audit(repository[0], runner, PATHS="src\nold.py\n")
     assert code == 1
     assert found(log) == {("insecure.command-injection", "old.py")}
 
 
 @pytest.mark.slow
-def test_an_error_of_the_audit_fails_the_job(repository: tuple[Path, str], tmp_path: Path) -> None:
-    code, outputs, _ = audit(repository[0], tmp_path, PATHS="src", FAIL_ON="whatever")
+def test_an_error_of_the_audit_fails_the_job(repository: tuple[Path, str], runner: Path) -> None:
+    code, outputs, _ = audit(repository[0], runner, PATHS="src", FAIL_ON="whatever")
     assert code == 2
     assert "written" not in outputs
 
@@ -150,3 +158,26 @@ def test_workflows_have_no_more_rights_than_they_need(name: str) -> None:
     for job in workflow["jobs"].values():
         assert set(job.get("permissions", {})) <= {"contents", "id-token", "attestations"}
         assert job.get("permissions", {}).get("contents", "read") == "read"
+
+
+def test_actions_in_the_documentation_are_those_of_the_workflows() -> None:
+    pinned = re.compile(r"uses: (\S+@[0-9a-f]{40} # \S+)")
+    workflows = "".join(path.read_text() for path in (ROOT / ".github" / "workflows").glob("*.yml"))
+    page = (ROOT / "docs" / "how-to" / "ci.md").read_text()
+    assert re.findall(r"uses: (\S+)", page)[1:] == ["OWNER/codeguard@COMMIT"]
+    assert len(pinned.findall(page)) == 1
+    assert set(pinned.findall(page)) <= set(pinned.findall(workflows))
+
+
+def test_the_list_of_components_is_the_lock(tmp_path: Path) -> None:
+    (command,) = re.findall(r"^\t\$\(BIN\)/(cyclonedx-py .*)$", (ROOT / "Makefile").read_text(), re.M)
+    made = tmp_path / "sbom.json"
+    program, *words = command.replace("build/sbom.cdx.json", str(made)).split()
+    subprocess.run(
+        [Path(sys.executable).with_name(program), *words], cwd=ROOT, check=True, capture_output=True
+    )
+    listed = json.loads(made.read_text())
+    lock = re.findall(r"^([\w.-]+)==([\w.]+)", (ROOT / "requirements-action.lock").read_text(), re.M)
+    assert listed["metadata"]["component"]["name"] == "codeguard-rag"
+    assert [(item["name"], item["version"]) for item in listed["components"]] == lock
+    assert all(item["externalReferences"][0]["hashes"] for item in listed["components"])

@@ -178,6 +178,13 @@ def test_an_environment_of_pipx_is_told_its_own_command(monkeypatch: pytest.Monk
     assert installation(requirement("mcp")) == "pipx runpip codeguard-rag install 'codeguard-rag[mcp]'"
 
 
+def test_no_page_installs_a_name_of_ours_from_a_registry() -> None:
+    """Nobody has registered `codeguard-rag`, so whoever does decides what such a command runs."""
+    named = re.compile(r"(?:install|uvx|pipx run|--spec|--from)\s+['\"]?codeguard")
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    assert [(page.name, match[0]) for page in pages for match in named.finditer(page.read_text())] == []
+
+
 def test_no_text_of_ours_recommends_the_package_of_somebody_else() -> None:
     wrong = re.compile(r"(?:install|uvx|pipx run)\s+['\"]?codeguard(?![\w-]*-rag)(?:\[|['\"`]|\s|$)")
     texts = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "codeguard").rglob("*.py")]

@@ -83,7 +83,7 @@ def test_what_ends_a_command_is_one_line_and_never_the_code_of_findings(
     for words in (
         ["label-flip", base, "--base", base],
         ["ingest", base, "--collection", "mine", "--base", base],
-        ["filter", base, "--query", "x"],
+        ["filter", base, "--query", "x", "--threshold", "0.2"],
         ["consensus", base, "--query", "x"],
     ):
         done = invoke([*words, "--embedding", "lexical"])
@@ -156,7 +156,9 @@ def test_a_file_without_documents_exits_3(base: str, tmp_path: Path) -> None:
 def test_a_pipe_or_device_is_refused_and_not_read(tmp_path: Path, options: list[str]) -> None:
     pipe, texts = tmp_path / "pipe", write(tmp_path / "texts.jsonl", clean_base())
     os.mkfifo(pipe)
-    command = ["filter", texts, *options, str(pipe)] if options else ["filter", str(pipe)]
+    command = (
+        ["filter", texts, *options, str(pipe)] if options else ["filter", str(pipe), "--threshold", "0.2"]
+    )
     # In a process of its own: without the check it would wait for a writer for ever.
     done = subprocess.run(
         [sys.executable, "-m", "codeguard", "text", *command, "--query", "q", "--embedding", "lexical"],
@@ -206,7 +208,9 @@ def test_what_is_not_read_and_shared_ids_are_told(tmp_path: Path) -> None:
         ("c", "So it is."),
     ]
     file = write(tmp_path / "batch.jsonl", [Document(text, id=name) for name, text in texts])
-    said = invoke(["filter", file, "--query", "Which is the capital?", "--embedding", "lexical"]).stderr
+    said = invoke(
+        ["filter", file, "--query", "Which is the capital?", "--threshold", "0.2", "--embedding", "lexical"]
+    ).stderr
     assert "1 of 4 documents are read up to character 200,000 only, the first is b" in said
     assert "the id a stands for several texts; tell them apart" in said
 
@@ -260,10 +264,14 @@ def test_consensus_answers_or_says_why_not(tmp_path: Path) -> None:
     assert "206" in good.stdout.splitlines()[0]
     split = [*topic.documents[:5], *(item.replace("206", "212") for item in topic.documents[5:])]
     camps = write(tmp_path / "camps.jsonl", [Document(item) for item in split])
-    bad = invoke([*arguments, camps, "--format", "json"])
+    shown = invoke([*arguments, camps])
+    assert shown.stdout.startswith(("answer: ", "confidence: 0.5"))
+    assert "50% of the votes: " in shown.stdout
+    bad = invoke([*arguments, camps, "--format", "json", "--strictness", "strict"])
     answer = json.loads(bad.stdout)
     assert (bad.exit_code, answer["answer"]) == (1, "")
     assert "206" in answer["abstained"]
+    assert [camp["share"] for camp in answer["camps"]] == [0.5, 0.5]
 
 
 RECORDS = [("free prize, call now to claim", "spam", 7), ("shall we meet at home after class", "ham", 8)]
@@ -337,23 +345,23 @@ def test_ingest_adds_what_fits_once_and_the_collection_can_be_asked(base: str, t
         again.stdout.splitlines()[0].startswith("0 added to mails, 6 skipped (repeated or there already)"),
     ) == (0, True)
     asked = ["--query", "free prize", "--embedding", "lexical", "--format", "json"]
-    for command in ("filter", "consensus"):
-        result = invoke([command, *where, *asked])
+    for command in (["filter", "--threshold", "0.2"], ["consensus"]):
+        result = invoke([*command, *where, *asked])
         found = json.loads(result.stdout)["judgments"]
-        assert {item["id"] for item in found} <= {item.id for item in clean_batch()[:6]}, command
-        assert found[0]["id"].startswith("bs"), command
+        assert {item["id"] for item in found} <= {item.id for item in clean_batch()[:6]}
+        assert found[0]["id"].startswith("bs")
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["filter", "--collection", "mails", "--query", "q"], "no collection 'mails'"),
+        (["filter", "--threshold", "0.2", "--collection", "mails", "--query", "q"], "no collection 'mails'"),
         (
             ["ingest", "BATCH", "--collection", "mails"],
             "make it with: codeguard text ingest FILE --collection NAME --base TRUSTED",
         ),
         (["ingest", "BATCH", "--collection", "mails", "--base", "BATCH"], "too small to cross-validate"),
-        (["ingest", "BATCH", "--collection", "no good name!", "--base", "BASE"], "cannot be opened"),
+        (["ingest", "BATCH", "--collection", "no good name!", "--base", "BASE"], "a name has 3 to 512"),
     ],
 )
 def test_a_collection_that_cannot_be_used_exits_2_and_leaves_none_behind(
@@ -366,7 +374,19 @@ def test_a_collection_that_cannot_be_used_exits_2_and_leaves_none_behind(
     assert result.exit_code == 2
     assert message in result.stderr
     after = invoke(
-        ["filter", "--collection", "mails", "--query", "q", "--store", str(store), "--embedding", "lexical"],
+        [
+            "filter",
+            "--threshold",
+            "0.2",
+            "--collection",
+            "mails",
+            "--query",
+            "q",
+            "--store",
+            str(store),
+            "--embedding",
+            "lexical",
+        ],
     )
     assert "no collection 'mails'" in after.stderr
 
@@ -390,25 +410,25 @@ def passages(path: Path, count: int = 30) -> str:
     return str(path)
 
 
-def test_an_uncalibrated_threshold_says_so_and_a_calibrated_one_what_it_promises(tmp_path: Path) -> None:
+def test_a_filter_without_calibration_is_refused_unless_a_threshold_is_given_and_then_warns_first(
+    tmp_path: Path,
+) -> None:
     topic = load_topics()[29]
     found = write(tmp_path / "found.jsonl", [Document(" ".join(topic.documents[:3]), id="clean")])
-    arguments = [
-        "filter",
-        found,
-        "--query",
-        topic.question,
-        "--embedding",
-        "lexical",
-        "--matching",
-        "literal",
-    ]
-    plain = invoke(arguments)
-    assert "not calibrated" in plain.stdout
+    asked = ["--query", topic.question, "--embedding", "lexical", "--matching", "literal"]
+    arguments = ["filter", found, *asked]
+    refused = invoke(arguments)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "not calibrated" in refused.stderr
+    given = invoke([*arguments, "--threshold", "0.2"])
+    assert given.stdout.startswith("note: warning: the threshold 0.2 is not calibrated")
     clean = passages(tmp_path / "clean.jsonl", 29)
+    # Density sees nothing in the corpus's own style, so a promise to keep 95 % is refused.
     result = invoke([*arguments, "--calibrate", clean])
-    assert result.exit_code == 0
-    assert "at least 95% of further ones like them pass" in result.stdout
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "cannot tell these passages from poison" in result.stderr
+    loose = invoke([*arguments, "--calibrate", clean, "--keep-clean", "0.05"])
+    assert "at least 5% of further ones like them pass" in loose.stdout
     few = invoke([*arguments, "--calibrate", clean, "--keep-clean", "0.999"])
     assert (few.exit_code, "too few clean texts" in few.stderr) == (2, True)
     single = tmp_path / "single.jsonl"
@@ -421,7 +441,7 @@ def test_an_uncalibrated_threshold_says_so_and_a_calibrated_one_what_it_promises
 
 COMMANDS = {
     "consensus": ["consensus", "FOUND", "--query", "what is new"],
-    "filter": ["filter", "FOUND", "--query", "what is new"],
+    "filter": ["filter", "FOUND", "--query", "what is new", "--threshold", "0.2"],
     "label-flip": ["label-flip", "FOUND", "--base", "BASE", "--detector", "centroid", "--level", "entry"],
 }
 HOSTILE = "out of credit\x1b[2J\u202e"
@@ -528,7 +548,7 @@ def test_only_a_newline_ends_a_row(tmp_path: Path, separator: str) -> None:
 def test_another_encoding_is_refused_with_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "batch.csv"
     path.write_bytes("text,label\ncafé,ham\n".encode("latin-1"))
-    result = invoke(["filter", str(path), "--query", "x", "--embedding", "lexical"])
+    result = invoke(["filter", str(path), "--query", "x", "--threshold", "0.2", "--embedding", "lexical"])
     assert result.exit_code == 2
     assert "cannot be read" in result.stderr
     assert "save it as UTF-8" in result.stderr

@@ -25,7 +25,17 @@ DOCUMENTS = [
 def test_no_secret_of_a_document_is_shown(tmp_path: Path, form: str) -> None:
     file = tmp_path / "documents.jsonl"
     file.write_text("".join(json.dumps(item) + "\n" for item in DOCUMENTS))
-    words = ["text", "filter", str(file), "--query", "What is the capital of France?", "--format", form]
+    words = [
+        "text",
+        "filter",
+        str(file),
+        "--threshold",
+        "0.2",
+        "--query",
+        "What is the capital of France?",
+        "--format",
+        form,
+    ]
     done = CliRunner().invoke(main, words)
     assert done.exit_code in (0, 1), done.output
     assert TOKEN not in html.unescape(done.output)

@@ -7,12 +7,20 @@ from numpy.typing import NDArray
 from codeguard.errors import ConfigError
 from codeguard.index.embedding import LexicalEmbedding
 from codeguard.text import Document
-from codeguard.text.consensus import Consensus, ConsensusConfig, mean_similarity, without_orders
+from codeguard.text.consensus import (
+    Consensus,
+    ConsensusConfig,
+    Strictness,
+    added,
+    mean_similarity,
+    without_orders,
+)
 from codeguard.text.extractive import ExtractiveReader
 from codeguard.text.llm import LLMClient, LLMConfig
 from codeguard.text.llm_reader import LLMReader
 from codeguard.text.reading import ReaderAnswer
-from codeguard.text.votes import Core, dependent_groups, find_camps, find_rivalry, weights
+from codeguard.text.spelling import Spelling
+from codeguard.text.votes import Core, dependent_groups, find_camps, weights
 from experiments.text.consensus_corpus import load_topics
 from experiments.text.consensus_poison import ATTACKS, PHRASE, poison, replace_answer, succeeded
 from experiments.text.gullible import gullible
@@ -78,61 +86,6 @@ def test_independent_documents_are_independent_votes() -> None:
 def test_a_group_s_vote_is_shared_and_a_trusted_member_raises_it() -> None:
     assert weights([0, 0, 1], [False, False, False], 3).tolist() == [0.5, 0.5, 1]
     assert weights([0, 0, 1], [True, False, False], 3).tolist() == [1.5, 1.5, 1]
-
-
-@pytest.mark.parametrize(
-    ("summaries", "words"),
-    [
-        (["it is 206", "206 bones", "206 in all", "206 it is", "212 bones", "212 of them"], None),
-        (["it is 206", "206 bones", "206 in all", "206 it is", "206 again", "212 bones", "212 of them"],
-         {"206", "212"}),
-        (["it is 206", "206 bones", "206 in all", "206 it is", "206 again", "212 bones", "no idea"], None),
-        (["206 bones"] * 7, None),
-        (["two hundred and six bones", "206 bones", "206 in all", "206 it is", "206 again", "212 bones",
-          "212 of them"], None),
-        (["Leonardo's work", "by Leonardo", "a Leonardo", "by Raphael", "it was Raphael", "Raphael did"],
-         {"leonardo", "raphael"}),
-        (["swimming is safe", "it is safe", "quite safe", "it is dangerous", "a dangerous thing", "most dangerous"],
-         {"safe", "dangerous"}),
-        # Two of two votes against two come about by chance too often to be camps.
-        (["by Leonardo", "Leonardo did", "by Raphael", "Raphael did"], None),
-        ([], None),
-        (["", "", ""], None),
-    ],
-)  # fmt: skip
-def test_words_are_rivals_if_they_split_the_votes_too_cleanly_for_chance(
-    summaries: list[str], words: set[str] | None
-) -> None:
-    count = len(summaries)
-    found = find_rivalry(summaries, "how many bones", np.ones(count), list(range(count)))
-    assert ({found.word, found.rival} if found else None) == words
-
-
-@pytest.mark.parametrize(
-    "summaries",
-    [
-        ["costs were reduced", "they reduce costs", "reducing costs", "costs reduced", "a reduction", "reduce it"],
-        ["every user has a card", "each patron needs a card", "users bring a card", "patrons show a card",
-         "a card for users", "a card for patrons", "users need cards", "a card, patrons"],
-        ["it closed after repairs grew", "because repairs grew", "after repairs grew dear", "repairs, because dear",
-         "after dear repairs", "because of repairs", "after repairs", "because repairs cost"],
-        ["several zones had nitrate", "multiple zones with nitrate", "nitrate in several zones",
-         "nitrate in multiple zones", "several zones, nitrate", "multiple zones: nitrate"],
-    ],
-)  # fmt: skip
-def test_paraphrase_is_no_rivalry(summaries: list[str]) -> None:
-    judge = Consensus(Scripted(), EMBEDDING, CONFIG)
-    count = len(summaries)
-    similar = {
-        frozenset(("several", "multiple")),
-        frozenset(("user", "patron")),
-        frozenset(("users", "patrons")),
-    }
-
-    def same(one: str, other: str) -> bool:
-        return frozenset((one, other)) in similar or judge._same_word(one, other)
-
-    assert find_rivalry(summaries, "why did it close", np.ones(count), list(range(count)), same) is None
 
 
 @pytest.mark.ci
@@ -213,11 +166,11 @@ def test_the_contrast_from_which_four_votes_are_two_camps(within: float, split: 
 
 
 @pytest.mark.parametrize(
-    ("common", "nearness", "abstains"),
+    ("common", "nearness", "rivals"),
     [(0.0, 0.76, False), (0.0, 0.9, True), (0.5, 0.74, False), (0.5, 0.76, True)],
 )
 def test_a_camp_farther_from_the_question_is_a_rival_only_if_its_subject_is_the_same(
-    common: float, nearness: float, abstains: bool
+    common: float, nearness: float, rivals: bool
 ) -> None:
     # Dimensions: the question, the common subject, what each camp says, and what is each document's own. The last
     # document is still farther from the question, and does not count.
@@ -231,7 +184,7 @@ def test_a_camp_farther_from_the_question_is_a_rival_only_if_its_subject_is_the_
         "oak planks": [0.9 * other, common, 0, second, 0, 0, 0, extra],
     }
     result = Consensus(Scripted(), Placed(rows)).answer(documents(*list(rows)[1:]), "which metal")
-    assert bool(result.abstained) == abstains
+    assert bool(result.camps) == rivals
 
 
 @pytest.mark.ci
@@ -306,7 +259,7 @@ def test_the_answer_is_what_most_say_and_not_what_is_nearest_to_the_question() -
         "The viaduct has trains that roll on twelve arches.",
         "Trains roll on its twelve arches, a viaduct of note.",
     ]
-    judge = Consensus(ExtractiveReader(EMBEDDING), EMBEDDING, ConsensusConfig(floor=0.0, dissent=1.0))
+    judge = Consensus(ExtractiveReader(EMBEDDING), EMBEDDING, ConsensusConfig(floor=0.0))
     result = judge.answer(documents(*clean, *poisoned), "how many arches has the viaduct")
     assert "seventeen" in result.answer
 
@@ -358,24 +311,153 @@ def test_copies_of_one_poison_do_not_outvote_the_rest() -> None:
     assert result.answer.count("212") <= 1
 
 
-def test_two_camps_of_similar_weight_mean_no_answer() -> None:
-    wrong = [replace_answer(text, BONES) for text in BONES.documents[5:]]
-    judge = Consensus(Scripted(), EMBEDDING, CONFIG)
-    result = judge.answer(documents(*BONES.documents[:5], *wrong), BONES.question)
-    assert result.answer == ""
-    assert "206" in result.abstained
-    assert "212" in result.abstained
-    assert {item.rule for item in result.selection.judgments} == {"two_camps"}
+@pytest.mark.parametrize(
+    ("weight", "strictness", "answered"),
+    [
+        (1.0, "answer", True),
+        (1.3, "balanced", False),  # 4 of 11.8 votes contradict: more than a third
+        (1.4, "balanced", True),
+        (2.6, "strict", False),  # 4 of 19.6 votes: more than a fifth
+        (2.7, "strict", True),
+    ],
+)
+def test_both_camps_are_shown_and_strictness_decides_whether_the_larger_one_answers(
+    weight: float, strictness: Strictness, answered: bool
+) -> None:
+    right = [Document(text, id=f"right {n}", trusted=True) for n, text in enumerate(BONES.documents[:6])]
+    wrong = documents(*(replace_answer(text, BONES) for text in BONES.documents[6:]))
+    config = ConsensusConfig(floor=0.02, trusted_weight=weight, strictness=strictness)
+    result = Consensus(Scripted(), EMBEDDING, config).answer([*right, *wrong], BONES.question)
+    assert ("206" in result.answer, "212" in result.answer) == (answered, False)
+    assert bool(result.abstained) != answered
+    rules = [item.rule for item in result.selection.judgments[6:]]
+    assert rules == ["rival_claim" if answered else "two_camps"] * 4
+    large, small = result.camps
+    assert small.share == pytest.approx(4 / (4 + 6 * weight))
+    assert (large.documents[0], small.documents) == ("right 0", ("0", "1", "2", "3"))
+    assert ("206" in large.claim, "212" in small.claim) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "count", "confidence"), [(4, 10, 7 / 12), (2, 10, 9 / 12), (0, 10, 11 / 12), (0, 1, 2 / 3)]
+)
+def test_the_confidence_is_the_share_of_supporting_votes_by_the_rule_of_succession(
+    wrong: int, count: int, confidence: float
+) -> None:
+    texts = [
+        *BONES.documents[: count - wrong],
+        *(replace_answer(text, BONES) for text in BONES.documents[10 - wrong :]),
+    ]
+
+    class Short(Scripted):
+        def answer(self, query: str, texts: Sequence[str]) -> ReaderAnswer:
+            return ReaderAnswer("It is 206.")
+
+    result = Consensus(Short(), EMBEDDING, CONFIG).answer(documents(*texts), BONES.question)
+    assert result.confidence == pytest.approx(confidence)
+
+
+@pytest.mark.parametrize(("said", "confidence"), [("206 and marrow", 1.0), ("206, marrow and calcium", 0.0)])
+def test_a_document_supports_an_answer_with_half_of_its_words(said: str, confidence: float) -> None:
+    class Fixed(Scripted):
+        def answer(self, query: str, texts: Sequence[str]) -> ReaderAnswer:
+            return ReaderAnswer(said)
+
+    result = Consensus(Fixed(), EMBEDDING, CONFIG).answer(
+        documents("An adult has 206 bones."), BONES.question
+    )
+    assert result.confidence == pytest.approx((confidence + 1) / 3)
 
 
 def test_a_trusted_document_decides_between_camps() -> None:
-    wrong = [replace_answer(text, BONES) for text in BONES.documents[6:]]
-    clean = [Document(text, trusted=True) for text in BONES.documents[:6]]
-    judge = Consensus(Scripted(), EMBEDDING, ConsensusConfig(floor=0.02, dissent=0.3))
-    result = judge.answer([*clean, *documents(*wrong)], BONES.question)
+    wrong = [replace_answer(text, BONES) for text in BONES.documents[4:]]
+    right = documents(*BONES.documents[:4])
+    judge = Consensus(Scripted(), EMBEDDING, CONFIG)
+    assert "212" in judge.answer([*right, *documents(*wrong)], BONES.question).answer
+    trusted = [Document(item.text, trusted=True) for item in right]
+    result = judge.answer([*trusted, *documents(*wrong)], BONES.question)
     assert "206" in result.answer
-    assert "212" not in result.answer
-    assert [item.rule for item in result.selection.rejected] == ["rival_claim"] * 4
+    assert [item.rule for item in result.selection.rejected] == ["rival_claim"] * 6
+
+
+@pytest.mark.parametrize(
+    ("texts", "one", "other"),
+    [
+        (["Our colour is teal", "the color, teal"], "colour", "color"),
+        (["we run postgres here", "it is PostgreSQL", "PostgreSQL 16"], "postgres", "PostgreSQL"),
+        (["Zürich holds it", "in Zurich"], "Zürich", "Zurich"),
+        (["kept in New York City", "the NYC office"], "NYC", "New York City"),
+    ],
+)
+def test_variants_of_a_word_are_written_in_the_same_way(texts: list[str], one: str, other: str) -> None:
+    same = {word: [1.0] for word in ("colour", "color", "postgres", "postgresql")}
+    spelling = Spelling.of(texts, Placed(same))
+    assert spelling(one).lower() == spelling(other).lower()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("1887", "1889"),
+        ("safe", "unsafe"),
+        ("hypotension", "hypertension"),
+        ("Anna", "Anne"),
+        ("cat", "category"),
+    ],
+)
+def test_words_that_differ_in_meaning_stay_apart(one: str, other: str) -> None:
+    spelling = Spelling.of([f"it is {one}", f"it was {other}"], EMBEDDING)
+    assert spelling(one).lower() != spelling(other).lower()
+
+
+@pytest.mark.parametrize(("cosine", "same"), [(0.79, False), (0.81, True)])
+def test_letters_make_a_variant_only_together_with_the_meaning(cosine: float, same: bool) -> None:
+    rows = {"anderson": [1.0], "andersen": [cosine, (1 - cosine**2) ** 0.5]}
+    spelling = Spelling.of(["by Anderson", "by Andersen"], Placed(rows))
+    assert (spelling("andersen") == spelling("anderson")) == same
+
+
+def test_the_name_alone_answers_where_others_say_it_in_a_sentence() -> None:
+    said = [
+        "Harper Lee.",
+        "Harper Lee.",
+        "The novel was written by Harper Lee.",
+        "Written by Harper Lee in 1960, a novel.",
+    ]
+    rows = {"who wrote the novel": [1.0], said[0]: [0.35, 0.937], said[2]: [0.8, 0.6], said[3]: [0.8, 0, 0.6]}
+    result = Consensus(Scripted(), Placed(rows)).answer(documents(*said), "who wrote the novel")
+    assert [item.rule for item in result.selection.judgments] == ["agrees"] * 4
+    planted = [text.replace("Harper Lee.", "Teal heron.") if len(text) < 12 else text for text in said]
+    rows["Teal heron."] = rows[said[0]]
+    result = Consensus(Scripted(), Placed(rows)).answer(documents(*planted), "who wrote the novel")
+    assert [item.rule for item in result.selection.judgments] == ["off_task"] * 2 + ["agrees"] * 2
+
+
+@pytest.mark.parametrize(("agreement", "answers"), [(0.91, 2), (0.89, 1)])
+def test_what_agrees_almost_as_well_as_the_best_sentence_is_answered_from_too(
+    agreement: float, answers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Core, "agreement", lambda self, text: 1.0 if "206" in text else agreement)
+    read: list[str] = []
+
+    class Recording(Scripted):
+        def answer(self, query: str, texts: Sequence[str]) -> ReaderAnswer:
+            read.extend(texts)
+            return super().answer(query, texts)
+
+    found = documents("An adult has 206 bones.", "Grown people have bones enough.")
+    Consensus(Recording(), EMBEDDING, CONFIG).answer(found, BONES.question)
+    assert len(read) == answers
+
+
+@pytest.mark.parametrize(("similar", "word"), [(True, True), (False, False)])
+def test_a_sentence_that_repeats_three_fifths_of_the_question_is_judged_by_what_it_adds(
+    similar: bool, word: bool
+) -> None:
+    query = "how many bones has an adult human being in all"  # ten words
+    repeated = "how many bones has an adult" if similar else "how many bones has an"
+    sentence = f"{repeated} teal heron code seven"
+    assert (added(query, sentence) != sentence) == word
 
 
 def test_a_forced_phrase_is_off_the_task() -> None:
@@ -412,7 +494,7 @@ def test_a_failure_keeps_nothing() -> None:
     assert not result.selection.kept
 
 
-@pytest.mark.parametrize("changes", [{"rule": "x"}, {"floor": 2}, {"dissent": -1}, {"trusted_weight": 0}])
+@pytest.mark.parametrize("changes", [{"rule": "x"}, {"floor": 2}, {"strictness": "x"}, {"trusted_weight": 0}])
 def test_a_configuration_that_means_nothing_is_refused(changes: dict[str, object]) -> None:
     with pytest.raises(ConfigError):
         ConsensusConfig(**changes)  # type: ignore[arg-type]

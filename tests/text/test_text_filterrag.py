@@ -1,4 +1,5 @@
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,7 +8,8 @@ import pytest
 
 from codeguard.errors import ConfigError, MissingExtraError
 from codeguard.index.embedding import LexicalEmbedding
-from codeguard.text import Document, TextDefenseError
+from codeguard.text import Document, LabelFlipConfig, LabelFlipDefense, LabelledBase, TextDefenseError
+from codeguard.text.consensus import Consensus, ConsensusConfig
 from codeguard.text.extractive import ExtractiveReader
 from codeguard.text.features import FEATURES, Background, FeatureExtractor, plain_text
 from codeguard.text.filterrag import (
@@ -16,6 +18,7 @@ from codeguard.text.filterrag import (
     FilterRAG,
     ThresholdCalibration,
     calibrate_threshold,
+    imitations,
     own_questions,
 )
 from codeguard.text.forest import Forest, train_forest
@@ -52,19 +55,11 @@ class Exploding:
         raise RuntimeError("model is gone")
 
 
-@pytest.mark.parametrize(
-    ("reading", "value"), [("distinct", 8 / 11), ("count", 10 / 9), ("share", 10 / 11 / 9)]
-)
-def test_the_known_example_in_each_reading(reading: str, value: float) -> None:
+def test_the_example_of_the_paper_has_its_density() -> None:
     frequency = WordMatcher().count(POISON, QUESTION, ANSWER)
     assert frequency == Frequency(total=11, unique=9, matching=8, occurrences=10)
-    assert frequency.density(reading) == pytest.approx(value)  # type: ignore[arg-type]
-
-
-def test_a_text_without_words_has_no_density() -> None:
-    assert [
-        WordMatcher().count("?!", "q", "a").density(reading) for reading in ("count", "share", "distinct")
-    ] == [0, 0, 0]  # type: ignore[arg-type]
+    assert frequency.density == pytest.approx(8 / 11)
+    assert WordMatcher().count("?!", "q", "a").density == 0
 
 
 def test_words_match_by_embedding_from_the_least_similarity_on() -> None:
@@ -109,14 +104,41 @@ def test_calibration_keeps_the_promised_share_of_passages_it_has_not_seen() -> N
         )
         kept += len(selection.kept)
     assert kept >= 0.8 * len(unseen)
-    assert 0 <= learned.caught <= 1
+    assert learned.caught["question in front"] > learned.caught["fluent"]
     assert "90% of further ones" in learned.notes[0]
 
 
-def test_a_filter_that_would_catch_next_to_nothing_says_so() -> None:
-    weak = ThresholdCalibration(fit_threshold([0.3] * 30, [50] * 30), caught=0.2)
-    assert any(note.startswith("warning") for note in weak.notes)
-    assert not any(note.startswith("warning") for note in replace(weak, caught=0.8).notes)
+@pytest.mark.parametrize(
+    ("prefixed", "fluent", "refused"), [(1.0, 0.79, True), (0.79, 1.0, True), (0.8, 0.8, False)]
+)
+def test_a_filter_that_some_imitation_passes_is_refused(
+    prefixed: float, fluent: float, refused: bool
+) -> None:
+    caught = {"question in front": prefixed, "fluent": fluent}
+    found = ThresholdCalibration(fit_threshold([0.3] * 30, [50] * 30), caught)
+    with pytest.raises(TextDefenseError, match="fluent") if refused else nullcontext():
+        found.require_useful()
+
+
+def test_fluent_imitations_give_a_wrong_answer_in_the_passage_s_own_style() -> None:
+    class Answering(Refusing):
+        def answer_each(self, query: str, texts: list[str]) -> list[ReaderAnswer]:
+            return [ReaderAnswer("Alice Moore" if "mill" in texts[0] else "Bob Stone")]
+
+    made = imitations(
+        [
+            CleanPair(
+                "Who built the mill?", "It is old. Alice Moore built the mill in 1820. It fell. It burned."
+            ),
+            CleanPair("Who owns the farm?", "The farm is with Bob Stone."),
+        ],
+        Answering(),  # type: ignore[arg-type]
+    )
+    assert [pair.text for pair in made["fluent"]] == [
+        "Bob Stone built the mill in 1820. It fell.",
+        "The farm is with Alice Moore",
+    ]
+    assert made["question in front"][0].text == "Who built the mill? Alice Moore"
 
 
 def test_texts_outside_the_calibrated_lengths_are_said() -> None:
@@ -147,7 +169,7 @@ def passage(number: int) -> str:
 
 def test_filterrag_drops_the_dense_and_hands_on_k_of_the_rest() -> None:
     documents = [Document(POISON, id="p"), *(Document(passage(n), id=str(n)) for n in range(4))]
-    config = FilterConfig(top=4, keep=2, threshold=0.9)
+    config = FilterConfig(top=4, keep=2, threshold=0.7)
     selection = FilterRAG(READER, WordMatcher(), config).select(documents, QUESTION)
     assert {item.document.id: item.rule for item in selection.judgments} == {
         "p": "dense",
@@ -393,3 +415,35 @@ def test_a_filter_that_cannot_be_written_leaves_the_one_that_was_there(
 def test_too_few_examples_are_refused() -> None:
     with pytest.raises(TextDefenseError, match="too few"):
         train_filter(examples()[:8], EMBEDDING, READER)
+
+
+@pytest.mark.parametrize("blank", ["", "  ", "\U0001f600", "?! --"])
+def test_a_text_without_words_is_named_and_not_scored(blank: str) -> None:
+    found = [Document(blank, id="blank", label="ham"), Document(passage(1), id="text", label="ham")]
+    forest = Forest(*(np.zeros(1, dtype=np.int64) for _ in range(4)), np.zeros(1), np.zeros(1))
+    forest.left[0] = -1
+    trained = TrainedFilter("forest", ("echo",), 1.0, Background.train(["a text"]), FLAT, LEVELS, forest)
+    base = [
+        Document(text, label=label) for label in ("ham", "spam") for text in load_topics()[0].documents[:5]
+    ]
+    for defense in (
+        FilterRAG(READER, WordMatcher(), FilterConfig(threshold=5.0)),
+        MLFilterRAG(trained, EMBEDDING, READER, WordMatcher()),
+        Consensus(READER, EMBEDDING, ConsensusConfig(floor=0.0)),
+        LabelFlipDefense(LabelledBase.of(base, EMBEDDING), LabelFlipConfig(detector="centroid")),
+    ):
+        judgments = defense.select(found, QUESTION).judgments
+        assert (judgments[0].rule, judgments[0].kept, judgments[0].scores) == ("no_words", False, {})
+        assert judgments[1].rule != "no_words"
+
+
+@pytest.mark.parametrize(("cosine", "matching"), [(0.59, 0), (0.61, 1)])
+def test_words_match_from_a_cosine_of_three_fifths_on(cosine: float, matching: int) -> None:
+    class Pair:
+        identity, dimension, note = "pair", 2, ""
+
+        def embed(self, texts: list[str]) -> np.ndarray:
+            rows = {"river": [1.0, 0.0], "stream": [cosine, (1 - cosine**2) ** 0.5]}
+            return np.array([rows[text] for text in texts], dtype=np.float32)
+
+    assert WordMatcher(Pair()).count("stream", "river", "").matching == matching
