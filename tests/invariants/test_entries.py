@@ -11,8 +11,8 @@ from typing import Any, cast
 
 import click
 import pytest
-from conftest import ACTION, HOOKS
 from entries import BEGIN, END, ENTRIES, PROMISES, SECURITY, table
+from running import ACTION, HOOKS
 
 from codeguard.cli import main
 

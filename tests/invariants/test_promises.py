@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from conftest import Record, Runs
 from entries import Entry
 from hostile_tree import (
     CHANGED,
@@ -16,6 +15,7 @@ from hostile_tree import (
     UNREAD_PART,
     UNREAD_WHOLE,
 )
+from running import Record, Runs
 
 pytestmark = pytest.mark.ci
 

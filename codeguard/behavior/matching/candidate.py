@@ -103,7 +103,7 @@ class CandidateFunction:
 
     @property
     def why_no_pass(self) -> str:
-        """The reason why results that agree say nothing about what an importer of its file gets, "" if there is none."""
+        """Why results that agree do not say what an importer of its file gets, "" if they do."""
         if not self.why_unsettled:
             return ""
         name = self.definition.qualified_name
