@@ -8,12 +8,12 @@ from bisect import bisect_right
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
-from codeguard.analysis.python.names import Names
 from codeguard.analysis.text.segments import Described, Segment, docstring_places, segments_of
-from codeguard.analysis.unread import Unread
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import CHILDREN, ParseBoundError, children_of, parse, within_bounds
 from codeguard.models import SourceFile, Span
+from codeguard.syntax.names import Names
+from codeguard.syntax.unread import Unread
 
 if TYPE_CHECKING:
     from codeguard.corpus.notebooks import NotebookCode

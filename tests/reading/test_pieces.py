@@ -7,8 +7,8 @@ import ast
 import pytest
 
 from codeguard.analysis import Reading
-from codeguard.analysis.python.dataflow.values import Use
 from codeguard.analysis.python.interpolation import UnknownParts
+from codeguard.flow.values import Use
 from codeguard.models import SourceFile, text_digest
 
 _HEAD = """

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from codeguard.analysis import Reading
-from codeguard.analysis.python.dataflow.engine import Flow
-from codeguard.analysis.python.dataflow.sinks import Sink, SinkIndex
-from codeguard.analysis.python.dataflow.values import Reach, Use
+from codeguard.flow.engine import Flow
+from codeguard.flow.sinks import Sink, SinkIndex
+from codeguard.flow.values import Reach, Use
 from codeguard.models import SourceFile, text_digest
 
 SINKS = (

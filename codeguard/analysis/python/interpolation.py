@@ -12,14 +12,14 @@ import ast
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 
-from codeguard.analysis.python.dataflow.sanitizers import quoted
-from codeguard.analysis.python.dataflow.tables import CLEANERS, CLEANING_METHODS, CLEANING_NAME, GUARD_NAME
-from codeguard.analysis.python.dataflow.values import Use
-from codeguard.analysis.python.literal_text import NUMERIC_FIELDS, fields
-from codeguard.analysis.python.names import Names
-from codeguard.analysis.python.scopes import Binding, BindingKind
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unparse, unqualified_name, walk
+from codeguard.flow.sanitizers import quoted
+from codeguard.flow.tables import CLEANERS, CLEANING_METHODS, CLEANING_NAME, GUARD_NAME
+from codeguard.flow.values import Use
+from codeguard.syntax.literal_text import NUMERIC_FIELDS, fields
+from codeguard.syntax.names import Names
+from codeguard.syntax.scopes import Binding, BindingKind
 
 _STEPS = 300  # steps per text
 STEPS_PER_FILE = 200_000

@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from codeguard.analysis import Reading
-from codeguard.analysis.python.dataflow.engine import Flow
-from codeguard.analysis.python.dataflow.outside import SAID
-from codeguard.analysis.python.dataflow.sinks import Sink, SinkHit, SinkIndex
-from codeguard.analysis.python.dataflow.tables import ANSWER, SETTING, STORED
-from codeguard.analysis.python.dataflow.values import Origin, Reach, Value
-from codeguard.analysis.python.literal_text import LiteralTexts
-from codeguard.analysis.python.names import Names
-from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import Rule
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unparse, unqualified_name, walk
+from codeguard.flow.engine import Flow
+from codeguard.flow.outside import SAID
+from codeguard.flow.sinks import Sink, SinkHit, SinkIndex
+from codeguard.flow.tables import ANSWER, SETTING, STORED
+from codeguard.flow.values import Origin, Reach, Value
 from codeguard.models import Confidence, Severity
+from codeguard.syntax.literal_text import LiteralTexts
+from codeguard.syntax.names import Names
+from codeguard.syntax.scopes import FunctionNode
 
 _SHOWN = 60  # characters of a part that are shown
 _LONGEST = 20_000  # characters of a node that patterns look at

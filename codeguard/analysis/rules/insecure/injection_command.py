@@ -5,18 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from codeguard.analysis.python.dataflow.outside import SAID
-from codeguard.analysis.python.dataflow.sinks import Sink, SinkHit
-from codeguard.analysis.python.dataflow.tables import SETTING, STORED
-from codeguard.analysis.python.dataflow.values import Origin, Reach, Use
 from codeguard.analysis.python.interpolation import UnknownParts
-from codeguard.analysis.python.literal_text import HOLE
-from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, parameters_of, unsaid, word_set
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unparse, walk
+from codeguard.flow.outside import SAID
+from codeguard.flow.sinks import Sink, SinkHit
+from codeguard.flow.tables import SETTING, STORED
+from codeguard.flow.values import Origin, Reach, Use
 from codeguard.models import Severity
+from codeguard.syntax.literal_text import HOLE
+from codeguard.syntax.names import Names
 
 _RULES = rules_of(__file__)
 

@@ -6,17 +6,17 @@ import ast
 import re
 from collections.abc import Iterator
 
-from codeguard.analysis.python.dataflow.sinks import LanguagePattern, Sink, SinkHit
-from codeguard.analysis.python.dataflow.tables import ANSWER, SETTING, STORED
-from codeguard.analysis.python.dataflow.values import Origin, Reach, Use
 from codeguard.analysis.python.interpolation import UnknownParts
-from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, unsaid, word_set
 from codeguard.analysis.rules.insecure.words import last_name, mentions
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name, walk
+from codeguard.flow.sinks import LanguagePattern, Sink, SinkHit
+from codeguard.flow.tables import ANSWER, SETTING, STORED
+from codeguard.flow.values import Origin, Reach, Use
 from codeguard.models import Severity
+from codeguard.syntax.names import Names
 
 _RULES = rules_of(__file__)
 

@@ -12,8 +12,8 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
-from codeguard.analysis.unread import Unread
 from codeguard.corpus.patterns import lazy
+from codeguard.syntax.unread import Unread
 
 LARGEST = 1 << 20  # characters or bytes of a value, elements of a sequence
 _LARGEST_INTEGER = 1 << 128

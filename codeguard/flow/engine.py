@@ -14,19 +14,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from codeguard.analysis.python.dataflow.entry_points import entry_reach, says_what_is_wrong, seed_parameters
-from codeguard.analysis.python.dataflow.evaluation import DEEPEST, TOO_DEEP, TOO_LONG, Evaluator
-from codeguard.analysis.python.dataflow.outside import SAID
-from codeguard.analysis.python.dataflow.scope import (
+from codeguard.corpus.syntax import walk
+from codeguard.flow.entry_points import entry_reach, says_what_is_wrong, seed_parameters
+from codeguard.flow.evaluation import DEEPEST, TOO_DEEP, TOO_LONG, Evaluator
+from codeguard.flow.outside import SAID
+from codeguard.flow.scope import (
     Attributes,
     Hits,
     Summary,
     functions_that_matter,
     text_beginnings,
 )
-from codeguard.analysis.python.dataflow.sinks import Sink, SinkHit, SinkIndex, StoredValue
-from codeguard.analysis.python.dataflow.tables import CONVERSIONS, GUARD_NAME, STOPS
-from codeguard.analysis.python.dataflow.values import (
+from codeguard.flow.sinks import Sink, SinkHit, SinkIndex, StoredValue
+from codeguard.flow.tables import CONVERSIONS, GUARD_NAME, STOPS
+from codeguard.flow.values import (
     ALL_USES,
     CLAIMED,
     NOTHING,
@@ -37,9 +38,8 @@ from codeguard.analysis.python.dataflow.values import (
     joined,
     joined_states,
 )
-from codeguard.analysis.python.names import Names
-from codeguard.analysis.python.scopes import FunctionNode
-from codeguard.corpus.syntax import walk
+from codeguard.syntax.names import Names
+from codeguard.syntax.scopes import FunctionNode
 
 STEPS_PER_NODE_READ = 20  # of a function by itself, whatever else the file holds
 _TWICE = 3  # nesting depth of loops that are run twice, so that one round's values reach the next

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from codeguard.analysis.python.dataflow.values import ALL_USES, RESOLVED, TEXT_USES, Reach, Use
 from codeguard.corpus.patterns import lazy
+from codeguard.flow.values import ALL_USES, RESOLVED, TEXT_USES, Reach, Use
 
 _TABLES: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
