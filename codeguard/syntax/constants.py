@@ -166,6 +166,11 @@ def _integer(value: object, base: object = 10) -> int:
     raise UnknownValueError
 
 
+def _unpadded(text: object) -> bytes:
+    data = _raw(text)
+    return base64.b64decode(data + b"=" * (-len(data) % 4))
+
+
 def _reversed(value: object) -> object:
     if isinstance(value, str | bytes | tuple):
         return tuple(reversed(value))
@@ -279,6 +284,10 @@ FUNCTIONS: Mapping[str, Callable[..., object]] = {
     "tuple": _elements,
     "reversed": _reversed,
     "os.path.join": _path_join,
+    # What other languages decode with takes text without its padding.
+    **dict.fromkeys(("atob", "Base64.decode64", "base64_decode"), _unpadded),
+    "Buffer.from": lambda text, encoding: _unpadded(text) if encoding == "base64" else _codec(text, encoding),
+    "String.fromCharCode": lambda *codes: "".join(map(_chr, codes)),
 }
 
 

@@ -21,7 +21,6 @@ from codeguard.syntax.literal_text import LiteralTexts
 from codeguard.syntax.names import Names
 from codeguard.syntax.scopes import FunctionNode
 
-_SHOWN = 60  # characters of a part that are shown
 _LONGEST = 20_000  # characters of a node that patterns look at
 _MOST_BEHIND = 40  # expressions that another is made of
 _WORD = lazy(r"\w+")
@@ -326,14 +325,6 @@ def origin_text(origin: Origin) -> str:
 def source(view: View, value: Value, use: str) -> Origin | None:
     """Return the origin of a value that is not harmless for a use."""
     return view.flow.source(value, use)
-
-
-def unsaid(node: ast.expr, part: ast.expr | None) -> Iterator[NodeMatch]:
-    """Yield a match for a composed text if it has a part of unknown origin."""
-    if part is not None:
-        what = unparse(part)[:_SHOWN]
-        reason = f"{what} is put into it, and the file does not say what that is"
-        yield NodeMatch(node, reason, Severity.LOW, Confidence.LOW)
 
 
 def parameters_of(function: FunctionNode | None) -> frozenset[str]:
