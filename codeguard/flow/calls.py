@@ -79,6 +79,10 @@ class FlowContext(Protocol):
         """Return the arguments that a function of the file checks."""
         ...
 
+    def decided(self, test: ast.expr) -> bool | None:
+        """Return what a test comes to if constants of its own function decide it, or None."""
+        ...
+
     def hit(self, sink: Sink, call: ast.expr, argument: ast.expr, value: Value) -> None:
         """Record a value at a sink."""
         ...

@@ -403,6 +403,9 @@ class Evaluator:
 
     def _choice(self, node: ast.IfExp, state: State) -> Value:
         self.value(node.test, state)
+        known = self._around.decided(node.test)
+        if known is not None:
+            return self.value(node.body if known else node.orelse, state)
         held, failed = state.copy(), state.copy()
         self.assume(node.test, True, held)
         self.assume(node.test, False, failed)

@@ -545,11 +545,11 @@ class TaintFlow:
     def _variable(self, node: ast.Name, function: _Function) -> Labels:
         own = self._by_name(self._names.resolve(node)) if not self._effects.exact else _NOTHING
         at: _Function | None = function
-        while at is not None:
-            if node.id in at.variables:
-                return at.variables[node.id] | own
+        while at is not None and node.id not in at.variables:
             at = at.outer
-        return own | {ENVIRONMENT} if self._is_environment(node) else own
+        if at is not None:
+            own |= at.variables[node.id]
+        return own or (frozenset({ENVIRONMENT}) if self._is_environment(node) else _NOTHING)
 
     def _by_name(self, name: str) -> Labels:
         """Return the labels that a name of another language than Python has by itself."""
