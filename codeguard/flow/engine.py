@@ -103,10 +103,24 @@ class Flow:
         wanted = [node for node in self._nodes if node in matter and isinstance(node, _FUNCTIONS)]
         length = {node: (node.end_lineno or node.lineno) - node.lineno for node in wanted}
         # Short ones first: what somebody writes beside a function must not use up its steps.
+        # One that is defined in another sees the values of the other's names, so it is read after it.
         for function in sorted(
-            wanted, key=lambda item: (item.name != "__init__", item not in storing, length[item])
+            wanted,
+            key=lambda item: (
+                self._nesting(item),
+                item.name != "__init__",
+                item not in storing,
+                length[item],
+            ),
         ):
             self._apart(function.name, partial(self._summary, function))
+
+    def _nesting(self, function: FunctionNode) -> int:
+        """Return how many functions there are around a function."""
+        around, count = self.names.function_of(function), 0
+        while around is not None:
+            around, count = self.names.function_of(around), count + 1
+        return count
 
     def _apart(self, what: str, read: Callable[[], object]) -> None:
         """Read one part of the file; an exception ends this part alone."""

@@ -577,15 +577,3 @@ def _unescaped(match: re.Match[str]) -> str:
     if match[4]:
         return chr(int(match[4], 8))
     return _PLAIN_ESCAPES.get(match[5], match[5])
-
-
-def nodes_and_parents(tree: ast.Module) -> tuple[tuple[ast.AST, ...], dict[ast.AST, ast.AST]]:
-    """Return all nodes of a tree, breadth first, and the parent of each except the module."""
-    nodes: list[ast.AST] = [tree]
-    parents: dict[ast.AST, ast.AST] = {}
-    for node in nodes:
-        for child in ast.iter_child_nodes(node):
-            if not isinstance(child, ast.expr_context | ast.operator | ast.boolop):
-                parents[child] = node
-                nodes.append(child)
-    return tuple(nodes), parents

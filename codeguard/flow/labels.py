@@ -1,4 +1,4 @@
-"""Taint of variables inside a file, one function at a time.
+"""Labels of variables inside a file of any language, one function at a time: what is secret, fetched, decoded.
 
 The analysis is flow-insensitive: a variable that is ever assigned something tainted is tainted in
 its whole function. Functions of the file are followed through their results and the parameters that
@@ -32,8 +32,9 @@ HOST, CREDENTIAL = "host ", "credential "  # followed by its details, such as `h
 SECRET_NAME, STARTUP_NAME = "secret name", "startup name"
 DEEPEST = 60
 ROUNDS = 24
+ROUNDS_ELSEWHERE = 8  # in other languages than Python
 _TOO_DEEP = f"taint was not tracked into more than {DEEPEST} levels of expressions"
-_TOO_LONG = f"taint was not tracked for more than {ROUNDS} rounds"
+_TOO_LONG = "taint was not tracked for more than {} rounds"
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _HARMLESS = frozenset(
     """
@@ -141,13 +142,14 @@ class TaintFlow:
             opened = names.scopes.of(scope.node)
             for name in () if opened is None else opened.bindings:
                 scope.variables.setdefault(name, _NOTHING)  # hides the name of a scope around it
-        for _ in range(ROUNDS):
+        rounds = ROUNDS if effects.exact else ROUNDS_ELSEWHERE
+        for _ in range(rounds):
             before = self._known_so_far(scopes)
             for function in scopes:
                 self._round(function)
             if self._known_so_far(scopes) == before:
                 return
-        self._unread.note(_TOO_LONG)
+        self._unread.note(_TOO_LONG.format(rounds))
 
     def _known_so_far(self, scopes: Sequence[_Function]) -> int:
         """Return a number that grows with every label that a round adds."""
@@ -459,19 +461,21 @@ class TaintFlow:
             together = own if before is None else own | before.labels
             self._arrivals[(node, what)] = Arrival(node, name, what, together, text, hidden)
 
-    def _is_composed(self, node: ast.expr, depth: int = 0) -> bool:
+    def _is_composed(self, node: ast.expr) -> bool:
         """Return whether a part of a called name is a text that is put together, not written as such."""
-        waiting: list[ast.expr] = []
-        for part in walk(node):
-            if isinstance(part, ast.Call) and self._names.called(part) in ("getattr", "__import__"):
-                if (
-                    not isinstance(part.args[-1], ast.Constant)
-                    and self._names.text(part.args[-1]) is not None
-                ):
-                    return True
-            elif isinstance(part, ast.Name) and depth < _MOST_ALIASES:
-                waiting += self._names.values_of(part)
-        return any(self._is_composed(value, depth + 1) for value in waiting)
+        waiting = [node]
+        seen = {node}
+        for at in waiting:
+            for part in walk(at):
+                if isinstance(part, ast.Call) and self._names.called(part) in ("getattr", "__import__"):
+                    written = isinstance(part.args[-1], ast.Constant)
+                    if not written and self._names.text(part.args[-1]) is not None:
+                        return True
+                elif isinstance(part, ast.Name) and len(waiting) < _MOST_ALIASES:
+                    new = [value for value in self._names.values_of(part) if value not in seen]
+                    waiting += new
+                    seen.update(new)
+        return False
 
     def _arguments(self, node: ast.Call, function: _Function, depth: int = 0) -> Labels:
         labels: Labels = _NOTHING
@@ -643,7 +647,7 @@ class TaintFlow:
 _STREAMS = (("connects", CONNECTION), ("processes", PROCESS))
 _WHOLE = ("/", "~", "C:\\")  # places with everything in them
 _OF_ENVIRONMENT = frozenset({"environ", "environb", "__dict__"})
-_MOST_ALIASES = 4
+_MOST_ALIASES = 16
 _OPENING = frozenset(_FUNCTIONS)
 _KEPT = frozenset(
     {

