@@ -37,7 +37,7 @@ CALLS = {
     "method_invocation": ("name", "arguments"), "object_creation_expression": ("type", "arguments"),
     "call": ("method", "arguments"), "function_call_expression": ("function", "arguments"),
     "member_call_expression": ("name", "arguments"), "scoped_call_expression": ("name", "arguments"),
-    "macro_invocation": ("macro", ""),
+    "macro_invocation": ("macro", ""), "invocation_expression": ("function", "arguments"),
 }  # fmt: skip
 OWNERS = (
     "object",
@@ -73,9 +73,11 @@ IDENTIFIERS = _words(
 )
 STRINGS = _words(
     "string template_string interpreted_string_literal raw_string_literal string_literal encapsed_string heredoc_body"
+    " interpolated_string_expression"
 )
 PIECES = _words(
     "string_fragment string_content interpreted_string_literal_content raw_string_literal_content escape_sequence"
+    " string_literal_content"
 )
 SHELLS = _words("subshell shell_command_expression")
 BRANCHES = _words(
@@ -90,7 +92,10 @@ IMPORTS = _words("import_specifier namespace_import import_clause import_spec")
 NUMBERS = _words("number int_literal integer_literal decimal_integer_literal hex_integer_literal integer")
 _CONCATENATION = ("+", ".")
 _WINDOWS = frozenset({"window", "globalThis", "self", "global"})
-_NO_VALUES = _words("comment line_comment block_comment type_annotation type_arguments type_parameters")
+_NO_VALUES = _words(
+    "comment line_comment block_comment type_annotation type_arguments type_parameters"
+    " interpolation_start interpolation_brace"
+)
 _ESCAPE = re.compile(
     r"\\(?:x([0-9a-fA-F]{2})|u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|([0-7]{1,3})|(.))", re.DOTALL
 )
@@ -246,6 +251,8 @@ class _Lowering:
     def _assigned(self, node: Any) -> list[ast.stmt]:
         fields = ASSIGNS[node.type]
         target, value = node.child_by_field_name(fields[0]), node.child_by_field_name(fields[1])
+        if value is None and node.named_child_count == len(fields):
+            value = node.named_children[1]  # C#'s grammar has no field for it
         if target is None or value is None:
             return [self._at(ast.Expr(self._expression(value or target)), node)] if value or target else []
         made = self._expression(value)
@@ -416,6 +423,8 @@ class _Lowering:
         parts: list[ast.expr] = []
         at = None
         for child in node.named_children:
+            if child.type in _NO_VALUES:
+                continue
             if child.type in PIECES:
                 text = self._text(child)
                 piece = text if raw else _ESCAPE.sub(_unescaped, text)
