@@ -16,7 +16,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from codeguard import analysis, corpus
+from codeguard import analysis, corpus, flow
+from codeguard import syntax as model_of_source
 from codeguard.analysis.observations import (
     AUDIT,
     DISCOVERY,
@@ -40,10 +41,10 @@ from codeguard.analysis.own_checks import (
 from codeguard.analysis.python.test_files import marked
 from codeguard.analysis.reading import IN_CELLS, IN_PROSE, Reading
 from codeguard.analysis.rules.base import DetectorContext, FileSignal, Match
-from codeguard.analysis.unread import Failure
 from codeguard.corpus.chunking import gave_up
 from codeguard.corpus.embedded import MOST, code_in_prose
 from codeguard.models import SourceFile, parts_digest
+from codeguard.syntax.unread import Failure
 from codeguard.workers.deadline import WALL, Allowance, Deadline, DeadlineError
 from codeguard.workers.tasks import LOOKING_S, SOFT_SHARE
 
@@ -318,10 +319,11 @@ def signal_version(signal: FileSignal) -> str:
 
 @functools.cache
 def engine_version() -> str:
-    """Return a digest of the code of `analysis` that all detectors share."""
+    """Return a digest of the code of `analysis`, `flow` and `syntax` that all detectors share."""
     folder = Path(analysis.__path__[0])
     rules = folder / "rules"
     shared = [path for path in _code_in(folder) if rules not in path.parents]
+    shared += [path for package in (flow, model_of_source) for path in _code_in(Path(package.__path__[0]))]
     shared += [rules / name for name in ("base.py", "services.py")]
     return _digest_of((*shared, *sorted(Path(corpus.__path__[0]).glob("*.py"))))
 

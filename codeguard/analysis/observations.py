@@ -11,9 +11,9 @@ from codeguard import models
 from codeguard.analysis.reading import Reading
 from codeguard.analysis.rules.base import MISSING_LINES, CorpusSignal, FileSignal, Match, Rule, rules_of
 from codeguard.analysis.rules.secrets import hidden_in
-from codeguard.analysis.unread import Failure
 from codeguard.corpus import secrets
 from codeguard.models import DETECTOR_ERROR, Severity, text_digest
+from codeguard.syntax.unread import Failure
 
 AUDIT, DISCOVERY = "audit", "discovery"
 ENGINE_RULES: Mapping[str, Rule] = rules_of(__file__)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from codeguard.analysis.reading import Reading
 from codeguard.analysis.rules.base import MISSING_LINES, Match
 from codeguard.analysis.text.segments import SegmentKind
-from codeguard.analysis.unread import Limit
 from codeguard.models import NOT_FULLY_READ, Severity, SourceFile
+from codeguard.syntax.unread import Limit
 
 SYNTAX = "syntax"
 INLINE_IGNORE = "inline-ignore"

@@ -8,12 +8,12 @@ from bisect import bisect_right
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
-from codeguard.analysis.python.names import Names
 from codeguard.analysis.text.segments import Described, Segment, docstring_places, segments_of
-from codeguard.analysis.unread import Unread
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import CHILDREN, ParseBoundError, children_of, parse, within_bounds
+from codeguard.corpus.syntax import ParseBoundError, nodes_and_parents, parse, within_bounds
 from codeguard.models import SourceFile, Span
+from codeguard.syntax.names import Names
+from codeguard.syntax.unread import Unread
 
 if TYPE_CHECKING:
     from codeguard.corpus.notebooks import NotebookCode
@@ -98,22 +98,7 @@ class Reading:
 
     @cached_property
     def _walked(self) -> tuple[tuple[ast.AST, ...], dict[ast.AST, ast.AST]]:
-        """Return nodes and parents in one loop, in a third of the time of `ast.walk` and `iter_child_nodes`."""
-        if self.tree is None:
-            return (), {}
-        nodes: list[ast.AST] = [self.tree]
-        parents: dict[ast.AST, ast.AST] = {}
-        for node in nodes:
-            fields = CHILDREN.get(type(node))
-            for name in children_of(type(node)) if fields is None else fields:
-                value = getattr(node, name, None)
-                if value is None:
-                    continue
-                for item in value if type(value) is list else (value,):
-                    if isinstance(item, ast.AST):
-                        parents[item] = node
-                        nodes.append(item)
-        return tuple(nodes), parents
+        return ((), {}) if self.tree is None else nodes_and_parents(self.tree)
 
     @cached_property
     def _by_type(self) -> dict[type[ast.AST], list[ast.AST]]:

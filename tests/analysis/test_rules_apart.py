@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from codeguard.analysis.python.dataflow import engine as dataflow
 from codeguard.analysis.rules import DetectorContext, insecure, load_file_signals
 from codeguard.analysis.rules.insecure.engine import RuleIndex
 from codeguard.audit.findings import Finding
 from codeguard.audit.inspection import Inspector, Source
 from codeguard.corpus.syntax import parse, unparse
+from codeguard.flow import engine as dataflow
 from codeguard.models import Confidence, Severity
 
 CODE = """import hashlib

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from codeguard.analysis import Reading
-from codeguard.analysis.python.dataflow.engine import Flow
-from codeguard.analysis.python.dataflow.sinks import Sink, SinkIndex
-from codeguard.analysis.python.dataflow.values import Reach, Use
+from codeguard.flow.engine import Flow
+from codeguard.flow.sinks import Sink, SinkIndex
+from codeguard.flow.values import Reach, Use
 from codeguard.models import SourceFile, text_digest
 
 SINKS = (
@@ -51,6 +51,14 @@ def reached(text: str) -> list[Reach]:
         ("def f(a):\n    x = ''\n    for b in a:\n        run_shell(x)\n        x = b", Reach.CALLER),
         ("def f(a):\n    if a not in K:\n        log()\n    run_shell(a)", Reach.CALLER),
         ("import shlex\ndef f(a, b):\n    run_shell(shlex.quote(a) + b)", Reach.CALLER),
+        # Tests that nothing decides: what a loop, another function or another file sets.
+        ("def f(a):\n    n = 0\n    for _ in K:\n        if n > 1:\n            run_shell(a)\n        n += 1",
+         Reach.CALLER),
+        ("N = 0\ndef f(a):\n    if N:\n        run_shell(a)", Reach.CALLER),
+        ("def f(a):\n    n = 0\n    def g():\n        nonlocal n\n        n = 1\n    g()\n    if n:\n"
+         "        run_shell(a)", Reach.CALLER),
+        ("def f(a):\n    match 'ABC'[1]:\n        case 'B' if K:\n            run_shell('ls')\n"
+         "        case _:\n            run_shell(a)", Reach.CALLER),
     ],
 )  # fmt: skip
 def test_a_value_arrives(text: str, reach: Reach) -> None:
@@ -80,6 +88,10 @@ def test_a_value_arrives(text: str, reach: Reach) -> None:
         "        raise E\n    open(p)",
         "def f(a, r):\n    p = (r / a).resolve()\n    if not p.is_relative_to(r):\n        raise E\n    open(p)",
         "def f(a):\n    match a:\n        case 'x' | 'y':\n            run_shell(a)",
+        "def f(a):\n    n = 106\n    run_shell('ls' if 7 * 18 + n > 200 else a)",
+        "def f(a):\n    n = 86\n    if 7 * 42 - n <= 200:\n        run_shell(a)",
+        "def f(a):\n    match 'ABC'[1]:\n        case 'A' | 'C':\n            run_shell(a)\n        case 'B':\n"
+        "            run_shell('ls')\n        case _:\n            run_shell(a)",
     ],
 )  # fmt: skip
 def test_a_harmless_value_does_not(text: str) -> None:

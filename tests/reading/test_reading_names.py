@@ -7,8 +7,8 @@ import ast
 import pytest
 
 from codeguard.analysis import Reading
-from codeguard.analysis.python.names import MOST_NAMES
 from codeguard.models import SourceFile, text_digest
+from codeguard.syntax.names import MOST_NAMES
 
 
 def reading_of(text: str) -> Reading:

@@ -7,8 +7,8 @@ import ast
 import pytest
 
 from codeguard.analysis import Reading
-from codeguard.analysis.python.literal_text import written
 from codeguard.models import SourceFile, text_digest
+from codeguard.syntax.literal_text import written
 
 _ABOVE = """
 from string import Template

@@ -6,10 +6,10 @@ import ast
 from collections import defaultdict
 from dataclasses import replace
 
-from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.reading import Reading
 from codeguard.analysis.rules.base import IN_TEST, Match
 from codeguard.corpus.syntax import unqualified_name, walk
+from codeguard.syntax.scopes import FunctionNode
 
 _FRAMEWORKS = ("unittest.", "pytest.", "pytest_asyncio.", "hypothesis.", "mock.")
 _AROUND_TESTS = frozenset(

@@ -62,6 +62,15 @@ def test_pages(helper: str, used: str, severity: Severity | None) -> None:
     assert found(_PAGE.format(helper=helper, used=used)).get("cross-site-scripting") == severity
 
 
+@pytest.mark.parametrize(("part", "flagged"), [("name", True), ("html.escape(name)", False)])
+def test_a_page_may_be_built_before_it_is_returned(part: str, flagged: bool) -> None:
+    text = (
+        "import html\nfrom flask import Flask, request\napp = Flask(__name__)\n@app.route('/x')\ndef view():\n"
+        f"    name = request.args['n']\n    r = ''\n    r += f'Hello {{{part}}}'\n    return r\n"
+    )
+    assert ("cross-site-scripting" in found(text)) is flagged
+
+
 @pytest.mark.parametrize(
     ("used", "severity"),
     [

@@ -7,8 +7,8 @@ import ast
 import pytest
 from test_insecure_pairs import serious
 
-from codeguard.analysis.python.dataflow.outside import from_outside
-from codeguard.analysis.python.dataflow.values import Origin, Reach
+from codeguard.flow.outside import from_outside
+from codeguard.flow.values import Origin, Reach
 
 PARAMETERS = [
     ("def f(user_input, limit): ...", {"user_input"}),

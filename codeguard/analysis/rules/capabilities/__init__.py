@@ -12,7 +12,26 @@ from typing import ClassVar
 
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.python.imports import SCRIPTS
-from codeguard.analysis.python.taint import (
+from codeguard.analysis.python.test_files import is_in_test
+from codeguard.analysis.reading import IN_CELLS, IN_PROSE
+from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match, Rule, rules_of
+from codeguard.analysis.rules.capabilities.kinds import able, beyond_counterparts
+from codeguard.analysis.rules.capabilities.malice import malice
+from codeguard.analysis.rules.capabilities.shells import (
+    STARTING,
+    script_places,
+    shell_places,
+    shell_threats,
+    started_places,
+)
+from codeguard.analysis.rules.capabilities.threats import threats
+from codeguard.analysis.text.assistants import is_for_assistants
+from codeguard.analysis.text.lists import lead_of
+from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import nodes_and_parents, unparse
+from codeguard.flow.effects import PYTHON, effects_of
+from codeguard.flow.front_ends import lowered
+from codeguard.flow.labels import (
     BLOB,
     CREDENTIAL,
     DECODED,
@@ -30,25 +49,8 @@ from codeguard.analysis.python.taint import (
     TaintFlow,
     labels_of_kind,
 )
-from codeguard.analysis.python.test_files import is_in_test
-from codeguard.analysis.reading import IN_CELLS, IN_PROSE
-from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match, Rule, rules_of
-from codeguard.analysis.rules.capabilities.kinds import able, beyond_counterparts
-from codeguard.analysis.rules.capabilities.malice import malice
-from codeguard.analysis.rules.capabilities.shells import (
-    STARTING,
-    script_places,
-    shell_places,
-    shell_threats,
-    started_places,
-)
-from codeguard.analysis.rules.capabilities.threats import threats
-from codeguard.analysis.text.assistants import is_for_assistants
-from codeguard.analysis.text.lists import lead_of
-from codeguard.analysis.tree_flow import TreeArrival, tree_arrivals
-from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unparse
 from codeguard.models import Severity
+from codeguard.syntax.names import Names
 
 _FLOWING = lazy(
     r"__import__|import_module|getattr|exec|eval|compile|system|popen|spawn|subprocess|requests|httpx"
@@ -82,10 +84,9 @@ class CapabilitiesSignal:
             yield from _graded(reading, said)
         elif reading.language != "python":
             known: set[tuple[str, int]] = set()
-            for carried in reading.unread.apart("the data flow", tree_arrivals, reading):
-                for found in _in_tree(carried):
-                    known.add((found.rule, reading.line_of(found.start)))
-                    yield found
+            for found in reading.unread.apart("the data flow", _in_other_language, reading):
+                known.add((found.rule, reading.line_of(found.start)))
+                yield found
             places = (
                 script_places
                 if reading.language in SCRIPTS
@@ -111,7 +112,7 @@ class CapabilitiesSignal:
 
 def _flowing(reading: Reading) -> Iterator[Match]:
     if _FLOWING.search(reading.text):
-        flow = TaintFlow(reading)
+        flow = TaintFlow(reading.names, reading.nodes, reading.parents, PYTHON)
         for arrival in flow.arrivals:
             yield from _carried(reading, arrival)
         yield from _commanded(reading, flow)
@@ -320,9 +321,26 @@ def _without_comments(reading: Reading, found: Iterable[tuple[str, str, int, int
             yield Match(rule, start, end, what)
 
 
-def _in_tree(arrival: TreeArrival) -> Iterator[Match]:
+def _in_other_language(reading: Reading) -> Iterator[Match]:
+    """Yield the threats in the data flow of a language other than Python."""
+    effects = effects_of(reading.language)
+    if effects is None or not (effects.may_act(reading.text) or _COMPOSED.search(reading.text)):
+        return
+    tree = lowered(reading.text, reading.language, reading.unread)
+    if tree is not None:
+        nodes, parents = nodes_and_parents(tree)
+        names = Names(tree, nodes, parents, reading.unread)
+        for arrival in TaintFlow(names, nodes, parents, effects).arrivals:
+            yield from _in_tree(reading, arrival)
+
+
+# Names that are put together need not hold a word of the table.
+_COMPOSED = lazy(r"child_process|\bconstructor\b|require\s*\(\s*[^'\"\s)]")
+
+
+def _in_tree(reading: Reading, arrival: Arrival) -> Iterator[Match]:
     """Yield the threats of an arrival in a language other than Python."""
-    start, end = arrival.start, arrival.end
+    start, end = reading.place(arrival.call)
     if arrival.what == "joins":
         yield Match("reverse-shell", start, end, "joins the streams of a process with a connection")
     elif arrival.what == "destroy":
@@ -357,7 +375,7 @@ _RAISES = lazy(r"^(?:pytest\.raises|(?:self|cls)\.assertRaises(?:Regex)?)$")
 _WRITERS = lazy(r"^(?:open|io|os|codecs|pathlib|shutil)\b")
 
 
-def _has_to_fail(reading: Reading, call: ast.Call, name: str) -> bool:
+def _has_to_fail(reading: Reading, call: ast.AST, name: str) -> bool:
     """Return whether a test says that a call of what it tests raises, which a writer of Python's own would not."""
     at: ast.AST | None = call
     while at is not None and not isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -415,7 +433,7 @@ _MEANINGS = (
 )
 
 
-def _judged(arrival: Arrival | TreeArrival) -> tuple[str, str, Severity | None]:
+def _judged(arrival: Arrival) -> tuple[str, str, Severity | None]:
     for meaning in _MEANINGS:
         if meaning.sink != arrival.what or (meaning.unless and meaning.unless == arrival.name):
             continue

@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from codeguard.analysis import Reading
-from codeguard.analysis.python.capabilities import (
+from codeguard.analysis.python.counterparts import TrustedFunction, TrustedFunctions
+from codeguard.analysis.rules.base import Match
+from codeguard.corpus.chunking.chunker import chunk_file
+from codeguard.models import Chunk, ChunkKind, Severity
+from codeguard.syntax.capabilities import (
     CODE,
     ENVIRONMENT,
     FILES,
@@ -18,10 +22,6 @@ from codeguard.analysis.python.capabilities import (
     PROCESS,
     effect_of_name,
 )
-from codeguard.analysis.python.counterparts import TrustedFunction, TrustedFunctions
-from codeguard.analysis.rules.base import Match
-from codeguard.corpus.chunking.chunker import chunk_file
-from codeguard.models import Chunk, ChunkKind, Severity
 
 RISKY = frozenset({NETWORK, PROCESS, FILES, CODE, NATIVE, LOADING, ENVIRONMENT})
 MAX_NAMED = 4

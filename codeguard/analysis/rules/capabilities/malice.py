@@ -9,17 +9,11 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from codeguard.analysis import Reading
-from codeguard.analysis.python.capabilities import (
-    NETWORK,
-    RUNNING_CODE,
-    RUNNING_COMMANDS,
-    SENDING,
-    WATCHING,
-    effect_of_name,
-)
 from codeguard.analysis.rules.base import Match
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import walk
+from codeguard.flow.effects import RUNNING_CODE, RUNNING_COMMANDS, SENDING, WATCHING
+from codeguard.syntax.capabilities import NETWORK, effect_of_name
 
 BROWSER_LOGINS = lazy(
     r"Login Data$|logins\.json$|key4\.db$|\bpassword_value\b|\blogins\b.{0,40}\bpassword|Local State$"

@@ -8,21 +8,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from codeguard.analysis import Reading
-from codeguard.analysis.python.capabilities import (
-    NETWORK,
-    PROCESS,
-    RUNNING_CODE,
-    RUNNING_COMMANDS,
-    SENDING,
-    STARTUP_PLACE,
-    effect_of_name,
-)
 from codeguard.analysis.python.imports import missing_in
 from codeguard.analysis.rules.base import LESS_SURE, Match
 from codeguard.analysis.rules.capabilities.shells import shell_threats
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name, walk
+from codeguard.flow.effects import RUNNING_CODE, RUNNING_COMMANDS, SENDING
 from codeguard.models import Severity
+from codeguard.syntax.capabilities import NETWORK, PROCESS, STARTUP_PLACE, effect_of_name
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _GUARDED_MODULES = frozenset(

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from codeguard.analysis.python.dataflow.sinks import Sink
-from codeguard.analysis.python.dataflow.tables import GUARD_NAME
-from codeguard.analysis.python.dataflow.values import Use
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.handlers import is_kept_upload
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unparse, walk
+from codeguard.flow.sinks import Sink
+from codeguard.flow.tables import GUARD_NAME
+from codeguard.flow.values import Use
 from codeguard.models import Severity
 
 _RULES = rules_of(__file__)

@@ -8,20 +8,19 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from codeguard.analysis import Reading
-from codeguard.analysis.python.dataflow.engine import Flow
-from codeguard.analysis.python.dataflow.outside import SAID
-from codeguard.analysis.python.dataflow.sinks import Sink, SinkHit, SinkIndex
-from codeguard.analysis.python.dataflow.tables import ANSWER, SETTING, STORED
-from codeguard.analysis.python.dataflow.values import Origin, Reach, Value
-from codeguard.analysis.python.literal_text import LiteralTexts
-from codeguard.analysis.python.names import Names
-from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import Rule
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unparse, unqualified_name, walk
+from codeguard.flow.engine import Flow
+from codeguard.flow.outside import SAID
+from codeguard.flow.sinks import Sink, SinkHit, SinkIndex
+from codeguard.flow.tables import ANSWER, SETTING, STORED
+from codeguard.flow.values import Origin, Reach, Value
 from codeguard.models import Confidence, Severity
+from codeguard.syntax.literal_text import LiteralTexts
+from codeguard.syntax.names import Names
+from codeguard.syntax.scopes import FunctionNode
 
-_SHOWN = 60  # characters of a part that are shown
 _LONGEST = 20_000  # characters of a node that patterns look at
 _MOST_BEHIND = 40  # expressions that another is made of
 _WORD = lazy(r"\w+")
@@ -326,14 +325,6 @@ def origin_text(origin: Origin) -> str:
 def source(view: View, value: Value, use: str) -> Origin | None:
     """Return the origin of a value that is not harmless for a use."""
     return view.flow.source(value, use)
-
-
-def unsaid(node: ast.expr, part: ast.expr | None) -> Iterator[NodeMatch]:
-    """Yield a match for a composed text if it has a part of unknown origin."""
-    if part is not None:
-        what = unparse(part)[:_SHOWN]
-        reason = f"{what} is put into it, and the file does not say what that is"
-        yield NodeMatch(node, reason, Severity.LOW, Confidence.LOW)
 
 
 def parameters_of(function: FunctionNode | None) -> frozenset[str]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from codeguard.analysis.python.dataflow.sinks import Sink, SinkHit
-from codeguard.analysis.python.dataflow.values import Origin, Reach, Use
-from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import FUNCTIONS, Check, NodeMatch, View, leaves, word_set
 from codeguard.analysis.rules.insecure.handlers import is_kept_upload
 from codeguard.analysis.rules.insecure.sessions import framework_settings
 from codeguard.corpus.syntax import walk
+from codeguard.flow.sinks import Sink, SinkHit
+from codeguard.flow.values import Origin, Reach, Use
 from codeguard.models import Severity
+from codeguard.syntax.names import Names
 
 _RULES = rules_of(__file__)
 

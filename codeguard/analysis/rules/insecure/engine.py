@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import ParamSpec
 
 from codeguard.analysis import Reading
-from codeguard.analysis.python.dataflow.sinks import Sink, SinkIndex
-from codeguard.analysis.python.dataflow.values import Reach
 from codeguard.analysis.rules.base import Match
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, arrived, word_set
 from codeguard.analysis.rules.insecure.options import Options
+from codeguard.flow.sinks import Sink, SinkIndex
+from codeguard.flow.values import Reach
 from codeguard.workers.deadline import DeadlineError
 
 P = ParamSpec("P")

@@ -6,11 +6,11 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
-from codeguard.analysis.python.dataflow.values import Reach
-from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.insecure.base import FUNCTIONS, View
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unparse, unqualified_name, walk
+from codeguard.flow.values import Reach
+from codeguard.syntax.scopes import FunctionNode
 
 LOGIN = lazy(
     r"login|auth|jwt|permission|current_?user|protected|require|token|bearer|member|identity|staff",

@@ -6,14 +6,14 @@ import ast
 import re
 from collections.abc import Iterator
 
-from codeguard.analysis.python.dataflow.sinks import Sink
-from codeguard.analysis.python.dataflow.values import Use
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.ciphers import computed
 from codeguard.analysis.rules.insecure.words import PASSWORD, SECRET, last_name, mentions
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unparse, walk
+from codeguard.flow.sinks import Sink
+from codeguard.flow.values import Use
 from codeguard.models import Confidence, Severity
 
 _RULES = rules_of(__file__)

@@ -5,18 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from codeguard.analysis.python.dataflow.sinks import Sink, SinkHit
-from codeguard.analysis.python.dataflow.tables import ANSWER, FILE_READS, STORED
-from codeguard.analysis.python.dataflow.values import Origin, Reach, Use
-from codeguard.analysis.python.literal_text import HOLE
-from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, parameters_of, word_set
 from codeguard.analysis.rules.insecure.surroundings import of_own_folder
 from codeguard.analysis.rules.insecure.words import last_name, mentions
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name, walk
+from codeguard.flow.sinks import Sink, SinkHit
+from codeguard.flow.tables import ANSWER, FILE_READS, STORED
+from codeguard.flow.values import Origin, Reach, Use
 from codeguard.models import Severity
+from codeguard.syntax.literal_text import HOLE
+from codeguard.syntax.names import Names
 
 _RULES = rules_of(__file__)
 

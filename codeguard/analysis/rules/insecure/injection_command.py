@@ -5,31 +5,22 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from codeguard.analysis.python.dataflow.outside import SAID
-from codeguard.analysis.python.dataflow.sinks import Sink, SinkHit
-from codeguard.analysis.python.dataflow.tables import SETTING, STORED
-from codeguard.analysis.python.dataflow.values import Origin, Reach, Use
-from codeguard.analysis.python.interpolation import UnknownParts
-from codeguard.analysis.python.literal_text import HOLE
-from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, parameters_of, unsaid, word_set
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, parameters_of, word_set
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unparse, walk
+from codeguard.flow.effects import python_names
+from codeguard.flow.outside import SAID
+from codeguard.flow.sinks import Sink, SinkHit
+from codeguard.flow.tables import SETTING, STORED
+from codeguard.flow.values import Origin, Reach, Use
 from codeguard.models import Severity
+from codeguard.syntax.names import Names
 
 _RULES = rules_of(__file__)
 
-_SUBPROCESS = word_set(
-    "subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen "
-    "asyncio.create_subprocess_exec"
-)
-_SHELL = word_set(
-    "os.system os.popen os.popen2 os.popen3 subprocess.getoutput subprocess.getstatusoutput commands.getoutput "
-    "commands.getstatusoutput asyncio.create_subprocess_shell popen2.popen2 fabric.Connection.run invoke.run "
-    "fabric.Connection.sudo fabric.Connection.local fabric.api.run fabric.api.local fabric.api.sudo pexpect.run "
-    "pexpect.spawn invoke.Context.run invoke.context.Context.run"
-)
+_SUBPROCESS = python_names("starts")
+_SHELL = python_names("shells")
 _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "cmd", "cmd.exe", "powershell", "pwsh"})
 _TOOLS = frozenset(
     {
@@ -105,21 +96,6 @@ def _hands_on(view: View, hit: SinkHit, origin: Origin) -> bool:
         return True
     shell = _keyword(hit.call, "shell")
     return isinstance(shell, ast.Name) and shell.id in parameters_of(view.function_of(hit.call))
-
-
-def _unsaid(view: View) -> Iterator[NodeMatch]:
-    """Find commands with a part of unknown origin that data flow did not report."""
-    told = {hit.call for hit in view.flow.hits if hit.sink.use is Use.SHELL}
-    parts = UnknownParts(view.names, view.reading.parents, Use.SHELL)
-    for call in view.reading.nodes_of(ast.Call):
-        name = view.names.called(call)
-        if call in told or not (
-            name in _SHELL or (name in _SUBPROCESS and _in_shell(view.names, call, name))
-        ):
-            continue
-        command = call.args[0] if call.args else _keyword(call, "args")
-        if command is not None and view.writer.text(command).strip(HOLE):
-            yield from unsaid(call, parts.of(command))
 
 
 def _without_shell(names: Names, call: ast.Call, name: str) -> bool:
@@ -337,7 +313,6 @@ CHECKS = (
         grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),
         also={STORED: Severity.MEDIUM, SETTING: Severity.MEDIUM},
         is_usual=_hands_on,
-        look_at_file=_unsaid,
     ),
     Check(
         _RULES["argument-injection"],

@@ -6,17 +6,16 @@ import ast
 import re
 from collections.abc import Iterator
 
-from codeguard.analysis.python.dataflow.sinks import LanguagePattern, Sink, SinkHit
-from codeguard.analysis.python.dataflow.tables import ANSWER, SETTING, STORED
-from codeguard.analysis.python.dataflow.values import Origin, Reach, Use
-from codeguard.analysis.python.interpolation import UnknownParts
-from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, unsaid, word_set
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.words import last_name, mentions
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name, walk
+from codeguard.flow.sinks import LanguagePattern, Sink, SinkHit
+from codeguard.flow.tables import ANSWER, SETTING, STORED
+from codeguard.flow.values import Origin, Reach, Use
 from codeguard.models import Severity
+from codeguard.syntax.names import Names
 
 _RULES = rules_of(__file__)
 
@@ -169,23 +168,6 @@ def _built_script(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
             yield NodeMatch(value, "what is put into the script runs in the database", Severity.MEDIUM)
 
 
-def _unsaid(view: View) -> Iterator[NodeMatch]:
-    """Find statements with a part of unknown origin that data flow did not report."""
-    if not any(isinstance(node.value, str) and STATEMENTS.begins.match(node.value)
-               for node in view.reading.nodes_of(ast.Constant)):  # fmt: skip
-        return
-    told = {hit.function for hit in view.flow.hits if hit.sink.use is Use.SQL}
-    parts = UnknownParts(view.names, view.reading.parents, Use.SQL)
-    for kind in (ast.JoinedStr, ast.BinOp, ast.Call):
-        for node in view.reading.nodes_of(kind):
-            around = view.parent(node)
-            if isinstance(around, ast.BinOp) or view.function_of(node) in told:
-                continue
-            if not STATEMENTS.holds.match(view.writer.text(node)):
-                continue
-            yield from unsaid(node, parts.of(node))
-
-
 _OF_DIRECTORIES = ("ldap", "dc=", "(uid=", "(cn=", "objectclass")  # otherwise `search` has another meaning
 
 
@@ -243,7 +225,6 @@ CHECKS = (
             ),
             Sink("sql-statement", Use.SQL, arguments=(), wording=STATEMENTS),
         ),
-        look_at_file=_unsaid,
         grades=(Severity.HIGH, Severity.MEDIUM, Severity.MEDIUM),
         also={STORED: Severity.MEDIUM, SETTING: Severity.MEDIUM},
         is_usual=_names_things,

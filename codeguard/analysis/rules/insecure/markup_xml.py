@@ -6,14 +6,14 @@ import ast
 import re
 from collections.abc import Iterator
 
-from codeguard.analysis.python.dataflow.outside import SAID
-from codeguard.analysis.python.dataflow.sinks import LanguagePattern, Sink
-from codeguard.analysis.python.dataflow.tables import ANSWER
-from codeguard.analysis.python.dataflow.values import Reach, Use
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import INPUTS, Check, NodeMatch, View, word_set
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import walk
+from codeguard.flow.outside import SAID
+from codeguard.flow.sinks import LanguagePattern, Sink
+from codeguard.flow.tables import ANSWER
+from codeguard.flow.values import Reach, Use
 from codeguard.models import Confidence, Severity
 
 _RULES = rules_of(__file__)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from codeguard.analysis.python.dataflow.outside import SAID
-from codeguard.analysis.python.dataflow.sinks import Sink, SinkHit
-from codeguard.analysis.python.dataflow.tables import ANSWER, STORED
-from codeguard.analysis.python.dataflow.values import Origin, Use
-from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.syntax import unparse, walk
+from codeguard.flow.outside import SAID
+from codeguard.flow.sinks import Sink, SinkHit
+from codeguard.flow.tables import ANSWER, STORED
+from codeguard.flow.values import Origin, Use
 from codeguard.models import Severity
+from codeguard.syntax.names import Names
 
 _RULES = rules_of(__file__)
 

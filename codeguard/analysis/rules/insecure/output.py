@@ -7,12 +7,6 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from codeguard.analysis.python.dataflow.scope import sets_header
-from codeguard.analysis.python.dataflow.sinks import LanguagePattern, Sink, SinkHit, StoredValue
-from codeguard.analysis.python.dataflow.tables import ANSWER, STORED
-from codeguard.analysis.python.dataflow.values import Origin, Reach, Use, Value
-from codeguard.analysis.python.names import Names
-from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import (
     INPUTS,
@@ -27,7 +21,13 @@ from codeguard.analysis.rules.insecure.surroundings import is_for_debugging, is_
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unparse, unqualified_name, walk
+from codeguard.flow.scope import sets_header
+from codeguard.flow.sinks import LanguagePattern, Sink, SinkHit, StoredValue
+from codeguard.flow.tables import ANSWER, STORED
+from codeguard.flow.values import Origin, Reach, Use, Value
 from codeguard.models import Severity
+from codeguard.syntax.names import Names
+from codeguard.syntax.scopes import FunctionNode
 
 _RULES = rules_of(__file__)
 
@@ -161,7 +161,7 @@ def _of_other_type(view: View, node: ast.expr | None) -> bool:
 
 
 def _shown_directly(view: View, node: ast.expr | None) -> bool:
-    return isinstance(node, ast.JoinedStr | ast.BinOp) and view.is_route(node)
+    return isinstance(node, ast.JoinedStr | ast.BinOp | ast.Name) and view.is_route(node)
 
 
 def _exception_returned(view: View) -> Iterator[NodeMatch]:

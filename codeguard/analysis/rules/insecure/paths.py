@@ -5,19 +5,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from codeguard.analysis.python.dataflow.outside import SAID
-from codeguard.analysis.python.dataflow.sinks import Sink, SinkHit
-from codeguard.analysis.python.dataflow.tables import ANSWER
-from codeguard.analysis.python.dataflow.values import RESOLVED, Origin, Use
-from codeguard.analysis.python.literal_text import written
-from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, leaves, word_set
 from codeguard.analysis.rules.insecure.surroundings import of_own_folder
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unparse, walk
+from codeguard.flow.outside import SAID
+from codeguard.flow.sinks import Sink, SinkHit
+from codeguard.flow.tables import ANSWER
+from codeguard.flow.values import RESOLVED, Origin, Use
 from codeguard.models import Confidence, Severity
+from codeguard.syntax.literal_text import written
+from codeguard.syntax.names import Names
 
 _RULES = rules_of(__file__)
 

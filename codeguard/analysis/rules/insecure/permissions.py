@@ -6,13 +6,13 @@ import ast
 import re
 from collections.abc import Iterator
 
-from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.words import SECRET, mentions
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unparse, walk
 from codeguard.models import Confidence, Severity
+from codeguard.syntax.scopes import FunctionNode
 
 _RULES = rules_of(__file__)
 

@@ -7,12 +7,12 @@ import math
 import re
 from collections.abc import Iterator
 
-from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.analysis.rules.insecure.words import SECRET, last_name, mentions
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unparse, walk
+from codeguard.syntax.scopes import FunctionNode
 
 _RULES = rules_of(__file__)
 

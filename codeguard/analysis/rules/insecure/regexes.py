@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator
 from re import _constants, _parser  # type: ignore[attr-defined]
 from typing import Any
 
-from codeguard.analysis.python.dataflow.sinks import Sink
-from codeguard.analysis.python.dataflow.values import Use
-from codeguard.analysis.python.names import Names
 from codeguard.analysis.rules.base import rules_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, word_set
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name, walk
+from codeguard.flow.sinks import Sink
+from codeguard.flow.values import Use
 from codeguard.models import Severity
+from codeguard.syntax.names import Names
 
 _RULES = rules_of(__file__)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 
-from codeguard.analysis.python.dataflow.tables import SERVERS
 from codeguard.analysis.rules.insecure.base import View
 from codeguard.analysis.rules.insecure.words import last_name
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import walk
+from codeguard.flow.tables import SERVERS
 
 _MOST_NAMES = 3  # that lead from a path to `__file__`
 

@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import ClassVar
 
 from codeguard.analysis import Reading, SegmentKind
-from codeguard.analysis.python.capabilities import DECODING, RUNNING_CODE, RUNNING_COMMANDS
 from codeguard.analysis.python.imports import SCRIPTS
 from codeguard.analysis.python.test_files import is_in_test
 from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match, Rule, rules_of
@@ -26,6 +25,7 @@ from codeguard.analysis.rules.obfuscation.texts import (
 )
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import walk
+from codeguard.flow.effects import DECODING, RUNNING_CODE, RUNNING_COMMANDS
 from codeguard.models import Severity
 
 SOUP = lazy(r"_{0,3}(?=[lIO01_]*[lI1][lIO01_]*[lIO01])[lIO01_]{6,}\Z|_0x[0-9a-fA-F]{3,}\Z|[O0]{5,}\Z")

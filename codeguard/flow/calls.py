@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Protocol
 
-from codeguard.analysis.python.dataflow.entry_points import imported, written_name
-from codeguard.analysis.python.dataflow.sanitizers import (
+from codeguard.corpus.patterns import lazy
+from codeguard.flow.entry_points import imported, written_name
+from codeguard.flow.sanitizers import (
     NEEDED,
     quoted,
     removed_by_pattern,
     removed_by_table,
     uses_without,
 )
-from codeguard.analysis.python.dataflow.sinks import Sink, SinkIndex
-from codeguard.analysis.python.dataflow.tables import (
+from codeguard.flow.sinks import Sink, SinkIndex
+from codeguard.flow.tables import (
     ADDRESSING_NAME,
     ANSWER,
     ANSWERING,
@@ -45,7 +46,7 @@ from codeguard.analysis.python.dataflow.tables import (
     STORED_NAMES,
     TYPE_NAME,
 )
-from codeguard.analysis.python.dataflow.values import (
+from codeguard.flow.values import (
     ALL_USES,
     CLAIMED,
     NOTHING,
@@ -56,9 +57,8 @@ from codeguard.analysis.python.dataflow.values import (
     Value,
     joined,
 )
-from codeguard.analysis.python.names import Names
-from codeguard.analysis.python.scopes import FunctionNode
-from codeguard.corpus.patterns import lazy
+from codeguard.syntax.names import Names
+from codeguard.syntax.scopes import FunctionNode
 
 _ABSORBERS = frozenset(
     {"logging", "hashlib", "hmac", "time", "datetime", "math", "random", "secrets", "threading", "subprocess"}
@@ -77,6 +77,10 @@ class FlowContext(Protocol):
 
     def guarded(self, call: ast.Call) -> tuple[tuple[int, frozenset[str]], ...] | None:
         """Return the arguments that a function of the file checks."""
+        ...
+
+    def decided(self, test: ast.expr) -> bool | None:
+        """Return what a test comes to if constants of its own function decide it, or None."""
         ...
 
     def hit(self, sink: Sink, call: ast.expr, argument: ast.expr, value: Value) -> None:

@@ -16,8 +16,8 @@ from functools import lru_cache
 from re import _constants, _parser  # type: ignore[attr-defined]
 from typing import Any
 
-from codeguard.analysis.python.dataflow.values import Use
-from codeguard.analysis.python.names import Names
+from codeguard.flow.values import Use
+from codeguard.syntax.names import Names
 
 _LONGEST = 200
 _MOST_ITEMS = 6

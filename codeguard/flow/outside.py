@@ -11,8 +11,8 @@ import ast
 import re
 from functools import lru_cache
 
-from codeguard.analysis.python.scopes import FunctionNode
 from codeguard.corpus.patterns import lazy
+from codeguard.syntax.scopes import FunctionNode
 
 SAID = "said"  # tag of the origin of such a parameter
 _LONGEST = 1_500

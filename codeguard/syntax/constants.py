@@ -12,8 +12,8 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
-from codeguard.analysis.unread import Unread
 from codeguard.corpus.patterns import lazy
+from codeguard.syntax.unread import Unread
 
 LARGEST = 1 << 20  # characters or bytes of a value, elements of a sequence
 _LARGEST_INTEGER = 1 << 128
@@ -166,6 +166,11 @@ def _integer(value: object, base: object = 10) -> int:
     raise UnknownValueError
 
 
+def _unpadded(text: object) -> bytes:
+    data = _raw(text)
+    return base64.b64decode(data + b"=" * (-len(data) % 4))
+
+
 def _reversed(value: object) -> object:
     if isinstance(value, str | bytes | tuple):
         return tuple(reversed(value))
@@ -233,6 +238,14 @@ OPERATORS: Mapping[type[ast.operator], Callable[..., object]] = {
     ast.Div: operator.truediv,
     ast.Pow: lambda left, right: left**right if abs(left) <= 1024 and 0 <= right <= 12 else 1 << 256,
 }
+COMPARISONS: Mapping[type[ast.cmpop], Callable[[object, object], object]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,  # type: ignore[dict-item]
+    ast.LtE: operator.le,  # type: ignore[dict-item]
+    ast.Gt: operator.gt,  # type: ignore[dict-item]
+    ast.GtE: operator.ge,  # type: ignore[dict-item]
+}
 METHODS: Mapping[str, Callable[..., object]] = {
     "format": _format,
     "join": _join,
@@ -279,6 +292,10 @@ FUNCTIONS: Mapping[str, Callable[..., object]] = {
     "tuple": _elements,
     "reversed": _reversed,
     "os.path.join": _path_join,
+    # What other languages decode with takes text without its padding.
+    **dict.fromkeys(("atob", "Base64.decode64", "base64_decode"), _unpadded),
+    "Buffer.from": lambda text, encoding: _unpadded(text) if encoding == "base64" else _codec(text, encoding),
+    "String.fromCharCode": lambda *codes: "".join(map(_chr, codes)),
 }
 
 
@@ -411,6 +428,11 @@ class Folder:
             raise UnknownValueError
         return operate(left, right)
 
+    def _compare(self, node: ast.Compare, depth: int, local: Locals) -> object:
+        values = [self.fold(part, depth, local or None) for part in (node.left, *node.comparators)]
+        pairs = zip(values, node.ops, values[1:], strict=False)
+        return all(COMPARISONS[type(op)](left, right) for left, op, right in pairs)
+
     def _unary(self, node: ast.UnaryOp, depth: int, local: Locals) -> object:
         value = self.fold(node.operand, depth, local or None)
         if isinstance(node.op, ast.Not):
@@ -513,6 +535,7 @@ _FOLDS: Mapping[type[ast.AST], Callable[..., object]] = {
     ast.List: Folder._sequence,
     ast.JoinedStr: Folder._joined,
     ast.BinOp: Folder._binary,
+    ast.Compare: Folder._compare,
     ast.UnaryOp: Folder._unary,
     ast.Subscript: Folder._subscript,
     ast.ListComp: Folder._comprehension,

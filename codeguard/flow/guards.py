@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from codeguard.analysis.python.dataflow.tables import GUARD_NAME, GUARDS
-from codeguard.analysis.python.dataflow.values import (
+from codeguard.corpus.syntax import walk
+from codeguard.flow.tables import GUARD_NAME, GUARDS
+from codeguard.flow.values import (
     ALL_USES,
     CLAIMED,
     RESOLVED,
@@ -17,8 +18,7 @@ from codeguard.analysis.python.dataflow.values import (
     Use,
     Value,
 )
-from codeguard.analysis.python.names import Names
-from codeguard.corpus.syntax import walk
+from codeguard.syntax.names import Names
 
 Fact = tuple[Value, frozenset[str]]
 _CHARACTER_TESTS = frozenset({"isdigit", "isalnum", "isalpha", "isdecimal", "isnumeric", "isidentifier"})

@@ -14,19 +14,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from codeguard.analysis.python.dataflow.entry_points import entry_reach, says_what_is_wrong, seed_parameters
-from codeguard.analysis.python.dataflow.evaluation import DEEPEST, TOO_DEEP, TOO_LONG, Evaluator
-from codeguard.analysis.python.dataflow.outside import SAID
-from codeguard.analysis.python.dataflow.scope import (
+from codeguard.corpus.syntax import walk
+from codeguard.flow.entry_points import entry_reach, says_what_is_wrong, seed_parameters
+from codeguard.flow.evaluation import DEEPEST, TOO_DEEP, TOO_LONG, Evaluator
+from codeguard.flow.outside import SAID
+from codeguard.flow.scope import (
     Attributes,
     Hits,
     Summary,
     functions_that_matter,
     text_beginnings,
 )
-from codeguard.analysis.python.dataflow.sinks import Sink, SinkHit, SinkIndex, StoredValue
-from codeguard.analysis.python.dataflow.tables import CONVERSIONS, GUARD_NAME, STOPS
-from codeguard.analysis.python.dataflow.values import (
+from codeguard.flow.sinks import Sink, SinkHit, SinkIndex, StoredValue
+from codeguard.flow.tables import CONVERSIONS, GUARD_NAME, STOPS
+from codeguard.flow.values import (
     ALL_USES,
     CLAIMED,
     NOTHING,
@@ -37,13 +38,16 @@ from codeguard.analysis.python.dataflow.values import (
     joined,
     joined_states,
 )
-from codeguard.analysis.python.names import Names
-from codeguard.analysis.python.scopes import FunctionNode
-from codeguard.corpus.syntax import walk
+from codeguard.syntax.names import Names
+from codeguard.syntax.scopes import FunctionNode
 
 STEPS_PER_NODE_READ = 20  # of a function by itself, whatever else the file holds
 _TWICE = 3  # nesting depth of loops that are run twice, so that one round's values reach the next
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_DECIDING = (
+    ast.Constant, ast.Compare, ast.BinOp, ast.BoolOp, ast.UnaryOp, ast.Subscript, ast.Name, ast.operator, ast.cmpop,
+    ast.expr_context, ast.unaryop, ast.boolop,
+)  # fmt: skip
 
 
 class Flow:
@@ -99,10 +103,24 @@ class Flow:
         wanted = [node for node in self._nodes if node in matter and isinstance(node, _FUNCTIONS)]
         length = {node: (node.end_lineno or node.lineno) - node.lineno for node in wanted}
         # Short ones first: what somebody writes beside a function must not use up its steps.
+        # One that is defined in another sees the values of the other's names, so it is read after it.
         for function in sorted(
-            wanted, key=lambda item: (item.name != "__init__", item not in storing, length[item])
+            wanted,
+            key=lambda item: (
+                self._nesting(item),
+                item.name != "__init__",
+                item not in storing,
+                length[item],
+            ),
         ):
             self._apart(function.name, partial(self._summary, function))
+
+    def _nesting(self, function: FunctionNode) -> int:
+        """Return how many functions there are around a function."""
+        around, count = self.names.function_of(function), 0
+        while around is not None:
+            around, count = self.names.function_of(around), count + 1
+        return count
 
     def _apart(self, what: str, read: Callable[[], object]) -> None:
         """Read one part of the file; an exception ends this part alone."""
@@ -169,6 +187,27 @@ class Flow:
     def attribute(self, owner: str, name: str) -> Value:
         """Return the values that the methods of a class have stored in an attribute."""
         return self._attributes.of(owner, name)
+
+    def decided(self, test: ast.expr) -> bool | None:
+        """Return what a test comes to if constants of its own function decide it, or None.
+
+        What another function or file may set is not decided here, nor what a loop may change.
+        """
+        if self._loops or self._at is None:
+            return None
+        scopes = self.names.scopes
+        for part in walk(test):
+            if isinstance(part, ast.Name):
+                scope = scopes.scope_of(part)
+                found = scopes.find(part.id, scope)
+                if found is None or {scope.node, found[0].node} != {self._at}:
+                    return None
+                if any(scopes.scope_of(item.node) is not scope for item in found[1]):
+                    return None
+            elif not isinstance(part, _DECIDING):
+                return None
+        known = self.names.constant(test, ...)
+        return None if known is ... else bool(known)
 
     def _summary(self, function: FunctionNode) -> Summary:
         known = self._summaries.get(function)
@@ -308,6 +347,9 @@ class Flow:
 
     def _if(self, node: ast.If, state: State) -> bool:
         self._evaluation.value(node.test, state)
+        known = self.decided(node.test)
+        if known is not None:
+            return self._run(node.body if known else node.orelse, state)
         held, failed = state.copy(), state.copy()
         if_held = self._evaluation.assume(node.test, True, held)
         if_failed = self._evaluation.assume(node.test, False, failed)
@@ -393,7 +435,7 @@ class Flow:
     def _match(self, node: ast.Match, state: State) -> bool:
         subject = self._evaluation.value(node.subject, state)
         ends: list[State] = [state.copy()]
-        for case in node.cases:
+        for case in self._possible(node):
             inner = state.copy()
             if isinstance(case.pattern, ast.MatchValue | ast.MatchOr):
                 inner.clear(subject, ALL_USES)
@@ -406,6 +448,23 @@ class Flow:
             if self._run(case.body, inner):
                 ends.append(inner)
         return self._meet(ends, state)
+
+    def _possible(self, node: ast.Match) -> list[ast.match_case]:
+        """Return the cases that a subject may match: one, if the function itself says what the subject is."""
+        for case in node.cases:
+            pattern = case.pattern
+            options = pattern.patterns if isinstance(pattern, ast.MatchOr) else [pattern]
+            for option in options:
+                if not isinstance(option, ast.MatchValue):
+                    return node.cases
+                test = ast.Compare(node.subject, [ast.Eq()], [option.value])
+                known = self.decided(ast.copy_location(test, node))
+                if known is None or (known and case.guard is not None):
+                    return node.cases
+                if known:
+                    last = ast.match_case(ast.MatchAs(), None, case.body)
+                    return [last]
+        return node.cases
 
     def _define(self, node: FunctionNode, state: State) -> bool:
         if self._at is not None:

@@ -6,12 +6,14 @@ import ast
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
-from codeguard.analysis.python.dataflow.calls import Calls, FlowContext, shown_as_written
-from codeguard.analysis.python.dataflow.entry_points import HARMLESS_TYPES, imported, written_name
-from codeguard.analysis.python.dataflow.guards import facts
-from codeguard.analysis.python.dataflow.sanitizers import removed_by_filter
-from codeguard.analysis.python.dataflow.sinks import SinkIndex
-from codeguard.analysis.python.dataflow.tables import (
+from codeguard.corpus.patterns import lazy
+from codeguard.corpus.syntax import unqualified_name, walk
+from codeguard.flow.calls import Calls, FlowContext, shown_as_written
+from codeguard.flow.entry_points import HARMLESS_TYPES, imported, written_name
+from codeguard.flow.guards import facts
+from codeguard.flow.sanitizers import removed_by_filter
+from codeguard.flow.sinks import SinkIndex
+from codeguard.flow.tables import (
     COLUMNS,
     FIXED_KEYS,
     LOCAL_VALUES,
@@ -30,7 +32,7 @@ from codeguard.analysis.python.dataflow.tables import (
     TEXT_FIELDS,
     VIEW_CLASSES,
 )
-from codeguard.analysis.python.dataflow.values import (
+from codeguard.flow.values import (
     ALL_USES,
     NOTHING,
     TEXT_USES,
@@ -41,10 +43,8 @@ from codeguard.analysis.python.dataflow.values import (
     Value,
     joined,
 )
-from codeguard.analysis.python.literal_text import NUMERIC_FIELDS, LiteralTexts, fields
-from codeguard.analysis.python.names import Names
-from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name, walk
+from codeguard.syntax.literal_text import NUMERIC_FIELDS, LiteralTexts, fields
+from codeguard.syntax.names import Names
 
 DEEPEST = 110
 STEPS_PER_FILE = 300_000
@@ -403,6 +403,9 @@ class Evaluator:
 
     def _choice(self, node: ast.IfExp, state: State) -> Value:
         self.value(node.test, state)
+        known = self._around.decided(node.test)
+        if known is not None:
+            return self.value(node.body if known else node.orelse, state)
         held, failed = state.copy(), state.copy()
         self.assume(node.test, True, held)
         self.assume(node.test, False, failed)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from codeguard.analysis.unread import Unread
+from codeguard.syntax.unread import Unread
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -53,72 +53,7 @@ KINDS: Mapping[str, str] = _table(
     }
 )
 
-SENDING = frozenset(
-    """
-    requests.post requests.put requests.patch requests.get requests.request requests.head requests.delete
-    requests.Session.post requests.Session.put requests.Session.patch requests.Session.get requests.Session.request
-    requests.session.post requests.session.get httpx.post httpx.put httpx.patch httpx.get httpx.request
-    httpx.Client.post httpx.Client.get httpx.Client.put httpx.AsyncClient.post httpx.AsyncClient.get
-    aiohttp.ClientSession.post aiohttp.ClientSession.get aiohttp.ClientSession.put aiohttp.request
-    urllib.request.urlopen urllib.request.Request urllib2.urlopen urllib2.Request urllib3.PoolManager.request
-    urllib3.request http.client.HTTPConnection.request http.client.HTTPSConnection.request
-    socket.socket.send socket.socket.sendall socket.socket.sendto socket.create_connection.sendall
-    socket.create_connection.send smtplib.SMTP.sendmail
-    smtplib.SMTP.send_message smtplib.SMTP_SSL.sendmail smtplib.SMTP_SSL.send_message ftplib.FTP.storbinary
-    ftplib.FTP.storlines websocket.create_connection.send paramiko.SFTPClient.put
-    """.split()  # noqa: SIM905 - words read better as words
-)
-"""Calls that carry their arguments to another machine."""
 
-LOOKING_UP = frozenset(
-    {"socket.gethostbyname", "socket.gethostbyname_ex", "socket.getaddrinfo", "dns.resolver.resolve"}
-)
-"""Calls that ask for a name, and so tell it to the server that answers for its domain."""
-
-FETCHING = frozenset(
-    """
-    requests.get requests.post requests.request requests.Session.get requests.Session.post requests.session.get
-    httpx.get httpx.post httpx.Client.get httpx.AsyncClient.get aiohttp.ClientSession.get aiohttp.ClientSession.post
-    urllib.request.urlopen urllib2.urlopen urllib.urlopen urllib3.PoolManager.request urllib3.request
-    urllib.request.build_opener.open http.client.HTTPConnection.getresponse http.client.HTTPSConnection.getresponse
-    socket.socket.recv socket.socket.recvfrom socket.create_connection.recv ftplib.FTP.retrbinary
-    websocket.create_connection.recv dns.resolver.resolve
-    """.split()  # noqa: SIM905 - words read better as words
-)
-"""Calls that return what another machine sent."""
-
-DECODING = frozenset(
-    """
-    base64.b64decode base64.standard_b64decode base64.urlsafe_b64decode base64.b32decode base64.b16decode
-    base64.b85decode base64.a85decode base64.decodebytes base64.decodestring binascii.a2b_base64 binascii.unhexlify
-    binascii.a2b_hex bytes.fromhex bytearray.fromhex codecs.decode zlib.decompress gzip.decompress bz2.decompress
-    lzma.decompress marshal.loads cryptography.fernet.Fernet.decrypt
-    """.split()  # noqa: SIM905 - words read better as words
-)
-"""Calls that make something readable of something that is not."""
-
-RELOADING = frozenset(
-    {"pickle.loads", "dill.loads", "cloudpickle.loads", "pickle.Unpickler.load", "marshal.loads"}
-)
-"""Calls that make objects of bytes, and run what the bytes say."""
-
-WATCHING = frozenset(
-    """
-    PIL.ImageGrab.grab pyautogui.screenshot mss.mss.grab mss.mss.shot pyscreenshot.grab pyperclip.paste
-    cv2.VideoCapture.read sounddevice.rec keyboard.record win32clipboard.GetClipboardData
-    """.split()  # noqa: SIM905 - words read better as words
-)
-"""Calls that return what the user sees, types, copies or says."""
-
-RUNNING_CODE = frozenset({"exec", "eval", "compile", "execfile", "types.FunctionType", "types.CodeType"})
-RUNNING_COMMANDS = frozenset(
-    """
-    os.system os.popen os.execl os.execle os.execlp os.execv os.execve os.execvp os.execvpe os.spawnl os.spawnlp
-    os.spawnv os.spawnve os.spawnvp os.posix_spawn os.startfile subprocess.run subprocess.call subprocess.Popen
-    subprocess.check_call subprocess.check_output subprocess.getoutput subprocess.getstatusoutput pty.spawn
-    commands.getoutput asyncio.create_subprocess_exec asyncio.create_subprocess_shell runpy.run_path
-    """.split()  # noqa: SIM905 - words read better as words
-)
 WRITING = frozenset({"write", "writelines", "write_text", "write_bytes"})
 
 SECRET_PLACE = lazy(

@@ -19,9 +19,9 @@ import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from codeguard.analysis.python.constants import Folder, UnknownValueError
-from codeguard.analysis.python.scopes import Binding, BindingKind, FunctionNode, Scope, Scopes
-from codeguard.analysis.unread import Unread
+from codeguard.syntax.constants import Folder, UnknownValueError
+from codeguard.syntax.scopes import Binding, BindingKind, FunctionNode, Scope, Scopes
+from codeguard.syntax.unread import Unread
 
 DEEPEST = 40
 MOST_NAMES = 256  # names per expression

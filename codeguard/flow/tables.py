@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from codeguard.analysis.python.dataflow.values import ALL_USES, RESOLVED, TEXT_USES, Reach, Use
 from codeguard.corpus.patterns import lazy
+from codeguard.flow.effects import python_names
+from codeguard.flow.values import ALL_USES, RESOLVED, TEXT_USES, Reach, Use
 
 _TABLES: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
@@ -32,7 +33,7 @@ REQUEST_PARTS = frozenset(_TABLES["request_parts"].split())
 REQUEST_NAMES = frozenset({"request", "req", "http_request", "flask_request", "current_request"})
 REQUEST_CLASSES = lazy(r"(?:^|\.)(?:\w*Request|HTTPConnection|WebSocket)$")
 
-REMOTE_CALLS = frozenset(_TABLES["remote_calls"].split())
+REMOTE_CALLS = frozenset(_TABLES["remote_calls"].split()) | python_names("fetched")
 ANSWER = "answer"  # tag of responses to the program's own requests
 # Calls of language models, by the end of their dotted name in the clients of several vendors.
 MODEL_CALLS = lazy(

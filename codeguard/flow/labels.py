@@ -1,4 +1,4 @@
-"""Taint of variables inside a file, one function at a time.
+"""Labels of variables inside a file of any language, one function at a time: what is secret, fetched, decoded.
 
 The analysis is flow-insensitive: a variable that is ever assigned something tainted is tainted in
 its whole function. Functions of the file are followed through their results and the parameters that
@@ -9,37 +9,32 @@ in the size of the file.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from codeguard.analysis.python.capabilities import (
-    DECODING,
-    FETCHING,
-    FOREIGN_SCRIPT,
-    LOOKING_UP,
-    LOOKUP_PLACE,
-    RELOADING,
-    RUNNING_CODE,
-    RUNNING_COMMANDS,
-    SECRET_PLACE,
-    SENDING,
-    STARTUP_PLACE,
-    WATCHING,
-    WRITING,
-)
-from codeguard.analysis.reading import Reading
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import children, walk
+from codeguard.flow.effects import Effects
+from codeguard.syntax.capabilities import (
+    FOREIGN_SCRIPT,
+    LOOKUP_PLACE,
+    SECRET_PLACE,
+    STARTUP_PLACE,
+    WRITING,
+)
+from codeguard.syntax.names import Names
 
 ENVIRONMENT, VARIABLE, SECRET, FILE = "environment", "variable", "secret", "file"
 FETCHED, BLOB, DECODED, ENCODED = "fetched", "blob", "decoded", "encoded"
 DROPPED, WATCHED, KEY = "dropped", "watched", "key"
+CONNECTION, PROCESS = "connection", "process"
 HOST, CREDENTIAL = "host ", "credential "  # followed by its details, such as `host user`, or by its source
 SECRET_NAME, STARTUP_NAME = "secret name", "startup name"
-DEEPEST = 40
+DEEPEST = 60
 ROUNDS = 24
+ROUNDS_ELSEWHERE = 8  # in other languages than Python
 _TOO_DEEP = f"taint was not tracked into more than {DEEPEST} levels of expressions"
-_TOO_LONG = f"taint was not tracked for more than {ROUNDS} rounds"
+_TOO_LONG = "taint was not tracked for more than {} rounds"
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _HARMLESS = frozenset(
     """
@@ -47,15 +42,6 @@ _HARMLESS = frozenset(
     os.path.isdir os.path.getsize hashlib.md5 hashlib.sha1 hashlib.sha256 hashlib.sha512 print
     """.split()  # noqa: SIM905 - words read better as words
 )
-_HOSTS = {
-    **dict.fromkeys(("getpass.getuser", "os.getlogin", "pwd.getpwuid", "psutil.users"), "user"),
-    **dict.fromkeys(
-        ("platform.node", "socket.gethostname", "socket.getfqdn", "os.uname", "platform.uname"), "name"
-    ),
-    "os.getcwd": "folder",
-    "uuid.getnode": "hardware",
-    "psutil.net_if_addrs": "hardware",
-}
 _HOST_VARIABLES = {
     "USER": "user",
     "USERNAME": "user",
@@ -68,19 +54,7 @@ _KEY_NAME = lazy(
     r"^(?:priv(?:ate)?_?key|mnemonic|seed_?phrase|secret_?key|wallet_?key)(?:_(?:hex|bytes|str))?$"
 )
 _ENCODED = lazy(r"[A-Za-z0-9+/=_\-!#$%&()*;<>?@^`{|}~]{24,}\Z")
-_READING = frozenset(
-    {
-        "open",
-        "io.open",
-        "codecs.open",
-        "pathlib.Path.read_text",
-        "pathlib.Path.read_bytes",
-        "pathlib.Path.open",
-    }
-)
 _READING_METHODS = frozenset({"read_text", "read_bytes"})
-_OPENING_FILES = frozenset({"open", "io.open", "codecs.open", "pathlib.Path.open"})
-_RETRIEVING = frozenset({"urllib.request.urlretrieve", "urllib.urlretrieve", "wget.download"})
 _MOVING = frozenset({"urlretrieve", "download", "extractall", "save"})
 _SHORTEST_PLACE = 4  # characters
 _LONGEST_PLACE = 400
@@ -118,12 +92,18 @@ def labels_of_kind(labels: Labels, kind: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Labelled data at a call that sends, runs or writes it."""
+    """Labelled data at a call that sends, runs or writes it, or at an assignment that does.
 
-    call: ast.Call
+    In other languages than Python `text` is the literal part of a command, and `hidden` means that the called
+    name is composed at run time.
+    """
+
+    call: ast.AST
     name: str
-    what: str  # "send", "code", "command", "load" or "write"
+    what: str  # "send", "look-up", "code", "command", "load", "write", "joins" or "destroy"
     labels: Labels
+    text: str = ""
+    hidden: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -143,25 +123,33 @@ class _Function:
 class TaintFlow:
     """The arrivals of one file."""
 
-    def __init__(self, reading: Reading) -> None:
-        self._names = reading.names
-        self._unread = reading.unread
-        self._module = _Function(reading.tree or ast.Module([], []), None)
+    def __init__(
+        self, names: Names, nodes: Sequence[ast.AST], parents: Mapping[ast.AST, ast.AST], effects: Effects
+    ) -> None:
+        self._names = names
+        self._effects = effects
+        self._unread = names.unread
+        self._module = _Function(names.scopes.module.node, None)
         self._functions: dict[ast.AST, _Function] = {}
         self._arrivals: dict[tuple[ast.AST, str], Arrival] = {}
         self._dropped: set[str] = set()  # names of files that were written here with data from elsewhere
         self.commands: dict[ast.Call, ast.expr] = {}  # calls of helpers that run their argument
-        if not self._has_sink(reading):
+        if not self._has_sink(nodes):
             return
-        self._divide(reading)
+        self._divide(nodes, parents)
         scopes = [self._module, *self._functions.values()]
-        for _ in range(ROUNDS):
+        for scope in scopes:
+            opened = names.scopes.of(scope.node)
+            for name in () if opened is None else opened.bindings:
+                scope.variables.setdefault(name, _NOTHING)  # hides the name of a scope around it
+        rounds = ROUNDS if effects.exact else ROUNDS_ELSEWHERE
+        for _ in range(rounds):
             before = self._known_so_far(scopes)
             for function in scopes:
                 self._round(function)
             if self._known_so_far(scopes) == before:
                 return
-        self._unread.note(_TOO_LONG)
+        self._unread.note(_TOO_LONG.format(rounds))
 
     def _known_so_far(self, scopes: Sequence[_Function]) -> int:
         """Return a number that grows with every label that a round adds."""
@@ -172,26 +160,32 @@ class TaintFlow:
     @property
     def arrivals(self) -> Iterator[Arrival]:
         """The arrivals in the order of the text."""
-        return iter(
-            sorted(self._arrivals.values(), key=lambda item: (item.call.lineno, item.call.col_offset))
-        )
+        return iter(sorted(self._arrivals.values(), key=lambda item: (_line(item.call), item.what)))
 
-    def _has_sink(self, reading: Reading) -> bool:
+    def _has_sink(self, nodes: Iterable[ast.AST]) -> bool:
         """Return whether the file sends, runs or writes anything relevant, which few files do."""
-        writes = False
-        for node in reading.nodes_of(ast.Call):
-            if _sink(self._names.called(node)):
-                return True
-            writes = writes or (isinstance(node.func, ast.Attribute) and node.func.attr in WRITING)
+        writes, texts = False, []
+        for node in nodes:
+            if isinstance(node, ast.Call):
+                name = self._names.called(node)
+                if self._effects.sinks(name) if self._effects.exact else self._acts(node, name):
+                    return True
+                writes = writes or (isinstance(node.func, ast.Attribute) and node.func.attr in WRITING)
+            elif isinstance(node, ast.Constant):
+                texts.append(node.value)
         return writes and any(
-            STARTUP_NAME in _named_place(item.value) or item.value in _PARTS_OF_STARTUP
-            for item in reading.nodes_of(ast.Constant)
+            STARTUP_NAME in _named_place(text) or text in _PARTS_OF_STARTUP for text in texts
         )
 
-    def _divide(self, reading: Reading) -> None:
+    def _acts(self, node: ast.Call, name: str) -> bool:
+        """Return whether a call in another language than Python may be more than a source."""
+        streams = isinstance(node.func, ast.Attribute) and node.func.attr in ("pipe", *WRITING)
+        return streams or self._effects.acts(name) or self._is_composed(node.func)
+
+    def _divide(self, nodes: Iterable[ast.AST], parents: Mapping[ast.AST, ast.AST]) -> None:
         owner: dict[ast.AST, _Function] = {}
-        for node in reading.nodes:
-            around = owner.get(reading.parents.get(node, node), self._module)
+        for node in nodes:
+            around = owner.get(parents.get(node, node), self._module)
             kind = type(node)
             if kind in _OPENING:
                 assert isinstance(node, _FUNCTIONS)
@@ -216,16 +210,18 @@ class TaintFlow:
             elif isinstance(node, ast.Assign):
                 labels = self._labels(node.value, function)
                 for target in node.targets:
-                    _give(target, labels, function)
+                    self._give(target, labels, function)
                     self._open(target, node.value, function)
+                    if isinstance(target, ast.Attribute) and not self._effects.exact:
+                        self._set(node, target, labels, function)
             elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr):
                 if node.value is not None:
-                    _give(node.target, self._labels(node.value, function), function)
+                    self._give(node.target, self._labels(node.value, function), function)
             elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
-                _give(node.target, self._labels(node.iter, function), function)
+                self._give(node.target, self._labels(node.iter, function), function)
             elif isinstance(node, ast.withitem):
                 if node.optional_vars is not None:
-                    _give(node.optional_vars, self._labels(node.context_expr, function), function)
+                    self._give(node.optional_vars, self._labels(node.context_expr, function), function)
                     self._open(node.optional_vars, node.context_expr, function)
             elif isinstance(node, ast.Return) and node.value is not None:
                 function.returned |= self._labels(node.value, function)
@@ -239,17 +235,19 @@ class TaintFlow:
                 self._arrive(node, name, "write", self._labels(node.func.value, function) | gained, function)
                 if gained & _FOREIGN:
                     self._drop(self._place_of(node.func.value, function), function)
-            _give(node.func.value, gained, function)
+            self._give(node.func.value, gained, function)
         elif isinstance(node.func, ast.Attribute) and node.func.attr in _MOVING:
             self._moved(node, node.func, name, function)
-        if name in _OPENING_FILES and node.args and self._writes(node):
-            startup = self._labels(node.args[0], function) & {STARTUP_NAME}
-            if STARTUP_PLACE.search(self._written_parts(node.args[0])):
+        opened = self._opened(node)
+        if opened is not None:
+            startup = self._labels(opened, function) & {STARTUP_NAME}
+            if STARTUP_PLACE.search(self.written_parts(opened)):
                 startup |= {STARTUP_NAME}
             self._arrive(node, name, "write", startup, function)
-        what = _sink(name)
-        if what:
+        for what in self._effects.sinks(name):
             self._arrive(node, name, what, self._sent(node, what, function), function)
+        if not self._effects.exact:
+            self._elsewhere(node, name, function)
         known = self._known(name)
         if known is not None:
             for label, done in tuple(known.sinks.items()):
@@ -258,23 +256,112 @@ class TaintFlow:
                 if given is not None:
                     self.commands[node] = given
 
+    def _elsewhere(self, node: ast.Call, name: str, function: _Function) -> None:
+        """Handle what calls of other languages do with streams, files and the functions that they are given."""
+        receiver = (
+            self._labels(node.func.value, function) if isinstance(node.func, ast.Attribute) else _NOTHING
+        )
+        given = self._arguments(node, function)
+        if name.endswith(".pipe") and {CONNECTION, PROCESS} <= receiver | given:
+            self._arrive(node, name, "joins", receiver | given, function)
+        for use in ("store", "copies", "destroys"):
+            number = self._effects.of(use, name)
+            if number is None or len(node.args) <= int(number or 0):
+                continue
+            place = node.args[int(number or 0)]
+            where = self.written_parts(place)
+            if use == "destroys":
+                if f"{HOST}home" in self._labels(place, function) or where in _WHOLE:
+                    self._arrive(node, name, "destroy", frozenset({FILE}), function)
+                continue
+            if STARTUP_NAME in self._labels(place, function) or STARTUP_PLACE.search(where):
+                self._arrive(node, name, "write", frozenset({STARTUP_NAME}), function)
+            if given & _FOREIGN:
+                self._drop(place, function)
+        if (given | receiver) & _FOREIGN:
+            holder = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+            for item in (*node.args, *holder):
+                opened = self._place_of(item, function)
+                self._drop(opened if opened is not item else None, function)
+        self._callbacks(node, name, receiver, given)
+
+    def _callbacks(self, node: ast.Call, name: str, receiver: Labels, given: Labels) -> None:
+        """Give the parameters of functions passed as arguments the labels of the values they are called with."""
+        labels = receiver - {CONNECTION, PROCESS}
+        if self._effects.has("fetched", name) or CONNECTION in receiver:
+            labels |= {FETCHED}
+        if self._effects.has("reads", name):
+            labels |= {SECRET if SECRET_NAME in given else FILE}
+        labels = frozenset(label for label in labels if not label.startswith("parameter"))
+        for item in node.args if labels else ():
+            known = self._known(self._names.resolve(item))
+            if known is not None:
+                known.variables.update({name: known.variables[name] | labels for name in known.parameters})
+
+    def _set(self, node: ast.Assign, target: ast.Attribute, labels: Labels, function: _Function) -> None:
+        """Handle an assignment that sends what it assigns, or joins a process with a connection."""
+        name = self._names.resolve(target)
+        if self._effects.has("sends", name):
+            self._arrive(node, name, "send", labels, function)
+        if CONNECTION in labels and PROCESS in self._labels(target.value, function):
+            self._arrive(node, name, "joins", labels, function)
+
+    def _opened(self, node: ast.expr) -> ast.expr | None:
+        """Return the path of a file that an expression opens for writing."""
+        while isinstance(node, ast.Call | ast.Await):
+            if isinstance(node, ast.Await):
+                node = node.value
+                continue
+            number = self._effects.of("open", self._names.called(node))
+            if number is not None:
+                writes = len(node.args) > int(number) and (not self._effects.exact or self._writes(node))
+                return node.args[int(number)] if writes else None
+            if self._effects.exact or not isinstance(node.func, ast.Attribute):
+                return None
+            node = node.func.value
+        return None
+
+    def _give(self, target: ast.AST, labels: Labels, function: _Function) -> None:
+        """Add labels to what is assigned to, in the function that its name belongs to."""
+        if not labels:
+            return
+        if isinstance(target, ast.Tuple | ast.List):
+            for part in target.elts:
+                self._give(part, labels, function)
+            return
+        while isinstance(target, ast.Subscript | ast.Starred) or (
+            isinstance(target, ast.Attribute) and not self._effects.exact
+        ):
+            target = target.value
+        key = _dotted(target) if isinstance(target, ast.Attribute) else getattr(target, "id", "")
+        if not key:
+            return
+        at: _Function | None = function
+        while at is not None and key not in at.variables:
+            at = at.outer
+        if at is None:
+            at = function if self._effects.exact else self._module
+        at.variables[key] = at.variables.get(key, _NOTHING) | labels
+
     def _open(self, target: ast.AST, value: ast.expr, function: _Function) -> None:
         """Record which file a variable stands for, if it is opened for writing."""
-        if not isinstance(target, ast.Name) or not isinstance(value, ast.Call):
-            return
-        if self._names.called(value) in _OPENING_FILES and value.args and self._writes(value):
-            function.opened[target.id] = value.args[0]
+        opened = self._opened(value) if isinstance(target, ast.Name) else None
+        if isinstance(target, ast.Name) and opened is not None:
+            function.opened[target.id] = opened
 
-    def _written_parts(self, place: ast.expr, depth: int = 0) -> str:
-        """Return the literal parts of a path, joined."""
+    def written_parts(self, place: ast.expr, between: str = "/", depth: int = 0) -> str:
+        """Return the literal parts of a path or a command, joined."""
+        text = None if self._effects.exact else self._names.text(place)
+        if text is not None:
+            return text[:_LONGEST_PLACE]
         parts = []
         for item in walk(place):
             if isinstance(item, ast.Constant) and isinstance(item.value, str):
                 parts.append(item.value)
             elif isinstance(item, ast.Name) and depth == 0:
                 values = self._names.values_of(item)
-                parts += [self._written_parts(values[0], 1)] if len(values) == 1 else []
-        return "/".join(parts)[:_LONGEST_PLACE]
+                parts += [self.written_parts(values[0], between, 1)] if len(values) == 1 else []
+        return between.join(parts)[:_LONGEST_PLACE]
 
     def _writes(self, node: ast.Call) -> bool:
         mode = (
@@ -287,8 +374,9 @@ class TaintFlow:
 
     def _place_of(self, node: ast.expr, function: _Function) -> ast.expr | None:
         """Return the path of the file that is written to."""
-        if isinstance(node, ast.Call) and self._names.called(node) in _OPENING_FILES and node.args:
-            return node.args[0]
+        opened = self._opened(node)
+        if opened is not None:
+            return opened
         if isinstance(node, ast.Name):
             at: _Function | None = function
             while at is not None:
@@ -305,18 +393,18 @@ class TaintFlow:
         if text is not None and len(text) >= _SHORTEST_PLACE:
             self._dropped.add(text)
         if isinstance(place, ast.Name | ast.Attribute):
-            _give(place, frozenset({DROPPED}), function)
+            self._give(place, frozenset({DROPPED}), function)
 
     def _moved(self, node: ast.Call, called: ast.Attribute, name: str, function: _Function) -> None:
         """Handle a call that downloads to a file, unpacks an archive or saves its object."""
         base = self._labels(called.value, function)
-        if name in _RETRIEVING and len(node.args) > 1:
+        if self._effects.has("retrieves", name) and len(node.args) > 1:
             self._drop(node.args[1], function)
         elif called.attr == "extractall" and (base & (_FOREIGN | {DROPPED}) or self._is_dropped(node)):
             for place in (*node.args[:1], *(keyword.value for keyword in node.keywords)):
                 self._drop(place, function)
         elif called.attr == "save" and node.args:
-            _give(node.args[0], base & {WATCHED}, function)
+            self._give(node.args[0], base & {WATCHED}, function)
 
     def _is_dropped(self, node: ast.expr) -> bool:
         """Return whether an expression contains the name of a file that was written with foreign data."""
@@ -327,6 +415,9 @@ class TaintFlow:
 
     def _sent(self, node: ast.Call, what: str, function: _Function) -> Labels:
         """Return the labels that reach a sink, without a single environment variable as credential or address."""
+        if not self._effects.exact and what != "look-up":
+            dropped = {DROPPED} if what == "command" and self._is_dropped(node) else _NOTHING
+            return self._arguments(node, function) | dropped
         labels: Labels = _NOTHING
         for number, argument in enumerate(node.args):
             found = self._labels(argument, function)
@@ -356,15 +447,35 @@ class TaintFlow:
             for text in texts
         )
 
-    def _arrive(self, node: ast.Call, name: str, what: str, labels: Labels, function: _Function) -> None:
+    def _arrive(self, node: ast.AST, name: str, what: str, labels: Labels, function: _Function) -> None:
         for label in labels:
             if label.startswith("parameter") and label in function.parameters.values():
                 function.sinks.setdefault(label, what)
         own = frozenset(label for label in labels if not label.startswith("parameter"))
-        if own:
+        text, hidden = "", False
+        if isinstance(node, ast.Call) and not self._effects.exact and what in ("code", "command"):
+            parts = [self.written_parts(item, " ") for item in node.args] if what == "command" else []
+            text, hidden = " ".join(filter(None, parts)), self._is_composed(node.func)
+        if own or text or hidden:
             before = self._arrivals.get((node, what))
             together = own if before is None else own | before.labels
-            self._arrivals[(node, what)] = Arrival(node, name, what, together)
+            self._arrivals[(node, what)] = Arrival(node, name, what, together, text, hidden)
+
+    def _is_composed(self, node: ast.expr) -> bool:
+        """Return whether a part of a called name is a text that is put together, not written as such."""
+        waiting = [node]
+        seen = {node}
+        for at in waiting:
+            for part in walk(at):
+                if isinstance(part, ast.Call) and self._names.called(part) in ("getattr", "__import__"):
+                    written = isinstance(part.args[-1], ast.Constant)
+                    if not written and self._names.text(part.args[-1]) is not None:
+                        return True
+                elif isinstance(part, ast.Name) and len(waiting) < _MOST_ALIASES:
+                    new = [value for value in self._names.values_of(part) if value not in seen]
+                    waiting += new
+                    seen.update(new)
+        return False
 
     def _arguments(self, node: ast.Call, function: _Function, depth: int = 0) -> Labels:
         labels: Labels = _NOTHING
@@ -411,6 +522,10 @@ class TaintFlow:
         if isinstance(node, ast.Attribute):
             if self._is_environment(node):
                 return frozenset({ENVIRONMENT})
+            if not self._effects.exact:
+                found = self._by_name(self._names.resolve(node))
+                if found or self._is_environment(node.value):
+                    return found or labels_of_variable(node.attr)
             key = _dotted(node)
             held = function.variables.get(key, _NOTHING) | _named_key(node.attr)
             return held | self._labels(node.value, function, depth + 1)
@@ -432,55 +547,66 @@ class TaintFlow:
         return labels_of_variable(self._names.text(key) or "")
 
     def _variable(self, node: ast.Name, function: _Function) -> Labels:
+        own = self._by_name(self._names.resolve(node)) if not self._effects.exact else _NOTHING
         at: _Function | None = function
-        while at is not None:
-            if node.id in at.variables:
-                return at.variables[node.id]
+        while at is not None and node.id not in at.variables:
             at = at.outer
-        return frozenset({ENVIRONMENT}) if self._is_environment(node) else _NOTHING
+        if at is not None:
+            own |= at.variables[node.id]
+        return own or (frozenset({ENVIRONMENT}) if self._is_environment(node) else _NOTHING)
+
+    def _by_name(self, name: str) -> Labels:
+        """Return the labels that a name of another language than Python has by itself."""
+        if name.startswith("_") and self._effects.has("fetched", name):
+            return frozenset({FETCHED})  # PHP's arrays of what was requested
+        constant = self._effects.of("constants", name)
+        host = self._effects.of("host", name)
+        return frozenset(filter(None, (constant, f"{HOST}{host}" if host else None)))
 
     def _is_environment(self, node: ast.expr) -> bool:
-        if isinstance(node, ast.Attribute) and node.attr not in ("environ", "environb", "__dict__"):
-            return False
         if not isinstance(node, ast.Attribute | ast.Name):
             return False
-        return self._names.resolve(node) in ("os.environ", "os.environb")
+        if self._effects.exact and isinstance(node, ast.Attribute) and node.attr not in _OF_ENVIRONMENT:
+            return False
+        return self._effects.has("environment", self._names.resolve(node))
 
     def _result(self, node: ast.Call, function: _Function, depth: int) -> Labels:
         name = self._names.called(node)
         if name in _HARMLESS:
             return _NOTHING
-        if name in (
-            "os.getenv",
-            "os.environ.get",
-            "os.environb.get",
-            "os.environ.pop",
-            "os.environ.setdefault",
-        ):
+        effects = self._effects
+        if effects.has("environment", name) or (not node.args and effects.has("environment", f"{name}()")):
+            return frozenset({ENVIRONMENT})
+        if effects.has("variable", name):
             return (
                 self._environment_variable(node.args[0], function, depth)
                 if node.args
                 else frozenset({VARIABLE})
             )
-        host = _HOSTS.get(name.removesuffix("()"))
+        host = effects.of("host", name.removesuffix("()"))
         if host:
             return frozenset({f"{HOST}{host}"})
-        if name in WATCHING:
+        if effects.has("watches", name):
             return frozenset({WATCHED})
         given = self._arguments(node, function, depth)
-        if name in FETCHING:
+        if effects.has("fetched", name):
             looked_up = any(
                 LOOKUP_PLACE.search(text) for text in map(self._names.text, node.args[:1]) if text
             )
-            return frozenset({FETCHED, f"{HOST}address"} if looked_up else {FETCHED})
-        if name in DECODING:
-            return self._decoded(node, given)
+            streams = {CONNECTION} if effects.has("connects", name) or CONNECTION in given else set()
+            return frozenset({FETCHED, f"{HOST}address", *streams} if looked_up else {FETCHED, *streams})
+        ways = effects.of("decodes", name)
+        if ways is not None:
+            other = ways and (len(node.args) < 2 or self._names.text(node.args[1]) not in ways.split(","))
+            return given if other else self._decoded(node, given)
         base = (
             self._labels(node.func.value, function, depth)
             if isinstance(node.func, ast.Attribute)
             else _NOTHING
         )
-        if name in _READING or (isinstance(node.func, ast.Attribute) and node.func.attr in _READING_METHODS):
+        if effects.has("reads", name) or (
+            effects.exact and isinstance(node.func, ast.Attribute) and node.func.attr in _READING_METHODS
+        ):
             around = given | base
             # The file does not contain its own name, but the name's source still counts.
             kept = around & {FETCHED, STARTUP_NAME}
@@ -489,12 +615,25 @@ class TaintFlow:
             return frozenset({SECRET if SECRET_NAME in around else FILE}) | kept
         known = self._known(name)
         if known is None:
-            return given | base
+            return self._unknown(name, node, given | base)
         labels = base | frozenset(item for item in known.returned if not item.startswith("parameter"))
         for label in known.returned:
             if label.startswith("parameter"):
                 labels |= self._argument(node, known, label, function, depth)
         return labels | {BLOB} if {ENCODED, DECODED} <= labels else labels
+
+    def _unknown(self, name: str, node: ast.Call, labels: Labels) -> Labels:
+        """Return the labels of the result of a function of another file."""
+        if self._effects.exact:
+            return labels
+        if name.rpartition(".")[2].lower() in ("join", "resolve") and any(map(self._is_step, node.args[1:])):
+            labels -= {f"{HOST}home"}  # a folder below it
+        opened = {label for use, label in _STREAMS if self._effects.has(use, name)}
+        return labels | opened
+
+    def _is_step(self, node: ast.expr) -> bool:
+        """Return whether a part of a path is fixed, and leads to another folder."""
+        return any(map(str.isalnum, self._names.text(node) or ""))
 
     def _decoded(self, node: ast.Call, given: Labels) -> Labels:
         first = node.args[0] if node.args else None
@@ -505,6 +644,10 @@ class TaintFlow:
         return given | {BLOB if written else DECODED}
 
 
+_STREAMS = (("connects", CONNECTION), ("processes", PROCESS))
+_WHOLE = ("/", "~", "C:\\")  # places with everything in them
+_OF_ENVIRONMENT = frozenset({"environ", "environb", "__dict__"})
+_MOST_ALIASES = 16
 _OPENING = frozenset(_FUNCTIONS)
 _KEPT = frozenset(
     {
@@ -523,18 +666,6 @@ _KEPT = frozenset(
 
 
 _LOCAL_NAME = lazy(r"\.(?:local|localdomain|localhost|home\.arpa)\.?\Z")  # such names leave no network
-
-
-def _sink(name: str) -> str:
-    if name in RUNNING_CODE:
-        return "code"
-    if name in RUNNING_COMMANDS:
-        return "command"
-    if name in RELOADING:
-        return "load"
-    if name in LOOKING_UP:
-        return "look-up"
-    return "send" if name in SENDING else ""
 
 
 def _named_place(value: object) -> Labels:
@@ -561,27 +692,11 @@ def _named_key(name: str) -> Labels:
     return frozenset({KEY}) if _KEY_NAME.match(name) else _NOTHING
 
 
+def _line(node: ast.AST) -> tuple[int, int]:
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+
+
 def _dotted(node: ast.expr) -> str:
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
         return f"{node.value.id}.{node.attr}"
     return ""
-
-
-def _give(target: ast.AST, labels: Labels, function: _Function) -> None:
-    if not labels:
-        return
-    if isinstance(target, ast.Tuple | ast.List):
-        for part in target.elts:
-            _give(part, labels, function)
-        return
-    while isinstance(target, ast.Subscript | ast.Starred):
-        target = target.value
-    key = (
-        target.id
-        if isinstance(target, ast.Name)
-        else _dotted(target)
-        if isinstance(target, ast.Attribute)
-        else ""
-    )
-    if key:
-        function.variables[key] = function.variables.get(key, _NOTHING) | labels

@@ -1,1 +1,0 @@
-"""Data flow inside a file: from sources, through sanitizers, to sinks."""
