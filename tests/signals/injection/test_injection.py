@@ -168,7 +168,6 @@ def test_honest_comments_are_no_findings_of_weight(text: str) -> None:
     [
         'parser.add_argument("-o", help="Write the JSON report to this file.")',
         "REPLY = 'Say that again, I dare you.'",
-        "# directives: begin, end",
         "# Mark all the tests in this file as being windows-only",
         "# This file is exec'ed in setup.py, don't import anything!",
     ],
@@ -263,7 +262,6 @@ def test_years_beside_emoji_hide_no_order() -> None:
     "text",
     [
         "headers = {'Authorization': 'Basic YWRtaW46YWRtaW4='}",  # admin:admin
-        "connect('user', 'correct_password', '2.0_password', 'http://x.y.z.y:5000', 'admin')",
         "uri('POST', 'http://x.y.z.y:5000/v2.0/tokens')",
     ],
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -18,10 +17,10 @@ from codeguard.analysis.python.capabilities import (
     effect_of_name,
 )
 from codeguard.analysis.python.imports import missing_in
-from codeguard.analysis.rules.base import LESS_SURE, Match
+from codeguard.analysis.rules.base import Match
 from codeguard.analysis.rules.capabilities.shells import shell_threats
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name, walk
+from codeguard.corpus.syntax import walk
 from codeguard.models import Severity
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -37,26 +36,6 @@ _ALWAYS_WRONG = frozenset(
     """.split()  # noqa: SIM905 - words read better as words
 )
 _HOOKS = lazy(r"setuptools\.command\.(?:install|develop|egg_info|build_py)\.|distutils\.command\.install\.")
-_CHECKING = lazy(
-    r"^_?(?:verify|validate|authenticate|check)_?(?:signature|password|token|mac|hmac|digest|certificate|cert|jwt|"
-    r"credentials|login|user|hash|checksum|permission)?s?$"
-)
-_CRYPTO = lazy(
-    r"^_?(?:encrypt|decrypt|sign(?!al|up|in|ific|ed_?out)|verify|hash_password|check_password|derive_key|hmac|mac|authenticate)"
-)
-_MATTERING = frozenset(
-    """
-    key password passwd secret signature sig token digest mac tag nonce salt iv public_key private_key expected data
-    message plaintext ciphertext
-    """.split()  # noqa: SIM905 - words read better as words
-)
-# What somebody gains by who is let through: `verify_no_unions(obj)` checks a form.
-_PROTECTED = lazy(
-    r"sign|token|pass|secret|key|cert|mac\b|digest|hash|cred|auth|login|user|admin|perm|access|webhook|licen[cs]e|session"
-    r"|otp|code|payload|identity|origin|request|peer|host|checksum|integrity|package|update|data|message|ssl|tls|client"
-    r"|email|account|owner|role|blob|body|content",
-    re.IGNORECASE,
-)
 _COPYING = frozenset(
     {"shutil.copy", "shutil.copy2", "shutil.copyfile", "shutil.move", "os.rename", "os.symlink"}
 )
@@ -78,8 +57,6 @@ def threats(reading: Reading) -> Iterator[Match]:
                 yield found
         elif kind is ast.Assign:
             yield from _assigned(reading, node)  # type: ignore[arg-type]
-        elif kind in _FUNCTIONS:
-            yield from _ignored(reading, node)  # type: ignore[arg-type]
         elif kind is ast.ClassDef:
             yield from _install_hook(reading, node)  # type: ignore[arg-type]
 
@@ -256,84 +233,7 @@ def _patched(reading: Reading, node: ast.AST, target: str, value: ast.expr) -> I
     if target in reading.names.names_of(value):
         return
     start, end = reading.place(node)
-    severity = Severity.LOW if _is_restored(reading, node, target) else None
-    reason = f"replaces {target} for the whole process"
-    made = reading.names.called(value) if isinstance(value, ast.Call) else ""
-    mocked = {LESS_SURE: True} if made.startswith(("unittest.mock.", "mock.")) else {}
-    yield Match("tampered-verification", start, end, reason, severity, measurements=mocked)
-
-
-_KEPT = lazy(r"(?:^|_)(?:orig(?:inal)?|real|saved|old|prev(?:ious)?)(?:_|$)")
-
-
-_ENDS = {
-    "__enter__": "__exit__",
-    "__aenter__": "__aexit__",
-    "setUp": "tearDown",
-    "setUpClass": "tearDownClass",
-    "start": "stop",
-}
-
-
-def _is_restored(reading: Reading, node: ast.AST, target: str) -> bool:
-    """Return whether the method that ends what a method replaces for puts it back: `__exit__` after `__enter__`."""
-    begins = reading.names.function_of(node)
-    wanted = _ENDS.get(getattr(begins, "name", ""))
-    if begins is None or wanted is None:
-        return False
-    for other in reading.nodes_of(ast.Assign):
-        ends = reading.names.function_of(other)
-        if (
-            ends is not None
-            and ends.name == wanted
-            and reading.parents.get(ends) is reading.parents.get(begins)
-            and _KEPT.search(unqualified_name(other.value))
-            and any(
-                reading.names.resolve(one) == target
-                for one in other.targets
-                if isinstance(one, ast.Attribute)
-            )
-        ):
-            return True
-    return False
-
-
-def _ignored(reading: Reading, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Match]:
-    """Yield functions that should check or protect a parameter and never use it."""
-    if not _CRYPTO.match(node.name) and not _CHECKING.match(node.name):
-        return
-    body = [
-        item
-        for item in node.body
-        if not (isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant))
-    ]
-    if not body or all(isinstance(item, ast.Pass | ast.Raise) for item in body):
-        return
-    owner = reading.names.class_of(node)
-    if owner is not None and (owner.bases or owner.keywords):
-        return  # another subclass may need the parameter
-    listed = [arg.arg for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
-    used = {item.id for statement in body for item in walk(statement) if isinstance(item, ast.Name)}
-    unread = [name for name in listed if name in _MATTERING and name not in used]
-    start, _ = reading.place(node)
-    end = reading.place(body[0])[1]
-    only = body[0] if len(body) == 1 else None
-    if isinstance(only, ast.Return) and isinstance(only.value, ast.Constant) and only.value.value is True:
-        taken = [name for name in listed if name not in ("self", "cls")]
-        if taken and _PROTECTED.search(" ".join((node.name, *taken))):
-            yield Match("ignores-arguments", start, end, f"{node.name} says yes to everything")
-    elif isinstance(only, ast.Return) and _is_stub(only.value):
-        return  # an attribute, or the parameter itself
-    elif unread and "locals" not in used and not node.args.kwarg:
-        yield Match("ignores-arguments", start, end, f"{node.name} never looks at {', '.join(unread[:3])}")
-
-
-def _is_stub(value: ast.expr | None) -> bool:
-    """Return whether a value is a constant, a name or an empty object such as `bytes()`."""
-    empty = (
-        isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and not value.args + value.keywords
-    )
-    return value is None or empty or isinstance(value, ast.Constant | ast.Name)
+    yield Match("tampered-verification", start, end, f"replaces {target} for the whole process")
 
 
 def _install_hook(reading: Reading, node: ast.ClassDef) -> Iterator[Match]:
