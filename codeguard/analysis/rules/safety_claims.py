@@ -14,7 +14,6 @@ from typing import ClassVar
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.rules.base import DetectorContext, Match, Rule, rules_of
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unparse
 
 _DENIED = lazy(
     r"\b(?:not|never|isn't|isnt|aren't|un|in|hardly|no longer|less|more|without being|must be|should be|needs? to be|"
@@ -35,9 +34,6 @@ _EFFECT = re.compile(
     r"pathlib\.[\w.]*\.(?:unlink|rmdir|rename|replace|write_text|write_bytes)$|"
     r"(?:requests|httpx)\.(?:post|put|patch|delete)$"
 )
-_TEMPORARY = lazy(
-    r"te?mp", re.IGNORECASE
-)  # objects that the function itself created are not covered by its promise
 _LONGEST = 400_000
 
 
@@ -56,11 +52,6 @@ class SafetyClaimsSignal:
             yield from reading.unread.apart("false-effect", _false_effects, reading)
 
 
-_NARROWED = lazy(
-    r"\W{0,3}(?:outside|unless|except|beyond|other than|but|until|without|that is not|which is not)\b"
-)
-
-
 def _false_effects(reading: Reading) -> Iterator[Match]:
     """Yield descriptions that promise no changes, in functions that delete, move or send something."""
     if not _NO_EFFECT.search(reading.text):
@@ -68,15 +59,13 @@ def _false_effects(reading: Reading) -> Iterator[Match]:
     effects = [
         (call.lineno, name)
         for call in reading.nodes_of(ast.Call)
-        if _EFFECT.match(name := reading.names.called(call)) and not _TEMPORARY.search(unparse(call)[:300])
+        if _EFFECT.match(name := reading.names.called(call))
     ]
     for segment in reading.segments if effects else ():
         if segment.kind not in (SegmentKind.COMMENT, SegmentKind.DOCSTRING):
             continue
         text = segment.text[:_LONGEST]
         found = _NO_EFFECT.search(text)
-        if found is not None and _NARROWED.match(text, found.end()):
-            continue  # "never removes anything outside of the folder" is a weaker promise
         if found is None or _DENIED.search(text[max(0, found.start() - 40) : found.start()]):
             continue
         function = _function_at(reading, reading.line_of(segment.start))

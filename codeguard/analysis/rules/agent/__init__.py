@@ -77,7 +77,7 @@ def _orders(segment: Segment) -> Iterator[Match]:
     if not prose and _ABOUT.search(segment.text) is None:
         return  # a code comment that names neither an addressee nor a prohibition
     for found in orders_in(read_orders(_TABLE), segment.text, segment.start, prose=prose):
-        severity, confidence = found.severity, None
+        severity, confidence = found.order.severity, None
         if prose and severity is None:
             confidence = Confidence.HIGH  # written for all readers
         elif not prose and _MODEL.search(segment.text) is None:

@@ -164,9 +164,7 @@ _OF_SCRIPTS = frozenset({"input", "sys.exit", "argparse.ArgumentParser.parse_arg
 def _is_script(reading: Reading) -> bool:
     """Return whether a file asks, reads arguments or ends the process outside of functions: nobody imports it."""
     return any(
-        reading.names.called(node) in _OF_SCRIPTS
-        and _runs_at_import(reading, node)
-        and not _is_conditional(reading, node)
+        reading.names.called(node) in _OF_SCRIPTS and _runs_at_import(reading, node)
         for node in reading.nodes_of(ast.Call)
     )
 
@@ -192,20 +190,6 @@ def _is_main_test(test: ast.expr) -> bool:
             left=ast.Name(id="__name__"), ops=[ast.Eq()], comparators=[ast.Constant(value="__main__")]
         ):
             return True
-    return False
-
-
-def _is_conditional(reading: Reading, node: ast.AST) -> bool:
-    """Return whether a node is in a branch, a loop or a handler, which may never run."""
-    child, at = node, reading.parents.get(node)
-    while at is not None:
-        if isinstance(at, ast.If | ast.While | ast.IfExp) and child is not at.test:
-            return True
-        if isinstance(at, ast.For | ast.AsyncFor) and child is not at.iter:
-            return True
-        if isinstance(at, ast.ExceptHandler):
-            return True
-        child, at = at, reading.parents.get(at)
     return False
 
 

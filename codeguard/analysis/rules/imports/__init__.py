@@ -1,4 +1,4 @@
-"""Unknown packages, lookalikes of well-known ones, and text that urges to install packages."""
+"""Unknown packages, lookalikes of well-known ones, and install commands."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ImportsSignal:
 
     name: ClassVar[str] = "imports"
     intent: ClassVar[bool] = True
-    summary: ClassVar[str] = "unknown packages, lookalikes of well-known ones, text that urges to install"
+    summary: ClassVar[str] = "unknown packages, lookalikes of well-known ones, installs from strange sources"
     needs: ClassVar[frozenset[str]] = frozenset()
     uses: ClassVar[frozenset[str]] = frozenset({"packages"})
     rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())

@@ -1,4 +1,4 @@
-"""Install commands, and text that urges to run them."""
+"""Install commands, and where they install from."""
 
 from __future__ import annotations
 

@@ -11,8 +11,7 @@ from typing import ClassVar
 from codeguard.analysis import Reading, Segment, SegmentKind
 from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match, Rule, rules_of
 from codeguard.analysis.rules.injection.features import sequence, tokens_of
-from codeguard.analysis.rules.injection.gate import may_order
-from codeguard.analysis.rules.injection.model import NOTHING, Thresholds, load_model
+from codeguard.analysis.rules.injection.model import NOTHING, Thresholds, load_model, may_order
 from codeguard.analysis.text.assistants import is_for_assistants
 from codeguard.analysis.text.orders import may_speak, orders_in, read_orders
 from codeguard.analysis.text.unmasking import split_name, unmasked
@@ -264,7 +263,7 @@ def _formed(segment: Segment) -> Iterator[Match]:
     in_prose = segment.kind is SegmentKind.PROSE
     for found in orders_in(read_orders(_FORMS_TABLE), segment.text, segment.start, prose=in_prose):
         end = min(segment.end, found.start + 80)
-        yield Match(found.order.rule, found.start, end, found.reason, found.severity)
+        yield Match(found.order.rule, found.start, end, found.reason, found.order.severity)
 
 
 # A score, the text that has it, and the disguises under which that text was found.
