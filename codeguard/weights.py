@@ -96,7 +96,6 @@ DEFAULTS: Mapping[str, Weight] = {
     "deceptive.colliding-name": Weight(2.0, "indistinguishable from another name in the file"),
     "deceptive.styled-name": Weight(1.5, "hides a call from a search; a test of Unicode looks the same"),
     "deceptive.lookalike-punctuation": Weight(0.5, "mostly a typing error"),
-    "deceptive.stacked-marks": Weight(0.5, "covers its surroundings, which is rarely useful"),
     "deceptive.overprint": Weight(1.5, "a terminal shows different text"),
     "deceptive.line-separator": Weight(1.0, "some readers see a different line structure"),
     "near_copy.changed-line": Weight(1.5, "looks like a trusted function but differs; may be an honest fork"),
@@ -113,20 +112,16 @@ DEFAULTS: Mapping[str, Weight] = {
     ),
     "capabilities.import-effect": Weight(1.0, "scripts without a main guard do it"),
     "capabilities.install-hook": Weight(2.0, "runs before anything has been imported"),
-    "capabilities.ignores-arguments": Weight(1.5, "protects nothing; a stub looks the same"),
     "capabilities.beyond-twin": Weight(2.0, "uses a resource that its trusted twin does not use"),
     "imports.lookalike": Weight(2.0, "repeating the import installs the imitation"),
     "imports.unknown-package": Weight(0.3, "private packages are unknown, too"),
     "imports.install-source": Weight(1.0, "a different package index is a way to replace packages"),
-    "imports.urged": Weight(1.5, "honest code does not argue for its imports"),
     "imports.runtime-install": Weight(1.0, "bypasses every lock file; notebooks do it"),
     "obfuscation.runs-built-text": Weight(2.5, "assembled so that nobody can read it"),
     "obfuscation.hidden-call": Weight(2.5, "assembled so that a search does not find it"),
     "obfuscation.hidden-text": Weight(1.5, "one step from being run"),
     "obfuscation.escaped-text": Weight(0.5, "tests of parsers look the same"),
-    "obfuscation.far-right": Weight(2.0, "out of sight of a review"),
     "obfuscation.identifier-soup": Weight(1.5, "produced by a tool that makes code unreadable"),
-    "obfuscation.nested-lambdas": Weight(0.5, "extreme functional style looks the same"),
     **dict.fromkeys(
         (
             "secrets.private-key",
@@ -147,9 +142,6 @@ DEFAULTS: Mapping[str, Weight] = {
     ),
     "audit.not-fully-read": Weight(
         0.5, "padded until the detectors reached a limit, or generated: neither cleared nor suspected"
-    ),
-    "safety_claims.false-claim": Weight(
-        1.0, "says it is safe although it is not: keeps readers from looking"
     ),
 }
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from codeguard.analysis import SegmentKind
 from codeguard.analysis.rules.injection import windows
 from codeguard.analysis.rules.injection.features import tokens_of
-from codeguard.analysis.rules.injection.gate import may_order
+from codeguard.analysis.rules.injection.model import may_order
 from codeguard.analysis.text.segments import segments_of
 
 HERE = Path(__file__).parent

@@ -37,8 +37,7 @@ from numpy.typing import NDArray
 
 from codeguard.analysis.rules.injection import windows
 from codeguard.analysis.rules.injection.features import glimpse, text_features, tokens_of
-from codeguard.analysis.rules.injection.gate import may_order
-from codeguard.analysis.rules.injection.model import OrderModel, Thresholds, read_model
+from codeguard.analysis.rules.injection.model import OrderModel, Thresholds, may_order, read_model
 from codeguard.analysis.rules.injection.ngrams import grams, number, parts, runs, tokens
 from experiments.audit_training.corpus import (
     HARD,

@@ -24,8 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from codeguard.analysis.rules.agent.passages import PassageModel, described, passages_of, read_model
-from codeguard.analysis.rules.agent.prose import names_an_assistant
-from codeguard.analysis.text.assistants import is_for_assistants
+from codeguard.analysis.text.assistants import is_for_assistants, names_an_assistant
 from experiments.audit_training.corpus import HERE
 from experiments.audit_training.fitting import Row, fitted, packed, row_of
 

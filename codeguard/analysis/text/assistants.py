@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import islice
 
 from codeguard.corpus.patterns import lazy
 
@@ -56,25 +55,15 @@ def is_for_assistants(text: str) -> bool:
     return any(pattern.match(text) for pattern in known) or instructs(text[:_HEAD])
 
 
-# What texts speak of that have agents work, in nearly every paragraph.
-_OF_AGENTS = lazy(
-    r"\b(?:sub-?agents?|agents?|assistants?|the (?:user|human)\b|orchestrators?|(?:this|the|each|a) skill|skills\b"
-    r"|claude|codex|copilot|gemini|opencode|cursor|prompts?|llms?|context window|tool calls?|dispatch(?:e[sd]|ing)?"
-    r"|spawn(?:s|ed|ing)?|workflows?|reviewers?|slash commands?|AskUserQuestion|HALT)\b",
+_NAMED = lazy(
+    r"(?<![\w.])(?:assistants?|(?<!ssh[ -])(?<!user[ -])agents?|ais?|llms?|copilot|claude|gemini|codegen"
+    r"|(?:language )?models?|bots?|ki|ia)\b(?!\.\w)"
+    r"|sprachmodell|ассистент|модел|нейросет|助手|模型|智能体|アシスタント|エージェント|モデル"
+    r"|\b(?:the|your) user(?:'s)?\b(?! (?:account|directory|dir|folder|name|id|interface|guide|manual)\b)",
     re.IGNORECASE,
 )
-_PARAGRAPH = lazy(r"\S[^\n]*(?:\n(?![ \t]*\n)[^\n]+)*")
-_PARAGRAPHS = 200  # that are looked at
-_FEWEST_OF_AGENTS = 4
-_SHARE_OF_AGENTS = 0.25
 
 
-def speaks_throughout(text: str, start: int, end: int) -> bool:
-    """Return whether a text speaks of agents and what they do from place to place, that at `start` to `end` apart."""
-    paragraphs = [
-        found[0]
-        for found in islice(_PARAGRAPH.finditer(text), _PARAGRAPHS)
-        if found.end() <= start or found.start() >= end
-    ]
-    speaking = sum(_OF_AGENTS.search(one) is not None for one in paragraphs)
-    return speaking >= max(_FEWEST_OF_AGENTS, _SHARE_OF_AGENTS * len(paragraphs))
+def names_an_assistant(text: str) -> bool:
+    """Return whether a text names an assistant, an agent or a model anywhere, or speaks of its user."""
+    return _NAMED.search(text) is not None

@@ -19,15 +19,6 @@ _REMARK = lazy(r"\s{0,200}(?:[#;]|//|$)")
 _SENTENCE = lazy(r"(?:\b[A-Za-z][a-z'’]{0,20}[,:]?\s{1,3}){4}[A-Za-z][a-z]{1,20}\b")
 _AROUND = 2_000  # characters before and after a place in which documentation has its sentences
 _SENTENCES = 2
-# A key of JSON that is itself a string of JSON.
-_ESCAPED_KEY = lazy(r"\\\"\w{1,60}\\\"[ ]?:")
-_ESCAPED_KEYS = 3
-_NEAR = 1_000  # characters before and after a place in which such keys are looked for
-# A server answers in one line, however long; people who write JSON begin a line for each key.
-_MOST_OF_A_LINE = 100_000  # characters before and after a place
-_BEGINS_ANSWER = lazy(r"[ \t]{0,20}[\[{]")
-_KEY = lazy(r"[{,][ ]?\"\w{1,60}\"[ ]?:")
-_KEYS_OF_A_LINE = 12
 _MARKUP = lazy(r"<!doctype html|<(?:html|head|body|script|style|div)\b", re.IGNORECASE)
 
 
@@ -47,20 +38,3 @@ def is_explained(text: str, at: int) -> bool:
     """Return whether there are sentences around a place, as documentation has them around an example."""
     around = text[max(0, at - _AROUND) : at + _AROUND]
     return len(list(islice(_SENTENCE.finditer(around), _SENTENCES))) == _SENTENCES
-
-
-def is_recorded_answer(text: str, at: int) -> bool:
-    """Return whether a place is in JSON within a string, as tests record the answers of servers."""
-    found = _ESCAPED_KEY.finditer(text, max(0, at - _NEAR), at + _NEAR)
-    return len(list(islice(found, _ESCAPED_KEYS))) == _ESCAPED_KEYS
-
-
-def is_answer(text: str, at: int) -> bool:
-    """Return whether a place is in a long line of JSON, as a server answers."""
-    first, last = max(0, at - _MOST_OF_A_LINE), at + _MOST_OF_A_LINE
-    first = max(first, text.rfind("\n", first, at) + 1)
-    end = text.find("\n", at, last)
-    if not _BEGINS_ANSWER.match(text, first):
-        return False
-    found = _KEY.finditer(text, first, last if end < 0 else end)
-    return len(list(islice(found, _KEYS_OF_A_LINE))) == _KEYS_OF_A_LINE

@@ -103,13 +103,7 @@ _TAKEN_BACK = lazy(
     r"|\b(?:we|i)(?: (?:can|could|will|would|may|might|do|just|simply|now|also|then|only)){0,3} $",
     re.IGNORECASE,
 )
-# "Push to origin; never put tokens in its URL": a prohibition between the words of an instruction.
-_FORBIDS = lazy(r"\b(?:never|do not|don't) (?:put|send|share|upload|print|log|store|commit)\b", re.IGNORECASE)
 _QUOTED = lazy(r"[\"“'`«][^\"”'`»]{0,60}$")
-
-
-# A field of a docstring, which is independent of the field before it.
-_FIELD = lazy(r" (?::\w{1,20}(?: [\w*.\[\]|, ]{1,80})?:|\.\. \w{1,20}::)(?= |\Z)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,21 +115,10 @@ class Ordered:
     start: int
 
     @property
-    def severity(self) -> Severity | None:
-        """The severity, None for the rule's; low if the words come from several fields of a docstring."""
-        return Severity.LOW if _FIELD.search(self.words) else self.order.severity
-
-    @property
     def reason(self) -> str:
         """What is instructed, with the words."""
         shown = self.words if len(self.words) <= _SHOWN else f"{self.words[: _SHOWN - 1]}…"
         return f"{self.order.what}: “{shown}”"
-
-
-def is_translation(text: str) -> bool:
-    """Return whether a text is an entry of a translation catalog, which a program shows its users."""
-    lines = [line for line in map(str.strip, text.split("\n")) if line and not line.startswith("#")]
-    return bool(lines) and lines[0].startswith("msg") and all(line.startswith(("msg", '"')) for line in lines)
 
 
 def orders_in(table: Sequence[Order], text: str, start: int, *, prose: bool) -> Iterator[Ordered]:
@@ -143,7 +126,7 @@ def orders_in(table: Sequence[Order], text: str, start: int, *, prose: bool) -> 
 
     `start` is its character offset in the file.
     """
-    if len(text) < SHORTEST or (prose and is_translation(text)):
+    if len(text) < SHORTEST:
         return
     said: set[str] = set()
     for line in _lines(text[:LONGEST]):
@@ -182,13 +165,7 @@ _BEGINS = lazy(
     r"(?:\A|[.!?:;,>\u2014\])*#-]\s*|\b(?:and|then|please|must|should|shall|always|now|first|also|just|you)\s)[\W_]*\Z",
     re.IGNORECASE,
 )
-_NO_IMPERATIVE = lazy(r"\w+(?:(?<!s)s|ing|-\w+)\b")  # "extracts", "read-only"
 _THIRD_PERSON = lazy(r"(?!always\b)[A-Za-z][a-z]{2,20}(?<!s)s\b")
-
-
-# "``get()`` asks for a password": what a piece of code does.
-_OF_CODE = lazy(r"[`)] \Z")
-_OF_COMMAND = lazy(r"\w+</(?:pre|code|kbd|samp|tt)>")  # "<pre>server list</pre> will show you the addresses"
 
 
 def _in_line(
@@ -205,18 +182,11 @@ def _in_line(
             continue
         for found in order.pattern.finditer(line):
             before = line[max(0, found.start() - _BEFORE) : found.start()]
-            taken_back = not order.negated and (
-                _TAKEN_BACK.search(before) is not None or _FORBIDS.search(found.group()) is not None
-            )
+            taken_back = not order.negated and _TAKEN_BACK.search(before) is not None
             # `Opens …` in a comment or docstring describes the code.
-            told_of = not prose or _OF_CODE.search(before) is not None
-            described = told_of and _THIRD_PERSON.match(found.group()) is not None
-            inside = (
-                order.begins
-                and not prose
-                and (_BEGINS.search(before) is None or _NO_IMPERATIVE.match(found.group()) is not None)
-            )
-            shown = _quoted(before, line, found.end()) or _OF_COMMAND.match(found.group()) is not None
+            described = not prose and _THIRD_PERSON.match(found.group()) is not None
+            inside = order.begins and not prose and _BEGINS.search(before) is None
+            shown = _quoted(before, line, found.end())
             if not taken_back and not described and not inside and not shown:
                 said.add(order.rule)
                 yield Ordered(order, found.group(), _place(text, found.group(), start))

@@ -84,13 +84,7 @@ def decoded_runs(text: str) -> Iterator[tuple[str, str]]:
             continue
         for match in pattern.finditer(text):
             if (found := _text(decode, match.group())) is not None:
-                yield ("" if decode is _escapes and _spells_letters(match.group()) else name), found
-
-
-def _spells_letters(run: str) -> bool:
-    """Return whether escapes only encode non-ASCII letters, as in translation catalogs, which hides nothing."""
-    shown = _ESCAPE.sub("", run)
-    return sum(map(str.isascii, _escapes(run).decode("utf-8", "replace"))) <= len(shown)
+                yield name, found
 
 
 def _text(decode: Callable[[str], bytes], run: str) -> str | None:

@@ -16,8 +16,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from codeguard.analysis.rules.injection.features import text_features, tokens_of
-from codeguard.analysis.rules.injection.model import unpacked
-from codeguard.analysis.rules.injection.ngrams import BITS, grams, numbers
+from codeguard.analysis.rules.injection.model import unpacked, weighed
+from codeguard.analysis.rules.injection.ngrams import BITS, grams
 from codeguard.corpus.patterns import lazy
 
 FILE = "passages.json"
@@ -130,17 +130,10 @@ def _plain(text: str) -> str:
     return " ".join(_MARKS.sub("", text, count=1).split())
 
 
-class Described(NamedTuple):
-    """The features of a passage: what it says, by names, and how it is worded, by numbers."""
-
-    named: set[str]
-    worded: set[int]
-
-
-def described(passage: str) -> Described:
-    """Return the features of a passage that its words have."""
+def described(passage: str) -> tuple[set[str], set[int]]:
+    """Return the features of a passage: what it says, by names, and how it is worded, by numbers."""
     plain = _HOST.sub("https://host", passage)
-    return Described(text_features(plain, tokens_of(plain)), grams(plain))
+    return text_features(plain, tokens_of(plain)), grams(plain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,12 +156,7 @@ class PassageModel:
 
     def score(self, passage: str) -> float:
         """Return how harmful a passage seems; the sum over its features does not grow with its length."""
-        named, worded = described(passage)
-        return self.bias + self._mean(numbers(named)) + self._mean(worded)
-
-    def _mean(self, found: set[int]) -> float:
-        known = self.weights
-        return sum([known[place] for place in found]) * self.step / math.sqrt(max(1, len(found)))
+        return self.bias + weighed(self.weights, self.step, *described(passage))
 
 
 def read_model(text: str) -> PassageModel:

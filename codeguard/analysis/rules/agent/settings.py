@@ -68,12 +68,6 @@ def risky_settings(text: str) -> Iterator[Match]:
                 )
 
 
-# A package that a server is started from, at an address that is no registry or forge.
-_FROM_ADDRESS = lazy(
-    r"[\"'](?:command|args)[\"']\s{0,5}:[^{}]{0,200}?[\"'](?:npx|bunx|pnpx|uvx|pipx|uv|npm|pnpm|yarn|pip3?|deno)[\"'][^{}]{0,1000}?"
-    r"[\"'](?:git\+)?(https?://(?!(?:[\w-]{1,60}\.){0,3}(?:github\.com|githubusercontent\.com|gitlab\.com|codeberg\.org|bitbucket\.org"
-    r"|npmjs\.(?:org|com)|pypi\.org|pythonhosted\.org)/|localhost|127\.)[^\s\"']{1,300}\.(?:tgz|tar\.gz|zip|whl|git|[cm]?js|py))[\"'#?]"
-)
 _UNCHECKED = lazy(
     r"[\"'](?:NODE_TLS_REJECT_UNAUTHORIZED[\"']\s{0,5}:\s{0,5}[\"']?0|GIT_SSL_NO_VERIFY[\"']\s{0,5}:\s{0,5}[\"']?(?:1|true)"
     r"|PYTHONHTTPSVERIFY[\"']\s{0,5}:\s{0,5}[\"']?0)"
@@ -81,16 +75,6 @@ _UNCHECKED = lazy(
 _HEADERS = lazy(
     r"[\"']headers[\"']\s{0,5}:\s{0,5}\{((?:[^{}$]|\$(?!\{)|\$\{(?:[^{}$]|\$\{[^{}]{0,40}\}){0,80}\}){1,2000})\}"
 )
-# What a header is filled with from a file that holds keys.
-_KEY_FILE = lazy(
-    r"\$\{(?:file|input|command):(?:[^{}$]|\$\{[^{}]{0,40}\}){0,80}(?:\.ssh|\bid_(?:rsa|ed25519|ecdsa)|\.aws|\.netrc|\.npmrc|\.pypirc|\.kube"
-    r"|\.gnupg|\.env\b|credentials)"
-)
-# Prompts that are reported as they are, to a collector elsewhere.
-_COLLECTOR = lazy(
-    r"[\"'](?:otlpEndpoint|OTEL_EXPORTER_OTLP_ENDPOINT)[\"']\s{0,5}:\s{0,5}[\"'](?:https?|grpc)s?://(?!localhost|127\.|\[::1)[^\s\"']{1,300}"
-)
-_PROMPTS_TOO = lazy(r"[\"'](?:logPrompts|OTEL_LOG_USER_PROMPTS)[\"']\s{0,5}:\s{0,5}[\"']?(?:true|1)\b")
 _OF_SERVICE = lazy(
     r"\$\{(?:env:)?(ANTHROPIC|AWS|AZURE|CLAUDE|CLOUDFLARE|DATABASE|DOCKER|GCP|GEMINI|GH|GITHUB|GITLAB|GOOGLE|HF|HUGGINGFACE|NPM|OPENAI"
     r"|PYPI|SLACK|SSH|STRIPE|TWINE|VAULT)_\w{1,40}\b"
@@ -98,26 +82,10 @@ _OF_SERVICE = lazy(
 
 
 def _servers(text: str) -> Iterator[Match]:
-    """Yield servers of tools that come from an address, check no certificates, or get the secrets of other services."""
-    for found in _FROM_ADDRESS.finditer(text):
-        yield Match(
-            "runs-by-itself", found.start(1), found.end(1), "a server is started from a package at an address"
-        )
+    """Yield servers of tools that check no certificates or get the secrets of several services."""
     for found in _UNCHECKED.finditer(text):
         yield Match("disables-checks", found.start(), found.end(), "certificates are not checked")
-    collector = _COLLECTOR.search(text)
-    if collector is not None and _PROMPTS_TOO.search(text):
-        yield Match(
-            "sends-data",
-            collector.start(),
-            collector.end(),
-            "what is said to the model is reported elsewhere",
-        )
     for found in _HEADERS.finditer(text):
-        if _KEY_FILE.search(found[1]):
-            yield Match(
-                "reads-credentials", found.start(), found.end(), "a server gets what a file with keys holds"
-            )
         services = sorted({one[1] for one in _OF_SERVICE.finditer(found[1])})
         if len(services) > 1:
             what = f"one server gets the secrets of several services: {', '.join(services[:3])}"

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.python.imports import SCRIPTS
-from codeguard.analysis.python.test_files import is_in_test
 from codeguard.analysis.reading import IN_CELLS, IN_PROSE
-from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match, Rule, rules_of
+from codeguard.analysis.rules.base import DetectorContext, Match, Rule, rules_of
 from codeguard.analysis.rules.capabilities.kinds import able, beyond_counterparts
 from codeguard.analysis.rules.capabilities.malice import malice
 from codeguard.analysis.rules.capabilities.shells import (
@@ -25,10 +22,8 @@ from codeguard.analysis.rules.capabilities.shells import (
     started_places,
 )
 from codeguard.analysis.rules.capabilities.threats import threats
-from codeguard.analysis.text.assistants import is_for_assistants
-from codeguard.analysis.text.lists import lead_of
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import nodes_and_parents, unparse
+from codeguard.corpus.syntax import nodes_and_parents
 from codeguard.flow.effects import PYTHON, effects_of
 from codeguard.flow.front_ends import lowered
 from codeguard.flow.labels import (
@@ -78,10 +73,7 @@ class CapabilitiesSignal:
             yield from _graded(reading, _without_comments(reading, shell_places(reading.text)))
         elif reading.language in PROSE:
             text = _without_inline_marks(reading.text) if reading.language == "markdown" else reading.text
-            said = _in_prose(text)
-            if reading.language == "markdown":
-                said = (replace(m, severity=Severity.LOW) if _is_pattern(text, m.start) else m for m in said)
-            yield from _graded(reading, said)
+            yield from _graded(reading, _in_prose(text))
         elif reading.language != "python":
             known: set[tuple[str, int]] = set()
             for found in reading.unread.apart("the data flow", _in_other_language, reading):
@@ -127,26 +119,6 @@ def _abilities(reading: Reading, context: DetectorContext) -> Iterator[Match]:
         yield ability.match
 
 
-# What a list or a table of commands to look for begins with, and what an item has that is to be run.
-_LOOKED_FOR = lazy(
-    r"\b(?:looks? for|looking for|hunt(?:s|ing)? for|scan(?:s|ning)? for|search(?:es)? for|watch for"
-    r"|patterns?|red flags?"
-    r"|warning signs?|suspicious|malicious|never run|attacks?|threats?)\b",
-    re.IGNORECASE,
-)
-_TO_RUN = lazy(
-    r"\b(?:run|runs|execute|use|paste|start|install|launch|type|call|set up)\b[^´]{0,60}\Z", re.IGNORECASE
-)
-
-
-def _is_pattern(text: str, place: int) -> bool:
-    """Return whether a command of inline code is in a list or table of what its reader is to look for."""
-    before = text[text.rfind("\n", 0, place) + 1 : place]
-    return (
-        "´" in before and not _TO_RUN.search(before) and _LOOKED_FOR.search(lead_of(text, place)) is not None
-    )
-
-
 _FENCED = lazy(r"^[ \t]{0,12}(```|~~~)[^\n]{0,200}$", re.MULTILINE)
 _INLINE = lazy(r"(?<!`)`([^`\n]{1,400})`(?!`)")
 
@@ -187,94 +159,18 @@ def _in_prose(text: str) -> Iterator[Match]:
 
 
 def _graded(reading: Reading, found: Iterable[Match]) -> Iterator[Match]:
-    """Yield commands with their severity: low for well-known installers, lower in documentation."""
-    in_text = reading.language in PROSE or IN_PROSE in reading.shared
-    in_text = in_text and not is_for_assistants(reading.text)  # who runs what it says
+    """Yield commands with their severity: low for well-known installers, and where no address is named in prose."""
     for match in found:
-        if match.rule == "persistence" and _sets_up(reading.text, match.start):
-            match = replace(match, severity=Severity.LOW)
-        if match.rule == "destroys" and (
-            (in_text and reading.language == "markdown") or _is_forbidden(reading.text, match.start)
-        ):
-            match = replace(match, severity=Severity.LOW)  # a text about such commands
-        if match.rule != "download-and-run":
-            yield match
-            continue
-        line_end = reading.text.find("\n", match.end)
-        command = reading.text[match.start : len(reading.text) if line_end < 0 else line_end]
-        address = _ADDRESS.search(command)
-        if address is not None and (
-            _INSTALLERS.match(address[1] or "") or (in_text and _REPOSITORY.match(address[0]))
-        ):
-            yield replace(match, severity=Severity.LOW)
-        elif address is None and reading.language in PROSE:
-            yield replace(match, severity=Severity.LOW)  # a text about such commands
-        elif in_text and address is not None and _NAMED_HOST.match(address[0]):
-            graded = replace(match, severity=Severity.MEDIUM)
-            if _is_own_installer(reading.text, address[0]):
-                graded = replace(graded, measurements={**match.measurements, LESS_SURE: True})
-            yield graded
-        else:
-            yield match
+        if match.rule == "download-and-run":
+            line_end = reading.text.find("\n", match.end)
+            command = reading.text[match.start : len(reading.text) if line_end < 0 else line_end]
+            address = _ADDRESS.search(command)
+            known = address is not None and _INSTALLERS.match(address[1] or "")
+            if known or (address is None and reading.language in PROSE):
+                match = replace(match, severity=Severity.LOW)
+        yield match
 
 
-_HOST = lazy(r"https?://([\w.-]{1,200})")
-_OF_HOSTS = frozenset(
-    {"www", "get", "install", "docs", "cdn", "dl", "raw", "api", "download", "downloads", "project"}
-)
-_ANY_ADDRESS = lazy(r"\b(?:https?://|www\.)[^\s)>\"'`]{1,400}")
-_SHORTEST_NAME, _OFTEN = 3, 3
-
-
-def _is_own_installer(text: str, address: str) -> bool:
-    """Return whether a page for people tells how to install what it is about, from a host of that name.
-
-    The manual of a program with an installer has such a line. One that instructs an agent is no manual.
-    """
-    host = _HOST.match(address)
-    if host is None or is_for_assistants(text):
-        return False
-    labels = host[1].lower().split(".")[:-1]
-    names = {part for label in labels for part in label.split("-")} - _OF_HOSTS
-    said = Counter(_NAME.findall(_ANY_ADDRESS.sub(" ", text.lower())))
-    return any(len(name) >= _SHORTEST_NAME and said[name] >= _OFTEN for name in names)
-
-
-_NAME = lazy(r"[a-z][a-z0-9]{2,40}")
-
-
-def _sets_up(text: str, place: int) -> bool:
-    """Return whether the command before a place only writes variables, aliases or nothing: `echo "export A=b" >>`."""
-    line = text[text.rfind("\n", 0, place) + 1 : place]
-    return _SETTINGS_OF_SHELL.match(line) is not None or _COMPLETIONS.match(line) is not None
-
-
-# "tool completions bash >> ~/.bashrc": what a program prints for a shell to complete its arguments.
-_COMPLETIONS = lazy(
-    r"[\s$>]{0,40}[\w./-]{1,60}(?:\s{1,3}[\w.=-]{1,30}){0,4}\s{1,3}(?:generate-)?(?:auto)?completions?(?:\s{1,3}[\w.=-]{1,30}){0,3}\s{0,4}\Z"
-)
-_DENIED = lazy(
-    r"[\"'](?:deny|disallow\w{0,12}|block\w{0,8}|forbid\w{0,6})[\"']\s{0,5}:\s{0,5}\[[^\[\]]{0,4000}\Z"
-)
-
-
-def _is_forbidden(text: str, place: int) -> bool:
-    """Return whether a command stands in a list of what settings forbid."""
-    return _DENIED.search(text[max(0, place - _LIST) : place]) is not None
-
-
-_LIST = 5_000  # characters
-
-
-# Variables that say which programs are started, or run something by themselves, are left out.
-_SETTINGS_OF_SHELL = lazy(
-    r"[\s$]{0,40}(?:echo|printf)\s{1,4}(?:-e\s{1,4})?(?P<quote>[\"'])"
-    r"(?:(?:export\s{1,3})?"
-    r"(?!LD_|DYLD_|PROMPT_COMMAND|BASH_ENV|ENV\b|PS\d|PYTHONSTARTUP|PERL5|NODE_OPTIONS|GIT_|EDITOR|PAGER)"
-    r"[A-Z][A-Z0-9_]{1,40}=(?:(?!\$\(|`|(?P=quote)|[;|&]).){0,300}"
-    r"|alias\s{1,3}(?P<name>[\w-]{1,20})=[\"']?(?P=name)(?: -[\w-]{1,10}){0,3}[\"']?"
-    r"|)(?P=quote)\s{0,4}\Z"
-)
 PROSE = frozenset({"markdown", "rst", "text"})
 _SCRIPTS = lazy(r"\"scripts\"\s{0,5}:\s{0,5}\{")
 _INSTALL_SCRIPT = lazy(
@@ -290,12 +186,6 @@ _ADDRESS = lazy(
     r"|;\n]{0,80}\s((?!-)[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}/?[^\s\"'`)|>]{0,300})",
     re.IGNORECASE,
 )
-_NAMED_HOST = lazy(
-    r"https://(?!\d{1,3}(?:\.\d{1,3}){3}|(?:bit\.ly|tinyurl|t\.co|is\.gd|cutt\.ly|rb\.gy"
-    r"|pastebin|paste|rentry|glot|ghostbin|hastebin|transfer|termbin|ix\.io|0x0)\b)[\w.-]{3,}",
-    re.IGNORECASE,
-)
-_REPOSITORY = lazy(r"https://(?:raw\.githubusercontent\.com|github\.com|gitlab\.com)/")
 # Installers of well-known tools, at their official URLs.
 _INSTALLERS = lazy(
     r"(?:astral\.sh|sh\.rustup\.rs|static\.rust-lang\.org|get\.docker\.com|install\.python-poetry\.org"
@@ -362,28 +252,7 @@ def _in_tree(reading: Reading, arrival: Arrival) -> Iterator[Match]:
 def _carried(reading: Reading, arrival: Arrival) -> Iterator[Match]:
     rule, reason, severity = _judged(arrival)
     if rule:
-        start, end = reading.place(arrival.call)
-        refused = (
-            rule == "persistence"
-            and is_in_test(reading, start)
-            and _has_to_fail(reading, arrival.call, arrival.name)
-        )
-        yield Match(rule, start, end, reason, Severity.LOW if refused else severity)
-
-
-_RAISES = lazy(r"^(?:pytest\.raises|(?:self|cls)\.assertRaises(?:Regex)?)$")
-_WRITERS = lazy(r"^(?:open|io|os|codecs|pathlib|shutil)\b")
-
-
-def _has_to_fail(reading: Reading, call: ast.AST, name: str) -> bool:
-    """Return whether a test says that a call of what it tests raises, which a writer of Python's own would not."""
-    at: ast.AST | None = call
-    while at is not None and not isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef):
-        if isinstance(at, ast.With | ast.AsyncWith) and not _WRITERS.search(name):
-            made = (item.context_expr for item in at.items)
-            return any(isinstance(one, ast.Call) and _RAISES.search(unparse(one.func)) for one in made)
-        at = reading.parents.get(at)
-    return False
+        yield Match(rule, *reading.place(arrival.call), reason, severity)
 
 
 def _commanded(reading: Reading, flow: TaintFlow) -> Iterator[Match]:

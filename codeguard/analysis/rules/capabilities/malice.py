@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -42,11 +41,6 @@ DROP_PLACE = lazy(
 
 _DECRYPTING = frozenset({"win32crypt.CryptUnprotectData", "win32crypt.CryptUnProtectData"})
 _COOKIE_READERS = ("browser_cookie3.", "browsercookie.", "rookiepy.", "pycookiecheat.")
-_ERRORS = frozenset(
-    name
-    for name, kind in vars(builtins).items()
-    if isinstance(kind, type) and issubclass(kind, BaseException)
-)
 _PASTING = frozenset({"pyperclip.paste", "win32clipboard.GetClipboardData", "clipboard.paste", "xerox.paste"})
 _COPYING = frozenset(
     {
@@ -251,23 +245,9 @@ def _machine_code(facts: _Facts) -> Iterator[Match]:
         yield _at(facts, "runs-machine-code", mapped, "memory is filled and run")
 
 
-def _only_refuses(reading: Reading, hook: ast.Call) -> bool:
-    """Return whether an audit hook of the file only raises errors and passes nothing on."""
-    named = {item.id for item in hook.args if isinstance(item, ast.Name)}
-    functions = [node for node in reading.nodes_of(ast.FunctionDef) if node.name in named]
-    inside = [part for function in functions for item in function.body for part in walk(item)]
-    statements = [part for part in inside if isinstance(part, ast.stmt)]
-    calls = [part for part in inside if isinstance(part, ast.Call)]
-    return (
-        bool(functions)
-        and all(isinstance(part, ast.If | ast.Raise | ast.Return | ast.Pass) for part in statements)
-        and all(isinstance(part.func, ast.Name) and part.func.id in _ERRORS for part in calls)
-    )
-
-
 def _hook_of_audit(facts: _Facts) -> Iterator[Match]:
     hook = facts.calls.get("sys.addaudithook")
-    if hook is None or _only_refuses(facts.reading, hook):
+    if hook is None:
         return
     if facts.sends or facts.any_call(RUNNING_COMMANDS) is not None:
         yield _at(

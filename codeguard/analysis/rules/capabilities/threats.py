@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
 from codeguard.analysis import Reading
 from codeguard.analysis.python.imports import missing_in
-from codeguard.analysis.rules.base import LESS_SURE, Match
+from codeguard.analysis.rules.base import Match
 from codeguard.analysis.rules.capabilities.shells import shell_threats
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unqualified_name, walk
+from codeguard.corpus.syntax import walk
 from codeguard.flow.effects import RUNNING_CODE, RUNNING_COMMANDS, SENDING
 from codeguard.models import Severity
 from codeguard.syntax.capabilities import NETWORK, PROCESS, STARTUP_PLACE, effect_of_name
@@ -30,26 +29,6 @@ _ALWAYS_WRONG = frozenset(
     """.split()  # noqa: SIM905 - words read better as words
 )
 _HOOKS = lazy(r"setuptools\.command\.(?:install|develop|egg_info|build_py)\.|distutils\.command\.install\.")
-_CHECKING = lazy(
-    r"^_?(?:verify|validate|authenticate|check)_?(?:signature|password|token|mac|hmac|digest|certificate|cert|jwt|"
-    r"credentials|login|user|hash|checksum|permission)?s?$"
-)
-_CRYPTO = lazy(
-    r"^_?(?:encrypt|decrypt|sign(?!al|up|in|ific|ed_?out)|verify|hash_password|check_password|derive_key|hmac|mac|authenticate)"
-)
-_MATTERING = frozenset(
-    """
-    key password passwd secret signature sig token digest mac tag nonce salt iv public_key private_key expected data
-    message plaintext ciphertext
-    """.split()  # noqa: SIM905 - words read better as words
-)
-# What somebody gains by who is let through: `verify_no_unions(obj)` checks a form.
-_PROTECTED = lazy(
-    r"sign|token|pass|secret|key|cert|mac\b|digest|hash|cred|auth|login|user|admin|perm|access|webhook|licen[cs]e|session"
-    r"|otp|code|payload|identity|origin|request|peer|host|checksum|integrity|package|update|data|message|ssl|tls|client"
-    r"|email|account|owner|role|blob|body|content",
-    re.IGNORECASE,
-)
 _COPYING = frozenset(
     {"shutil.copy", "shutil.copy2", "shutil.copyfile", "shutil.move", "os.rename", "os.symlink"}
 )
@@ -71,8 +50,6 @@ def threats(reading: Reading) -> Iterator[Match]:
                 yield found
         elif kind is ast.Assign:
             yield from _assigned(reading, node)  # type: ignore[arg-type]
-        elif kind in _FUNCTIONS:
-            yield from _ignored(reading, node)  # type: ignore[arg-type]
         elif kind is ast.ClassDef:
             yield from _install_hook(reading, node)  # type: ignore[arg-type]
 
@@ -180,9 +157,7 @@ _OF_SCRIPTS = frozenset({"input", "sys.exit", "argparse.ArgumentParser.parse_arg
 def _is_script(reading: Reading) -> bool:
     """Return whether a file asks, reads arguments or ends the process outside of functions: nobody imports it."""
     return any(
-        reading.names.called(node) in _OF_SCRIPTS
-        and _runs_at_import(reading, node)
-        and not _is_conditional(reading, node)
+        reading.names.called(node) in _OF_SCRIPTS and _runs_at_import(reading, node)
         for node in reading.nodes_of(ast.Call)
     )
 
@@ -211,20 +186,6 @@ def _is_main_test(test: ast.expr) -> bool:
     return False
 
 
-def _is_conditional(reading: Reading, node: ast.AST) -> bool:
-    """Return whether a node is in a branch, a loop or a handler, which may never run."""
-    child, at = node, reading.parents.get(node)
-    while at is not None:
-        if isinstance(at, ast.If | ast.While | ast.IfExp) and child is not at.test:
-            return True
-        if isinstance(at, ast.For | ast.AsyncFor) and child is not at.iter:
-            return True
-        if isinstance(at, ast.ExceptHandler):
-            return True
-        child, at = at, reading.parents.get(at)
-    return False
-
-
 def _assigned(reading: Reading, node: ast.Assign) -> Iterator[Match]:
     for target in node.targets:
         if isinstance(target, ast.Attribute) and not (
@@ -249,84 +210,7 @@ def _patched(reading: Reading, node: ast.AST, target: str, value: ast.expr) -> I
     if target in reading.names.names_of(value):
         return
     start, end = reading.place(node)
-    severity = Severity.LOW if _is_restored(reading, node, target) else None
-    reason = f"replaces {target} for the whole process"
-    made = reading.names.called(value) if isinstance(value, ast.Call) else ""
-    mocked = {LESS_SURE: True} if made.startswith(("unittest.mock.", "mock.")) else {}
-    yield Match("tampered-verification", start, end, reason, severity, measurements=mocked)
-
-
-_KEPT = lazy(r"(?:^|_)(?:orig(?:inal)?|real|saved|old|prev(?:ious)?)(?:_|$)")
-
-
-_ENDS = {
-    "__enter__": "__exit__",
-    "__aenter__": "__aexit__",
-    "setUp": "tearDown",
-    "setUpClass": "tearDownClass",
-    "start": "stop",
-}
-
-
-def _is_restored(reading: Reading, node: ast.AST, target: str) -> bool:
-    """Return whether the method that ends what a method replaces for puts it back: `__exit__` after `__enter__`."""
-    begins = reading.names.function_of(node)
-    wanted = _ENDS.get(getattr(begins, "name", ""))
-    if begins is None or wanted is None:
-        return False
-    for other in reading.nodes_of(ast.Assign):
-        ends = reading.names.function_of(other)
-        if (
-            ends is not None
-            and ends.name == wanted
-            and reading.parents.get(ends) is reading.parents.get(begins)
-            and _KEPT.search(unqualified_name(other.value))
-            and any(
-                reading.names.resolve(one) == target
-                for one in other.targets
-                if isinstance(one, ast.Attribute)
-            )
-        ):
-            return True
-    return False
-
-
-def _ignored(reading: Reading, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Match]:
-    """Yield functions that should check or protect a parameter and never use it."""
-    if not _CRYPTO.match(node.name) and not _CHECKING.match(node.name):
-        return
-    body = [
-        item
-        for item in node.body
-        if not (isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant))
-    ]
-    if not body or all(isinstance(item, ast.Pass | ast.Raise) for item in body):
-        return
-    owner = reading.names.class_of(node)
-    if owner is not None and (owner.bases or owner.keywords):
-        return  # another subclass may need the parameter
-    listed = [arg.arg for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
-    used = {item.id for statement in body for item in walk(statement) if isinstance(item, ast.Name)}
-    unread = [name for name in listed if name in _MATTERING and name not in used]
-    start, _ = reading.place(node)
-    end = reading.place(body[0])[1]
-    only = body[0] if len(body) == 1 else None
-    if isinstance(only, ast.Return) and isinstance(only.value, ast.Constant) and only.value.value is True:
-        taken = [name for name in listed if name not in ("self", "cls")]
-        if taken and _PROTECTED.search(" ".join((node.name, *taken))):
-            yield Match("ignores-arguments", start, end, f"{node.name} says yes to everything")
-    elif isinstance(only, ast.Return) and _is_stub(only.value):
-        return  # an attribute, or the parameter itself
-    elif unread and "locals" not in used and not node.args.kwarg:
-        yield Match("ignores-arguments", start, end, f"{node.name} never looks at {', '.join(unread[:3])}")
-
-
-def _is_stub(value: ast.expr | None) -> bool:
-    """Return whether a value is a constant, a name or an empty object such as `bytes()`."""
-    empty = (
-        isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and not value.args + value.keywords
-    )
-    return value is None or empty or isinstance(value, ast.Constant | ast.Name)
+    yield Match("tampered-verification", start, end, f"replaces {target} for the whole process")
 
 
 def _install_hook(reading: Reading, node: ast.ClassDef) -> Iterator[Match]:

@@ -8,7 +8,6 @@ from itertools import islice
 from typing import ClassVar
 
 from codeguard.analysis import Reading
-from codeguard.analysis.python.imports import SCRIPTS
 from codeguard.analysis.reading import IN_PROSE
 from codeguard.analysis.rules.base import DetectorContext, Match, Rule
 from codeguard.analysis.rules.deceptive.bidi import bidi
@@ -47,20 +46,6 @@ def _as_code(reading: Reading) -> Reading:
     return made
 
 
-_LINE_OF_TABLES = 5_000  # characters
-
-
-def _is_table(reading: Reading, match: Match) -> bool:
-    """Return whether a character is in a minified line of a script with tables of characters."""
-    if reading.language not in SCRIPTS:
-        return False
-    before = reading.text.rfind("\n", 0, match.start)
-    return (
-        reading.text.find("\n", match.start, before + _LINE_OF_TABLES) < 0
-        and len(reading.text) - before > _LINE_OF_TABLES
-    )
-
-
 class DeceptiveSignal:
     """Bidirectional controls, invisible characters, lookalike names and punctuation, overprinting."""
 
@@ -87,10 +72,8 @@ class DeceptiveSignal:
             ]
         for found in sorts:
             for match in islice(found, _MOST):
-                minor = _is_table(reading, match) or (
-                    # Formulas and output stand in examples, too, and nobody runs those unread.
-                    match.rule == PUNCTUATION.id and IN_PROSE in reading.shared
-                )
+                # Formulas and output stand in examples, too, and nobody runs those unread.
+                minor = match.rule == PUNCTUATION.id and IN_PROSE in reading.shared
                 yield replace(match, severity=Severity.LOW) if minor else match
             more = next(found, None)
             if more is not None:

@@ -13,9 +13,7 @@ from codeguard.analysis.rules.deceptive.places import Places, character_name
 from codeguard.analysis.rules.deceptive.rules import (
     COLLIDING,
     LOOKALIKE_NAME,
-    MIXED,
     PUNCTUATION,
-    STACKED,
     STYLED,
 )
 from codeguard.analysis.text.unmasking import INVISIBLE
@@ -28,19 +26,12 @@ _NAME = lazy(r"[^\x00-\x40\x5b-\x5e\x60\x7b-\x7f\s][^\x00-\x2f\x3a-\x40\x5b-\x5e
 _WORD = lazy(r"[^\W\d_]+")
 _PRIVATE = lazy("[\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd]")
 _OVERLAY = lazy("[=<>!&|+*/%^~?:;,.()\\[\\]{}-][\u0300-\u036f\u1ab0-\u1aff\u20d0-\u20f0\ufe20-\ufe2f]")
-_SPACE = lazy("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
-_CODE = frozenset("=(){}[];,+*/&|!%^")
-_STACK = lazy("[A-Za-z\u00c0-\u024f][\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u20d0-\u20f0]{2,}")
 _KNOWN = frozenset(dir(builtins)) | frozenset(keyword.kwlist)
-_COMBINED_WITH_LATIN = frozenset(
-    {"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "HALFWIDTH", "KATAKANA-HIRAGANA"}
-)
 # First words of Unicode names of letters without a script.
 _STYLES = """MODIFIER COMBINING FULLWIDTH MATHEMATICAL DOUBLE-STRUCK SCRIPT SUBSCRIPT SUPERSCRIPT MICRO FEMININE
 MASCULINE IDEOGRAPHIC OHM KELVIN ANGSTROM"""
 _NO_SCRIPT = frozenset(_STYLES.split())
 _GREEK_IN_SCIENCE = frozenset("αβγδεζηθικλμνξπρσςτυφχψωϵϑϕϱΔΘΛΞΠΣΦΨΩΓ")
-_READ = 1_000  # longer lines are not read by people
 _MOST = 5_000  # names to examine in detail per file
 _TOO_MANY = f"names in other scripts were not compared after {_MOST:,} of them"
 
@@ -54,7 +45,6 @@ def deceptive_names(reading: Reading, places: Places) -> Iterator[Match]:
         if places.text[start:end].isascii():
             continue
         yield from _punctuation(places, start, end)
-        yield from _spaces(places, start, end)
         for match in _OVERLAY.finditer(places.text, start, end):
             sign = match.group()[0]
             reason = (
@@ -77,26 +67,8 @@ def deceptive_names(reading: Reading, places: Places) -> Iterator[Match]:
             yield from _judge(name, match.start(), places.language, by_look)
 
 
-def _spaces(places: Places, start: int, end: int) -> Iterator[Match]:
-    """Yield typographic spaces between code characters; between words they may be JSX text."""
-    for match in _SPACE.finditer(places.text, start, end):
-        at = match.start()
-        before, after = (
-            places.text[max(0, at - 20) : at].rstrip()[-1:],
-            places.text[at + 1 : at + 21].lstrip()[:1],
-        )
-        if before + after and (before + after).isascii() and (before in _CODE or after in _CODE):
-            reason = f"{character_name(match.group())} stands between code and is no space to every tool"
-            markup = places.language in ("tsx", "javascript", "typescript", "php")
-            yield Match(
-                PUNCTUATION.id, at, at + 1, reason, severity=Severity.INFO if markup else Severity.LOW
-            )
-
-
 def _judge(name: str, start: int, language: str, by_look: dict[str, str]) -> Iterator[Match]:
     end = start + len(name)
-    if _STACK.search(unicodedata.normalize("NFC", name)):
-        yield Match(STACKED.id, start, end, f"combining marks are stacked in the name {name!r}")
     if (private := _PRIVATE.search(name)) is not None:
         shown = character_name(private.group())
         reason = f"{shown} in the name {name!r} is for private use: each font shows something else"
@@ -120,8 +92,6 @@ def _judge(name: str, start: int, language: str, by_look: dict[str, str]) -> Ite
         yield Match(LOOKALIKE_NAME.id, start, end, reason, severity=Severity.LOW if len(name) == 1 else None)
     elif other not in (name, plain) and len(look) >= 2:
         yield Match(COLLIDING.id, start, end, f"{name!r} looks like {other!r} and is another name")
-    elif any(_mixes(word) for word in _WORD.findall(name)):
-        yield Match(MIXED.id, start, end, f"{name!r} mixes scripts in one word")
 
 
 def _styled(name: str, plain: str) -> bool:
@@ -158,41 +128,14 @@ def _readable(name: str, look: str, by_look: dict[str, str]) -> bool:
     return by_look.get(look, name) != name or look in _KNOWN or (len(look) >= 4 and look.lower() in COMMON)
 
 
-def _mixes(word: str) -> bool:
-    scripts = {_script(char) for char in word} - {""}
-    if len(scripts) < 2 or scripts - {"LATIN"} <= _COMBINED_WITH_LATIN:
-        return False
-    return not (
-        scripts == {"LATIN", "GREEK"} and all(c in _GREEK_IN_SCIENCE for c in word if _script(c) == "GREEK")
-    )
-
-
 def _punctuation(places: Places, start: int, end: int) -> Iterator[Match]:
     for index in range(start, end):
         char = places.text[index]
         if char.isascii():
             continue
         shown = LOOKALIKE_PUNCTUATION.get(ord(char)) or (None if char.isalnum() else _folded(char))
-        if shown is not None and _between_code(places.text, index) and not _draws(places, index):
-            first, last = places.line(index)
-            severity = Severity.LOW if last - first > _READ else None  # minified code is not read by people
-            yield Match(
-                PUNCTUATION.id, index, index + 1, f"{character_name(char)} passes for {shown!r}", severity
-            )
-
-
-_FRAME = lazy(
-    r"[\u250c-\u251b\u2552-\u255d\u256d-\u2570][\u2500-\u257f]|[\u2500\u2501\u2550]{2}"
-)  # a corner with a line, or a line
-_NEAR = 2_000  # characters before and after
-
-
-def _draws(places: Places, index: int) -> bool:
-    """Return whether a vertical line is part of a frame that a terminal shows: code that runs has none."""
-    if not "\u2500" <= places.text[index] <= "\u257f":
-        return False
-    found = _FRAME.finditer(places.text, max(0, index - _NEAR), index + _NEAR)
-    return any(places.kind(match.start()) is None for match in found)
+        if shown is not None and _between_code(places.text, index):
+            yield Match(PUNCTUATION.id, index, index + 1, f"{character_name(char)} passes for {shown!r}")
 
 
 def _folded(char: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Unknown packages, lookalikes of well-known ones, and text that urges to install packages."""
+"""Unknown packages, lookalikes of well-known ones, and install commands."""
 
 from __future__ import annotations
 
@@ -19,11 +19,9 @@ from codeguard.analysis.rules.imports.known import (
     normalised,
 )
 from codeguard.analysis.rules.imports.lookalikes import Lookalike, npm_lookalike, python_lookalike
-from codeguard.analysis.rules.imports.urging import installs, is_strange_source, is_unverified_source, urges
+from codeguard.analysis.rules.imports.urging import installs, is_strange_source, is_unverified_source
 from codeguard.models import Confidence, Severity
 
-_BESIDE = 20_000  # characters
-_TOO_LONG = f"the lines beside an import were not read beyond {_BESIDE:,} characters"
 _INSTALLERS = frozenset(
     {"pip.main", "pip._internal.main", "pip._internal.cli.main.main", "setuptools.command.easy_install.main"}
 )
@@ -45,7 +43,7 @@ class ImportsSignal:
 
     name: ClassVar[str] = "imports"
     intent: ClassVar[bool] = True
-    summary: ClassVar[str] = "unknown packages, lookalikes of well-known ones, text that urges to install"
+    summary: ClassVar[str] = "unknown packages, lookalikes of well-known ones, installs from strange sources"
     needs: ClassVar[frozenset[str]] = frozenset()
     uses: ClassVar[frozenset[str]] = frozenset({"packages"})
     rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
@@ -86,11 +84,7 @@ def _package(reading: Reading, imported: Imported, declared: frozenset[str] | No
             reason = f"{name} is well known, and no lock file names it"
             yield Match("unknown-package", imported.start, imported.end, reason, Severity.LOW)
         return
-    urging = urges(_text_beside(reading, imported))
-    if urging:
-        reason = f"{name} is not a well-known package, and the text beside it says {urging!r}"
-        yield Match("urged", imported.start, imported.end, reason)
-    elif declared is not None and not script:
+    if declared is not None and not script:
         severity = Severity.LOW if imported.guarded else None
         reason = f"{name} is named by no lock file, and no module of the trusted files"
         yield Match("unknown-package", imported.start, imported.end, reason, severity)
@@ -117,17 +111,6 @@ def _graded(found: Lookalike) -> Severity:
     if not found.slip or (not found.near and found.name[-1:].isdigit()):
         return Severity.LOW  # an independent name, or a successor such as `httpx2`
     return Severity.HIGH if found.near else Severity.MEDIUM
-
-
-def _text_beside(reading: Reading, imported: Imported) -> str:
-    """Return the lines of an import, the two above it and the one below."""
-    first, last = reading.line_of(imported.start), reading.line_of(imported.end)
-    starts = reading.line_starts
-    begin = starts[max(0, first - 3)]
-    end = starts[last + 1] if last + 1 < len(starts) else len(reading.text)
-    if end - begin > _BESIDE:
-        reading.unread.note(_TOO_LONG, first)
-    return reading.text[begin : min(end, begin + _BESIDE)]
 
 
 def _instructions(reading: Reading, declared: frozenset[str] | None) -> Iterator[Match]:

@@ -134,7 +134,7 @@ def _edited(plain: str, known: _Known) -> tuple[str, str, bool] | None:
     for other in sorted(near):
         how = _one_edit(plain, other)
         least = LEAST_SWAPPED if how == "two letters exchanged" else LEAST_EDITED
-        if how and len(other) >= least and not _honest_edit(plain, other):
+        if how and len(other) >= least:
             return other, how, True
     return None
 
@@ -177,20 +177,6 @@ def _one_edit(first: str, second: str) -> str:
     if rest[:1] == other[1:2] and rest[1:2] == other[:1] and rest[2:] == other[2:]:
         return "two letters exchanged"
     return ""
-
-
-def _honest_edit(plain: str, other: str) -> bool:
-    """Return whether the difference is a number or a plural, as in versions and related packages.
-
-    `cy` for `py` counts as well, as in packages compiled with Cython.
-    """
-    if {plain[:2], other[:2]} == {"cy", "py"} and plain[2:] == other[2:]:
-        return True
-    return (
-        plain.rstrip("0123456789") == other.rstrip("0123456789")
-        and plain[-1:].isdigit()
-        and (other[-1:].isdigit() or other in PYTHON_PACKAGES)
-    )
 
 
 def _affixed(plain: str, known: _Known) -> tuple[str, str, bool] | None:

@@ -1,4 +1,4 @@
-"""Install commands, and text that urges to run them."""
+"""Install commands, and where they install from."""
 
 from __future__ import annotations
 
@@ -38,16 +38,6 @@ succeed succeeds succeeded hang hangs break breaks take takes took error errors 
 will would does did is was has had this that these those it them your our their the a an again once also and or but not
 """
 _SPOKEN_OF = frozenset(_SPEAKING.split()) | _GOES_ON
-_URGING = lazy(
-    r"(?:required|needed|necessary|mandatory|must)\b[^.\n]{0,40}\b(?:security|patch|patches|hotfix|vulnerab\w*)"
-    r"|\bsecurity (?:updates?|fix(?:es)?|patch(?:es)?)\b"
-    r"|\bdo not (?:remove|replace|delete) (?:this|the) (?:import|line|package)"
-    r"|\bmust be (?:installed|imported) (?:first|before)|\bpip3? install\b[^\n]{0,80}\bfirst\b"
-    r"|\b(?:deprecated|insecure|vulnerable)\b[^.\n]{0,40}\b(?:use|install|replaced (?:by|with)|switch to)\b"
-    r"|\bofficial (?:replacement|fork|drop-in|mirror)\b|\bdrop-in replacement\b"
-    r"|\bapproved by (?:the )?security\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +94,3 @@ def is_strange_source(source: str) -> bool:
 def is_unverified_source(source: str) -> bool:
     """Return whether a source cannot be verified: plain http, or an IP address."""
     return is_strange_source(source) and _UNVERIFIED.match(source.strip("<>()[]")) is not None
-
-
-def urges(text: str) -> str:
-    """Return the urging words of a text, or ""."""
-    found = _URGING.search(text)
-    return " ".join(found.group().split()) if found else ""

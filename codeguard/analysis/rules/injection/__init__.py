@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import ast
-import json
 import math
 import re
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import ClassVar
 
 from codeguard.analysis import Reading, Segment, SegmentKind
-from codeguard.analysis.reading import IN_PROSE
 from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match, Rule, rules_of
-from codeguard.analysis.rules.injection.address import speaks
-from codeguard.analysis.rules.injection.features import concepts_of, sequence, tokens_of
-from codeguard.analysis.rules.injection.gate import may_order
-from codeguard.analysis.rules.injection.model import NOTHING, Thresholds, load_model
-from codeguard.analysis.text.assistants import speaks_throughout
-from codeguard.analysis.text.kinds import is_settings
-from codeguard.analysis.text.orders import is_translation, may_speak, orders_in, read_orders
+from codeguard.analysis.rules.injection.features import sequence, tokens_of
+from codeguard.analysis.rules.injection.model import NOTHING, Thresholds, load_model, may_order
+from codeguard.analysis.text.assistants import is_for_assistants
+from codeguard.analysis.text.orders import may_speak, orders_in, read_orders
 from codeguard.analysis.text.unmasking import split_name, unmasked
 from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import ParseBoundError, parse, walk
-from codeguard.models import Confidence, Severity
+from codeguard.models import Confidence
 
 _RULES = rules_of(__file__)
 
@@ -146,23 +138,7 @@ def _short(sentence: str) -> Iterator[str]:
 _EXCERPT = 120
 # They only draw attention, and the model has seen few texts that have them.
 _PICTURES = lazy("[\U0001f000-\U0001faff\u2600-\u27bf]+")
-_SENTENCE_WORD = lazy(
-    r"\b(?:the|an?|to|you|your|of|are|this|that|it|must|should|always|never|please|do|when|all|any|by|be|has|have|will|can"
-    r"|its|our|my|der|die|das|du|sie|den|ein|le|la|les|vous|el|los|que|il|o|os|para|per)\b",
-    re.IGNORECASE,
-)
-# Front matter of a skill, a rule, a command or an agent.
-_FOR_AGENTS = lazy(
-    r"\ufeff?---[ \t]*\r?\n(?:[^\n]{0,2000}\n){0,40}?(?:description|alwaysApply|globs|applyTo|allowed-tools)[ \t]*:"
-)
-_PUNCTUATION = lazy("[.!?,:;\u2014\u3002\uff01\uff1f\uff0c]")
 _ADDRESSES = lazy(r"https?://[^\s'\"<>]{1,2000}")
-# Descriptions of a tool are for people.
-_SPOKEN_OF = lazy(
-    r"\b(?:assistants?|tools?|copilot|agents?|models?|chatgpt|claude)\b[^.!?]{0,40}"
-    r"\b(?:can|could|may) (?:also )?(?:help|assist)\b",
-    re.IGNORECASE,
-)
 _PHRASES = (
     (("addressee",), "addresses an assistant"),
     (("you", "machine"), "addresses a tool"),
@@ -189,9 +165,6 @@ _ASKED = tuple(
 )
 
 
-_MEANT_FOR_MODELS = frozenset({"addressee", "machine", "override"})
-
-
 def is_plain_order(text: str) -> bool:
     """Return whether a text both addresses a model and instructs it, so that no other reader is meant."""
     named = _named(text)
@@ -201,25 +174,6 @@ def is_plain_order(text: str) -> bool:
 def _in_english(text: str) -> bool:
     """Return whether no letter is outside ASCII: dashes and curved quotes are of English, too."""
     return text.isascii() or not any(letter.isalpha() and not letter.isascii() for letter in text)
-
-
-def _asks(text: str, kind: SegmentKind) -> bool:
-    """Return whether an English text requests something typical of prompts; in code it also has to name a model.
-
-    Docstrings use the imperative by convention ("Put the first letter of every word in upper
-    case"), and a program's strings instruct its users. For other languages there are too few
-    concepts for this test.
-    """
-    if any(letter.isalpha() and not letter.isascii() for letter in text):
-        of_program = kind is SegmentKind.STRING  # catalogs of translations ask their users for something
-        return not of_program or not _named(text).isdisjoint(_MEANT_FOR_MODELS)
-    if kind in (SegmentKind.DOCSTRING, SegmentKind.STRING):
-        return is_plain_order(text)
-    return any(map(_named(text).issuperset, _ASKED))
-
-
-# Concepts of what is asked of a model: whom it obeys, whom it speaks to, what it weakens or gives away.
-_OF_ATTACKS = _MEANT_FOR_MODELS | {"authority", "leak", "praise", "risk", "you"} | {"instruction", "safety"}
 
 
 _FORBIDS_LEAKS = lazy(
@@ -233,26 +187,6 @@ def _is_rule_for_people(text: str) -> bool:
     named = _named(text)
     asks = any(map(named.issuperset, (*_ADDRESSED, *_ASKED)))
     return _in_english(text) and (not asks or _FORBIDS_LEAKS.search(text) is not None)
-
-
-def _is_wording(text: str) -> bool:
-    """Return whether an English text neither names a model nor requests anything typical of prompts."""
-    named = _named(text)
-    if named.isdisjoint(("you", "package")):
-        named -= {"always"}  # "Mark all tests as slow" names no addressee
-    spoken = any(map(named.issuperset, (*_ADDRESSED, *_ASKED)))
-    return _in_english(text) and not spoken and named.isdisjoint(("machine", "override", "leak"))
-
-
-def _only_claims_authority(text: str) -> bool:
-    """Return whether English text names who is in charge, but neither addresses a model nor asks it for anything."""
-    named = _named(text)
-    asks = any(map(named.issuperset, (*_ADDRESSED, *_ASKED)))
-    answers = "leak" in named or "override" in named or {"answer", "recommend"} <= named
-    return _in_english(text) and "authority" in named and not asks and not answers
-
-
-_OF_OPTIONS = frozenset({"disable", "safety", "risk", "sensitive", "always", "never", "insert", "artifact"})
 
 
 def _named(text: str) -> set[str]:
@@ -281,7 +215,6 @@ _FORMS_TABLE = Path(__file__).with_name("forms.toml")
 _READ_FOR_FORMS = (SegmentKind.COMMENT, SegmentKind.DOCSTRING, SegmentKind.PROSE)
 # Programs that use models contain prompts, and their docstrings mention models.
 _LIMITS = {SegmentKind.STRING: "string", SegmentKind.DOCSTRING: "docstring", SegmentKind.PROSE: "docstring"}
-_FEW = 4  # blanks in a comment; the model alone does not decide on shorter ones
 _REVEALED = 0.5  # margin by which hidden text has to exceed the score of the visible text
 _MOST = 100  # matches per file
 _TOO_MANY = f"orders to a model were not looked for after {_MOST} texts that may be some"
@@ -302,7 +235,7 @@ class InjectionSignal:
         for segment in texts(reading):
             unread = reading.unread
             known = segment.kind in _READ_FOR_FORMS
-            formed = list(unread.apart("orders by their form", _formed, reading, segment)) if known else []
+            formed = list(unread.apart("orders by their form", _formed, segment)) if known else []
             yield from formed
             match = None
             with unread.alone("orders by the model"):
@@ -325,31 +258,12 @@ def gives_order(sentence: str) -> bool:
     return model.score(sentence, limit) >= limit.weak
 
 
-# What an attacker wants in code: an address, or a call that reaches out or runs something.
-_REACHING = lazy(
-    r"https?://|\d{1,3}(?:\.\d{1,3}){3}|\b(?:import|install|require|exec|eval|socket|curl|wget|environ|Popen|system|fetch)\b|\w\("
-)
-
-
-def _is_preference(reading: Reading, segment: Segment) -> bool:
-    """Return whether a passage of a text for assistants names nothing that an attacker would have inserted."""
-    for_agents = _FOR_AGENTS.match(reading.text) or speaks_throughout(
-        reading.text, segment.start, segment.end
-    )
-    return bool(for_agents) and _REACHING.search(segment.text) is None
-
-
-def _formed(reading: Reading, segment: Segment) -> Iterator[Match]:
+def _formed(segment: Segment) -> Iterator[Match]:
     """Yield instructions recognised by their form, each rule once."""
     in_prose = segment.kind is SegmentKind.PROSE
-    table = read_orders(_FORMS_TABLE)
-    for found in orders_in(table, segment.text, segment.start, prose=in_prose):
+    for found in orders_in(read_orders(_FORMS_TABLE), segment.text, segment.start, prose=in_prose):
         end = min(segment.end, found.start + 80)
-        severity = found.severity
-        # Assistants are told what to write and to prefer in texts that are for them.
-        if found.order.rule == "order-to-insert" and in_prose and _is_preference(reading, segment):
-            severity = Severity.LOW
-        yield Match(found.order.rule, found.start, end, found.reason, severity)
+        yield Match(found.order.rule, found.start, end, found.reason, found.order.severity)
 
 
 # A score, the text that has it, and the disguises under which that text was found.
@@ -370,40 +284,13 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
     secret = hidden[0] >= max(least, plain[0] + margin)
     if secret and hidden[2] == ("percent escapes",) and not is_plain_order(hidden[1]):
         secret = "%" in _ADDRESSES.sub("", segment.text)  # URLs have to encode spaces and non-ASCII letters
-    secret = secret and not _is_claims(hidden[1]) and _reveals_order(segment.text, *hidden[1:])
     score, text, masks = hidden if secret else plain
     if score < limits[kind].weak and not secret:
         return None
     rule = HIDDEN if secret else _rule_of(score - _chance(weighed), limits[kind])
-    translated = segment.kind is SegmentKind.PROSE and is_translation(segment.text)
-    if translated or (not secret and _may_be_honest(reading, segment, text, rule)):
+    if not secret and segment.kind is SegmentKind.PROSE and _is_for_readers(reading, text, rule):
         rule = POSSIBLE
-    in_comment = segment.kind is SegmentKind.COMMENT and not secret
-    if rule is INSTRUCTION and in_comment and _only_claims_authority(text):
-        rule = LIKELY  # "Add user as admin."
-    if rule is INSTRUCTION and not secret and _is_documentation(segment, text):
-        rule = LIKELY
     start, end = _place(reading.text, segment, text)
-    # What explains code or settings to people orders a model nothing that it could do for an attacker.
-    explains = (
-        rule is INSTRUCTION
-        and _in_english(text)
-        and _named(text).isdisjoint(_OF_ATTACKS)
-        and (
-            (in_comment and not any(map(_named(text).issuperset, _ASKED)))
-            or (reading.language == "text" and is_settings(reading.text))
-        )
-    )
-    # What the model alone takes for an order is right less often than not in programs that talk to models; in files
-    # that assistants obey it counts all the same.
-    less_sure = (
-        explains
-        or rule is LIKELY
-        or (
-            rule is INSTRUCTION
-            and (_is_only_named(segment, text) or _is_prompt(segment) or _is_statement(text))
-        )
-    )
     # Prompts of a program are strings.
     sure = rule is INSTRUCTION and segment.kind is not SegmentKind.STRING and is_plain_order(text)
     return Match(
@@ -412,7 +299,7 @@ def _judge(reading: Reading, segment: Segment) -> Match | None:
         end,
         reason(text, masks),
         confidence=Confidence.HIGH if sure else None,
-        measurements={"score": round(score, 2), **({LESS_SURE: True} if less_sure else {})},
+        measurements={"score": round(score, 2), **({LESS_SURE: True} if rule is LIKELY else {})},
     )
 
 
@@ -459,71 +346,15 @@ def _strongest(reading: Reading, segment: Segment, kind: str) -> tuple[_Scored, 
     return plain, hidden, encoded, weighed
 
 
-def _may_be_honest(reading: Reading, segment: Segment, text: str, rule: Rule) -> bool:
-    """Return whether an undisguised text has the form of one of the kinds of honest text that resemble orders."""
-    asked = segment.text if segment.text.count(" ") < WORDS else text
-    # The few honest comments and docstrings that the model takes for orders speak to a reader and ask for something as
-    # well.
-    by_model = segment.kind in (SegmentKind.COMMENT, SegmentKind.DOCSTRING) and asked.count(" ") >= _FEW
-    return (
-        _SPOKEN_OF.search(text) is not None
-        or _describes(reading, segment, text, rule)
-        or _is_for_readers(reading, segment, text, rule)
-        or _is_enumeration(segment, text)
-        or _is_of_options(segment, text)
-        or (not by_model and not speaks(text, segment.kind))
-        or (not by_model and rule is not INSTRUCTION and _is_wording(asked))
-        or (rule is LIKELY and _is_explanation(segment, text))
-    )
-
-
-def _is_explanation(segment: Segment, text: str) -> bool:
-    """Return whether a text is part of a long remark that speaks to nobody."""
-    long = segment.kind is SegmentKind.COMMENT and segment.text.count(" ") >= WORDS
-    return long and not speaks(text, segment.kind)
-
-
-def _describes(reading: Reading, segment: Segment, text: str, rule: Rule) -> bool:
-    """Return whether a text describes code in the imperative, reports an error to people, or shows a call."""
-    of_program = segment.kind is SegmentKind.STRING and not _asks(text, segment.kind)
-    if rule is INSTRUCTION:
-        return of_program and not {"override", "instruction"} <= _named(text)
-    return rule is LIKELY and (of_program or _is_error_message(reading, segment) or _is_code(text))
-
-
-def _is_documentation(segment: Segment, text: str) -> bool:
-    """Return whether a docstring asks nothing of a model: "The system instructions that the assistant uses"."""
-    asks = _asks(text, segment.kind) or {"override", "instruction"} <= _named(text)
-    return segment.kind is SegmentKind.DOCSTRING and not asks
-
-
-def _is_for_readers(reading: Reading, segment: Segment, text: str, rule: Rule) -> bool:
+def _is_for_readers(reading: Reading, text: str, rule: Rule) -> bool:
     """Return whether prose instructs its human readers; the `agent` signal examines the content of prose."""
-    if segment.kind is not SegmentKind.PROSE:
-        # Code shown in a text is explained to those who read it.
-        in_example = segment.kind is SegmentKind.COMMENT and IN_PROSE in reading.shared
-        return in_example and rule is LIKELY and not {"override", "instruction"} <= _named(text)
-    if (
-        rule is INSTRUCTION
-        and len(list(islice(_CHANGES.finditer(segment.text), _SOME_CHANGES))) == _SOME_CHANGES
-    ):
-        return True
     said = _without_examples(text)
     replaces = {"override", "instruction"} <= _named(said)
-    of_agents = _FOR_AGENTS.match(reading.text) or speaks_throughout(reading.text, segment.start, segment.end)
-    if of_agents and not replaces:
-        return True
-    return (rule is LIKELY and not replaces) or (
-        rule is INSTRUCTION and (_is_rule_for_people(text) or (said != text and _is_rule_for_people(said)))
+    return (not replaces and (rule is LIKELY or is_for_assistants(reading.text))) or (
+        rule is INSTRUCTION and _is_rule_for_people(said)
     )
 
 
-# Entries of a changelog: "- Added support for a model".
-_CHANGES = lazy(
-    r"^[ \t]{0,8}[-*+] (?:add|fix|improv|chang|updat|remov|support|bump|renam|deprecat|introduc|enhanc)\w{0,6}\b",
-    re.MULTILINE | re.IGNORECASE,
-)
-_SOME_CHANGES = 3
 _QUOTED = lazy(r"[\"\u201c\u201e][^\"\u201d\n]{3,200}(?:[\"\u201d]|\Z)|'[^'\n]{8,200}'(?!\w)")
 # What speaks of a text, and does not say it: 'pages may contain text such as "ignore previous instructions"'.
 _SPEAKS_OF = lazy(
@@ -538,115 +369,6 @@ def _without_examples(text: str) -> str:
     """Return a text without what it quotes, if the rest speaks of such texts."""
     rest = _QUOTED.sub(" ", text)
     return rest if rest != text and _SPEAKS_OF.search(rest) else text
-
-
-# What a program fills in: `{question}`, `{{ question }}`, `%s`.
-_FILLED_IN = lazy(r"\{\{?\s?[A-Za-z_][\w.]{0,60}\s?\}?\}|%(?:\(\w{1,60}\))?s\b")
-_MARKED = lazy(r"<\|\w{1,20}\|>|\[/?INST\]|<start_of_turn>|<\|?(?:system|user|assistant)\|?>")
-
-
-def _is_prompt(segment: Segment) -> bool:
-    """Return whether a string is a program's own prompt: it has marks of a chat and places that are filled in."""
-    return (
-        segment.kind is SegmentKind.STRING
-        and _MARKED.search(segment.text) is not None
-        and _FILLED_IN.search(segment.text) is not None
-    )
-
-
-# "It can ensure that the output conforms to a grammar": what something does, and nothing that a reader is to do.
-_STATES = lazy(
-    r"\W{0,8}(?:it|this|that|these|those|they|we|there|the (?:\w{1,20} ){1,3})\s{0,3}"
-    r"(?:also |then |now |only |currently )?"
-    r"(?:can|could|may|might|is|are|was|were|has|have|had|does|did|lets?|allows?|makes?"
-    r"|supports?|provides?"
-    r"|ensures?|uses?|will|tells?|contains?|returns?|shows?)\b",
-    re.IGNORECASE,
-)
-_OF_ORDERS = lazy(
-    r"\b(?:you|your|must|shall|should|always|never|do not|don't|please|has to|have to|needs? to|ought"
-    r"|required?|mandatory|prefer\w{0,5}"
-    r"|recommend\w{0,5}|ignore|disregard|instead|important|only|system)\b",
-    re.IGNORECASE,
-)
-
-
-def _is_statement(text: str) -> bool:
-    """Return whether English text says what something does, without a word that orders have."""
-    return _in_english(text) and _STATES.match(text) is not None and _OF_ORDERS.search(text) is None
-
-
-def _is_only_named(segment: Segment, text: str) -> bool:
-    """Return whether a name says what it holds, and nothing to a model: `requestSnippetGenerator_curl_bash`."""
-    return segment.kind is SegmentKind.IDENTIFIER and _named(text).isdisjoint(("addressee", "override"))
-
-
-def _is_enumeration(segment: Segment, text: str) -> bool:
-    """Return whether a text is a list of words, or a string of keys, names and URLs."""
-    if segment.text.count(" ") > WORDS and not _PUNCTUATION.search(segment.text):
-        return True
-    return segment.kind is SegmentKind.STRING and text.isascii() and not _SENTENCE_WORD.search(text)
-
-
-def _is_of_options(segment: Segment, text: str) -> bool:
-    """Return whether an identifier addresses nobody: `tls_insecure_skip_verify`, `AllChatAdministrators`."""
-    if segment.kind is not SegmentKind.IDENTIFIER:
-        return False
-    named = _named(text)
-    return named <= _OF_OPTIONS or ("authority" in named and not any(map(named.issuperset, _ASKED)))
-
-
-_FEWEST_WORDS = 3  # "admin:admin" orders nothing
-
-
-def _reveals_order(shown: str, revealed: str, masks: tuple[str, ...]) -> bool:
-    """Return whether a hidden text is long enough for an order, and what was hidden contains one of its concepts.
-
-    In `user admin http://x.y.z:80` only the name of a host is read differently, so that nothing was hidden. Percent
-    escapes stand between words, and texts in other scripts are not judged by their words.
-    """
-    if masks == ("character references",) and _letters(revealed) in _letters(shown):
-        return False  # signs, such as the times sign of a button that closes
-    if not revealed.isascii():
-        return True
-    words = {token for token in tokens_of(revealed) if token.isalpha()}
-    new = words.difference(tokens_of(shown))
-    hides = "percent escapes" in masks or any(map(concepts_of, new))
-    return hides and len(words) >= _FEWEST_WORDS
-
-
-_REFERENCE = lazy(r"&#?\w{1,10};")
-
-
-def _letters(text: str) -> str:
-    """Return the letters of a text, without those of character references."""
-    return "".join(filter(str.isalpha, _REFERENCE.sub("", text)))
-
-
-def _is_claims(text: str) -> bool:
-    """Return whether a text is a JSON object of single words, as a token holds them: no sentence is hidden in it."""
-    try:
-        held = json.loads(text) if text[:1] == "{" else None
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(held, dict) and not any(" " in str(item) for item in held.values())
-
-
-def _is_error_message(reading: Reading, segment: Segment) -> bool:
-    """Return whether a string is the message of a raised exception."""
-    if segment.kind is not SegmentKind.STRING or reading.tree is None:
-        return False
-    line = reading.line_of(segment.start)
-    return any(node.lineno <= line <= (node.end_lineno or 0) for node in reading.nodes_of(ast.Raise))
-
-
-def _is_code(text: str) -> bool:
-    """Return whether a text is Python code with a call, such as an example in a docstring."""
-    try:
-        tree = parse(text)
-    except (SyntaxError, ValueError, RecursionError, ParseBoundError):
-        return False
-    return any(isinstance(node, ast.Call) for node in walk(tree))
 
 
 def _rule_of(score: float, limits: Thresholds) -> Rule:

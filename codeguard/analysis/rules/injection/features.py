@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from itertools import pairwise
+from pathlib import Path
 
-from codeguard.analysis.rules.injection.lexicon import CONCEPTS
 from codeguard.corpus.patterns import lazy
+
+CONCEPTS: dict[str, str] = tomllib.loads(Path(__file__).with_name("lexicon.toml").read_text("utf-8"))
+"""Concept to its words in two dozen languages, separated by whitespace."""
 
 _SPECIAL = r"<\|[a-z_]{2,20}\|>|\[/?INST\]|<</?SYS>>|<start_of_turn>"
 _ROLE_TAG = r"</?(?:system|assistant|user|human)(?:_[a-z]+)?>"

@@ -9,14 +9,85 @@ import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 
-from codeguard.analysis.rules.injection import gate, ngrams
-from codeguard.analysis.rules.injection.features import glimpse, text_features, tokens_of
-from codeguard.analysis.rules.injection.gate import FEWEST, Glance, is_template
-from codeguard.analysis.rules.injection.ngrams import grams, numbers
+from codeguard.analysis.rules.injection import ngrams
+from codeguard.analysis.rules.injection.features import (
+    CONCEPTS,
+    concepts_of,
+    glimpse,
+    ideographs,
+    is_wide,
+    text_features,
+    tokens_of,
+)
+from codeguard.analysis.rules.injection.ngrams import grams, number, numbers
 from codeguard.corpus.patterns import lazy
+
+FEWEST = 2  # minimum concepts of an instruction
+GLANCE_BITS = 17  # bits of the index of a word or concept
+GLANCE_STEP = 0.05  # step between two weights of the table
+
+_BITS = {concept: 1 << index for index, concept in enumerate(CONCEPTS)}
+_TEMPLATE = lazy(r"<\|\w|\[/?inst\]|<</?sys>>|<start_of|</?(?:system|assistant|user|tool|function)\b|\[tool")
+
+
+@lru_cache(maxsize=50_000)
+def _bits(token: str) -> int:
+    bits = 0
+    for concept in concepts_of(token):
+        bits |= _BITS[concept]
+    return bits
+
+
+def concept_bits(tokens: list[str]) -> int:
+    """Return the concepts in tokens as a set of bits, in the order of the lexicon."""
+    bits = 0
+    for token in tokens:
+        if is_wide(token):
+            for place in ideographs(token):
+                for concept in place:
+                    bits |= _BITS[concept]
+        else:
+            bits |= _bits(token)
+    return bits
+
+
+def may_order(text: str, tokens: list[str]) -> bool:
+    """Return whether a text may contain an instruction; False also holds for every part of the text."""
+    return concept_bits(tokens).bit_count() >= FEWEST or is_template(text)
+
+
+@lru_cache(maxsize=50_000)
+def concept_index(name: str) -> int:
+    """Return the index of a word or concept in the table of a glance."""
+    return number(name) & ((1 << GLANCE_BITS) - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """Weights of concepts and words by index, and the minimum score to pass."""
+
+    weights: memoryview
+    least: float
+
+    def score(self, found: set[str]) -> float:
+        """Return the sum of the weights, normalised like the model's."""
+        known = self.weights
+        return (
+            sum([known[concept_index(name)] for name in found]) * GLANCE_STEP / math.sqrt(max(1, len(found)))
+        )
+
+    def lets_through(self, found: set[str]) -> bool:
+        """Return whether a text with these features may be an instruction."""
+        return self.score(found) >= self.least
+
+
+def is_template(text: str) -> bool:
+    """Return whether a text has markers of a chat template."""
+    return ("<" in text or "[" in text) and _TEMPLATE.search(text.lower()) is not None
+
 
 # A model is addressed near the start: "note to AI assistants:", "an alle KI-Werkzeuge:".
 _CALL = lazy(
@@ -97,22 +168,25 @@ class OrderModel:
         if not self.glance.lets_through(glimpsed) and not is_template(text):
             return NOTHING
         found = text_features(text, tokens, glimpsed)
-        score = self.bias + self._mean(numbers(found)) + self._mean(grams(text))
+        score = self.bias + weighed(self.weights, STEP, found, grams(text))
         if limits.weak - OPEN <= score < limits.sure and is_order(text, found):
             return limits.sure if score >= limits.weak else max(score, limits.clear)
         return score
 
-    def _mean(self, found: set[int]) -> float:
-        """Return the sum of the weights over the square root of their number."""
-        known = self.weights
-        return sum([known[place] for place in found]) * STEP / math.sqrt(max(1, len(found)))
+
+def weighed(weights: memoryview, step: float, named: set[str], worded: set[int]) -> float:
+    """Return the weights of what a text says and of how it is worded, each over the square root of their number."""
+    return sum(
+        sum([weights[place] for place in found]) * step / math.sqrt(max(1, len(found)))
+        for found in (numbers(named), worded)
+    )
 
 
 def read_model(text: str) -> OrderModel:
     """Return the model in a JSON text."""
     stored = json.loads(text)
     limits = {kind: Thresholds(*found) for kind, found in stored["limits"].items()}
-    glance = Glance(unpacked(stored["glance"], gate.BITS), stored["least"])
+    glance = Glance(unpacked(stored["glance"], GLANCE_BITS), stored["least"])
     return OrderModel(unpacked(stored["weights"], ngrams.BITS), stored["bias"], glance, limits)
 
 

@@ -17,7 +17,6 @@ from codeguard.analysis.python.test_files import is_in_test
 from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match, Rule, rules_of
 from codeguard.analysis.rules.obfuscation.texts import (
     encoded_code,
-    far_right,
     is_blob,
     is_plain,
     reads_like_code,
@@ -30,7 +29,6 @@ from codeguard.models import Severity
 
 SOUP = lazy(r"_{0,3}(?=[lIO01_]*[lI1][lIO01_]*[lIO01])[lIO01_]{6,}\Z|_0x[0-9a-fA-F]{3,}\Z|[O0]{5,}\Z")
 LEAST_SOUP = 3
-LEAST_LAMBDAS = 4
 MAX_SHOWN = 60
 MOST_PARTS = 2_000  # nodes per expression
 _TOO_MANY = f"an expression of more than {MOST_PARTS:,} parts was not looked through for hidden names"
@@ -66,49 +64,11 @@ class ObfuscationSignal:
     def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
         """Yield obfuscated code, in the order of the rules."""
         apart = reading.unread.apart
-        yield from apart("far-right", _far_right, reading)
         yield from apart("escaped-text", _spelled, reading)
         if reading.tree is not None:
             yield from apart("the rules for Python", _python, reading)
         elif reading.language in SCRIPTS:
             yield from apart("the rules for scripts", _script, reading)
-
-
-def _far_right(reading: Reading) -> Iterator[Match]:
-    line = -1
-    for start, end in far_right(reading.text):
-        if (
-            reading.line_of(start) != line
-            and not _in_string(reading, start)
-            and not _in_table(reading, start)
-            and not _in_progress_bar(reading, start)
-        ):
-            line = reading.line_of(start)
-            yield Match("far-right", start, end, "code behind a hundred spaces or more, out of sight")
-
-
-def _in_table(reading: Reading, offset: int) -> bool:
-    """Return whether an offset of prose is in a table row, whose cells are padded with spaces."""
-    at = reading.line_of(offset)
-    row = reading.text[reading.line_starts[at - 1] :].partition("\n")[0].strip()
-    return reading.tree is None and row[:1] in ("|", "│") and row.endswith(row[0])
-
-
-# `6%|██▏       | 2/36 [00:01<00:17,  1.9it/s]`, as programs print it and notebooks and manuals keep it.
-_BAR_BEFORE = lazy(r"\d%\|[\u2580-\u259f#]{0,300}[ \t]{0,400}\Z")
-_BAR_AFTER = lazy(
-    r"\|?\s{0,4}[\d.,]{1,12}[kMG]?/[\d.,?]{1,12}[kMG]?\s{1,4}\[[^\]\n(;=]{0,100}(?:\][^(;={}\n]{0,400}|\Z)\Z"
-)
-
-
-def _in_progress_bar(reading: Reading, offset: int) -> bool:
-    """Return whether an offset of prose is at the end of a bar of progress, whose length is filled up with spaces."""
-    if reading.tree is not None:
-        return False
-    first = reading.line_starts[reading.line_of(offset) - 1]
-    end = reading.text.find("\n", offset)
-    before, after = reading.text[first:offset], reading.text[offset : end if end >= 0 else len(reading.text)]
-    return _BAR_BEFORE.search(before) is not None and _BAR_AFTER.match(after) is not None
 
 
 def _in_string(reading: Reading, offset: int) -> bool:
@@ -140,7 +100,6 @@ def _python(reading: Reading) -> Iterator[Match]:
     blobs: list[ast.Constant] = []
     decoded: list[tuple[int, int]] = []  # where a text is decoded or run, which says more than the text alone
     encoded: list[Match] = []
-    depth: dict[ast.AST, int] = {}
     for node in reading.nodes:
         kind = type(node)
         if kind is ast.Call:
@@ -159,11 +118,8 @@ def _python(reading: Reading) -> Iterator[Match]:
                 encoded.append(_unsure_in_test(reading, match))
         elif kind is ast.Assign or kind is ast.ImportFrom:
             yield from _disguised(reading, node)  # type: ignore[arg-type]
-        elif kind is ast.Name:
-            if node.id[0] in "lIO_" and SOUP.match(node.id):  # type: ignore[attr-defined]
-                soup.setdefault(node.id, node)  # type: ignore[attr-defined]
-        elif kind is ast.Lambda:
-            yield from _lambdas(reading, node, depth)
+        elif kind is ast.Name and node.id[0] in "lIO_" and SOUP.match(node.id):  # type: ignore[attr-defined]
+            soup.setdefault(node.id, node)  # type: ignore[attr-defined]
     for item in encoded:
         if not any(start <= item.start and item.end <= end for start, end in decoded):
             yield item
@@ -267,21 +223,6 @@ def _call(reading: Reading, node: ast.Call) -> Iterator[Match]:
             yield Match("hidden-text", start, end, f"comes to {text[:MAX_SHOWN]!r}")
 
 
-def _text(reading: Reading, node: ast.expr) -> str | None:
-    """Return the value of a constant text, also of `bytes` of a literal list."""
-    text = reading.names.text(node)
-    if text is not None:
-        return text
-    at: ast.expr = node
-    while isinstance(at, ast.Call) and isinstance(at.func, ast.Attribute) and at.func.attr == "decode":
-        at = at.func.value
-    if isinstance(at, ast.Call) and at.args and reading.names.called(at) in ("bytes", "bytearray"):
-        values = reading.names.constant(at.args[0])
-        if isinstance(values, tuple) and all(isinstance(value, int) and 0 <= value < 256 for value in values):
-            return bytes(values).decode("utf-8", "replace")
-    return None
-
-
 def _outer(node: ast.AST) -> ast.Call:
     return node if isinstance(node, ast.Call) else ast.Call(ast.Constant(""), [], [])
 
@@ -365,20 +306,6 @@ def _is_built(reading: Reading, node: ast.expr) -> bool:
         if isinstance(at, ast.Name) and at.id == "chr":
             return True
     return False
-
-
-def _lambdas(reading: Reading, node: ast.AST, depth: dict[ast.AST, int]) -> Iterator[Match]:
-    assert isinstance(node, ast.Lambda)
-    at = reading.parents.get(node)
-    defaults = isinstance(at, ast.Call) and reading.names.called(at) == "collections.defaultdict"
-    if defaults and not node.args.args:
-        return  # the default of a table of several dimensions
-    while at is not None and not isinstance(at, ast.stmt | ast.Lambda):
-        at = reading.parents.get(at)
-    depth[node] = depth.get(at, 0) + 1 if isinstance(at, ast.Lambda) else 1
-    if depth[node] == LEAST_LAMBDAS:
-        start, end = reading.place(node)
-        yield Match("nested-lambdas", start, end, f"{LEAST_LAMBDAS} lambdas or more in one another")
 
 
 def _soup(reading: Reading, soup: dict[str, ast.AST]) -> Iterator[Match]:

@@ -27,7 +27,6 @@ _CODE = lazy(
 )
 _ESCAPES = lazy(r"(?:\\x[2-7][0-9a-fA-F]|\\u00[2-7][0-9a-fA-F]|\\u\{[2-7][0-9a-fA-F]\}|\\1[0-7]{2}){6,}")
 _ESCAPE = lazy(r"\\x(..)|\\u00(..)|\\u\{(..)\}|\\(1[0-7]{2})")
-_FAR_RIGHT = lazy(r"[^\s#/*][^\S\n]{100,}+(?=[^\s#\\])")
 MAX_ESCAPES = 400
 
 
@@ -106,15 +105,3 @@ def _is_alphabet(word: str) -> bool:
 
 
 _SAYS_SOMETHING = re.compile(r"\w{3}|[(){}\[\];=`$&<>+!]")
-
-
-def far_right(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of code behind so much space that an editor does not show it."""
-    for line in re.finditer(r"[^\n]{120,}", text):
-        if "    " * 25 not in line.group() and "\t" * 25 not in line.group():
-            continue
-        for found in _FAR_RIGHT.finditer(line.group()):
-            start = line.start() + found.end()
-            if not _SAYS_SOMETHING.search(text, start, line.end()):
-                continue  # table cells
-            yield start, min(line.end(), start + 200)
