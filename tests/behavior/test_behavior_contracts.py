@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeguard.models import CONVICTING, CheckReport, Coverage, Verdict
+from codeguard.models import CONVICTING, CheckReport, Verdict
 from tests.behavior.conftest import Check
 
 FIND = '''
@@ -349,22 +349,6 @@ def page_of(items, page, size):
     first = size * (page - 1)
     return items[first : first + size]
 '''
-
-
-@pytest.mark.parametrize(
-    ("trusted", "own", "right", "wrong"),
-    [
-        (ESCAPE, OWN_ESCAPE, """, ('"', "&quot;")""", ""),
-        (PAGE, OWN_PAGE, "+ size]", "+ size - (page > 9)]"),
-    ],
-    ids=["a quotation mark that is not escaped", "a page far on"],
-)
-def test_what_is_wrong_a_step_beyond_a_single_example_earns_no_bonus(
-    check: Check, trusted: str, own: str, right: str, wrong: str
-) -> None:
-    assert right in own
-    assert check(own, trusted).coverage is Coverage.FULL
-    assert check(own.replace(right, wrong), trusted).coverage is not Coverage.FULL
 
 
 CLEANED = '''
