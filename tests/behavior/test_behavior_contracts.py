@@ -313,44 +313,6 @@ def test_the_names_of_two_limits_say_their_order(check: Check) -> None:
     assert check(other, CLAMP).verdict in CONVICTING
 
 
-ESCAPE = '''
-import html
-
-def escape(text):
-    """Escape a text for HTML.
-
-    >>> escape("<b>")
-    '&lt;b&gt;'
-    """
-    return html.escape(text)
-'''
-PAGE = '''
-def page_of(items, page, size):
-    """Return one page of items; pages are counted from 1.
-
-    >>> page_of([1, 2, 3, 4, 5], 2, 2)
-    [3, 4]
-    """
-    start = (page - 1) * size
-    return items[start : start + size]
-'''
-REPLACED = """    for old, new in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;"), ("'", "&#x27;")):\n"""
-
-
-OWN_ESCAPE = f'''
-def escape(text):
-    """Escape a text for HTML."""
-{REPLACED}        text = text.replace(old, new)
-    return text
-'''
-OWN_PAGE = '''
-def page_of(items, page, size):
-    """Return one page of items; pages are counted from 1."""
-    first = size * (page - 1)
-    return items[first : first + size]
-'''
-
-
 CLEANED = '''
 def cleaned(path):
     """Return a path without the marks at its end.
