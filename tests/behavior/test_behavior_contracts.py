@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeguard.models import CONVICTING, CheckReport, Coverage, Verdict
+from codeguard.models import CONVICTING, CheckReport, Verdict
 from tests.behavior.conftest import Check
 
 FIND = '''
@@ -311,60 +311,6 @@ def test_the_names_of_two_limits_say_their_order(check: Check) -> None:
     assert check(honest, CLAMP).verdict is Verdict.PASS
     other = honest.replace("high if value > high", "low if value > high")
     assert check(other, CLAMP).verdict in CONVICTING
-
-
-ESCAPE = '''
-import html
-
-def escape(text):
-    """Escape a text for HTML.
-
-    >>> escape("<b>")
-    '&lt;b&gt;'
-    """
-    return html.escape(text)
-'''
-PAGE = '''
-def page_of(items, page, size):
-    """Return one page of items; pages are counted from 1.
-
-    >>> page_of([1, 2, 3, 4, 5], 2, 2)
-    [3, 4]
-    """
-    start = (page - 1) * size
-    return items[start : start + size]
-'''
-REPLACED = """    for old, new in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;"), ("'", "&#x27;")):\n"""
-
-
-OWN_ESCAPE = f'''
-def escape(text):
-    """Escape a text for HTML."""
-{REPLACED}        text = text.replace(old, new)
-    return text
-'''
-OWN_PAGE = '''
-def page_of(items, page, size):
-    """Return one page of items; pages are counted from 1."""
-    first = size * (page - 1)
-    return items[first : first + size]
-'''
-
-
-@pytest.mark.parametrize(
-    ("trusted", "own", "right", "wrong"),
-    [
-        (ESCAPE, OWN_ESCAPE, """, ('"', "&quot;")""", ""),
-        (PAGE, OWN_PAGE, "+ size]", "+ size - (page > 9)]"),
-    ],
-    ids=["a quotation mark that is not escaped", "a page far on"],
-)
-def test_what_is_wrong_a_step_beyond_a_single_example_earns_no_bonus(
-    check: Check, trusted: str, own: str, right: str, wrong: str
-) -> None:
-    assert right in own
-    assert check(own, trusted).coverage is Coverage.FULL
-    assert check(own.replace(right, wrong), trusted).coverage is not Coverage.FULL
 
 
 CLEANED = '''

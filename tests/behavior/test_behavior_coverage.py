@@ -111,6 +111,7 @@ def test_what_counts_its_calls_is_called_until_it_shows(
         ("import sys\ndef f(a):\n    return sys.index(a)", False),
         ("class A:\n    pass\ndef f(a):\n    return A()", False),
         ("for f in ():\n    pass", False),
+        ("def f(:", False),
     ],
 )
 def test_only_functions_over_plain_values_can_read_nothing_but_their_arguments(

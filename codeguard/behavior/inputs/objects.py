@@ -216,10 +216,10 @@ def needs_objects(definition: Definition) -> bool:
     )
 
 
-def object_guesses(definition: Definition, contents: bool = True) -> Iterator[list[Example]]:
+def object_guesses(definition: Definition) -> Iterator[list[Example]]:
     """Yield groups of calls with objects to try on a function that rejects plain values, one per kind.
 
-    With `contents`, what is in a file after the call is part of the result.
+    What is in a file after the call is part of the result.
     """
     needed = [item for item in definition.parameters if item.required]
     if not 0 < len(needed) <= MAX_REQUIRED or any(item.kind != "positional" for item in needed):
@@ -231,7 +231,6 @@ def object_guesses(definition: Definition, contents: bool = True) -> Iterator[li
             _call(
                 definition.name,
                 [pool[(row + shift) % len(pool)] for shift, pool in enumerate(pools)],
-                contents,
             )
             for row in range(longest)
         ]
@@ -259,9 +258,9 @@ def _attributes_of(name: str, definition: Definition) -> set[str]:
     }
 
 
-def _call(name: str, values: Sequence[str], contents: bool) -> Example:
+def _call(name: str, values: Sequence[str]) -> Example:
     """Return a call with objects, followed by the contents of those that are files."""
-    files = {f"file{place}": value for place, value in enumerate(values) if contents and value in FILES.texts}
+    files = {f"file{place}": value for place, value in enumerate(values) if value in FILES.texts}
     given = [f"file{place}" if f"file{place}" in files else value for place, value in enumerate(values)]
     text = f"{name}({', '.join(given)})"
     if files:

@@ -201,7 +201,9 @@ def _readable_statements(text: str) -> Iterator[ast.stmt]:
 
 
 def _first_line(statement: ast.stmt) -> int:
-    return min([statement.lineno, *(item.lineno for item in getattr(statement, "decorator_list", ()))])
+    if not isinstance(statement, Function | ast.ClassDef):
+        return statement.lineno
+    return min([statement.lineno, *(item.lineno for item in statement.decorator_list)])
 
 
 def _with_decorated(lines: Sequence[str], number: int) -> Iterator[int]:

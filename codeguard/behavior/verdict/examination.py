@@ -38,7 +38,6 @@ from codeguard.behavior.verdict.running import Steps, call_of
 from codeguard.behavior.verdict.state import REPEATS, changed_by_repetition
 from codeguard.behavior.verdict.values import (
     Comparison,
-    has_known_kind,
     is_empty_result,
     result_kind,
 )
@@ -48,7 +47,6 @@ from codeguard.sandbox.model import JobResult, Outcome, Status, Tier
 LEAST_TWINS = 3
 LEAST_ANSWERS = 2  # distinct ones; agreement on a single one shows little
 LEAST_CALLS = 5  # fewer agreeing calls prove nothing
-LEAST_KINDS, LEAST_OTHER_KINDS = 3, 0.9  # calls whose results are of other kinds, and their share
 LEAST_EXAMPLES = 4  # examples that suffice to measure agreement
 MAX_SUSPICIONS = 6
 MAX_SHOWN = 12  # observed calls used if there are no examples
@@ -123,8 +121,7 @@ class Examination(CandidateReports):
             if untested.verdict is Verdict.VIOLATION:
                 return untested
             edited = yield from self._check_edited_copy(profile, similarity)
-            told = edited or self._other_signature_report(profile, similarity)
-            return told or (yield from self._other_kinds_report(profile, similarity)) or untested
+            return edited or self._other_signature_report(profile, similarity) or untested
         random_for(self.seed, "order", profile.reference.digest, self.candidate.runnable.source).shuffle(
             cases
         )
@@ -596,24 +593,6 @@ class Examination(CandidateReports):
         return self._other_function_report(
             reason, profile, idle, claimed=similarity.name == 1.0 or similarity.describes_reference
         )
-
-    def _other_kinds_report(self, profile: Profile, similarity: Similarity) -> Steps[CheckReport | None]:
-        """Report a claim that hardly a result supports: other kinds, or results where the trusted function refuses."""
-        made = [(item, item.for_function(self.candidate.runnable)) for item in profile.kinds]
-        pairs = [(item, Case(call)) for item, call in made if call is not None]
-        pairs = [(item, case) for item, case in pairs if self.accepts_call(case)]
-        if not similarity.is_lookalike or not pairs:
-            return None
-        (result,) = yield from self.ask([case for _, case in pairs])
-        results = [
-            CaseResult(replace(case, reference=item.answer), answer, has_known_kind(item.answer, answer))
-            for (item, case), answer in zip(pairs, result.calls, strict=False)
-        ]
-        compared, wrong = comparable_results(results), wrong_results(results)
-        if len(wrong) < max(LEAST_KINDS, LEAST_OTHER_KINDS * len(compared)):
-            return None
-        reason = f"returns what {profile.reference.name} does not return: {wrong[0].text}"
-        return self._other_function_report(reason, profile, result, claimed=True)
 
     def _world_dependence(
         self, cases: Sequence[Case], results: Sequence[CaseResult], other: JobResult, origin: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import hmac
 import itertools
@@ -12,19 +11,18 @@ from random import Random
 
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.arrays import array_guesses
-from codeguard.behavior.inputs.bare import bare_calls
 from codeguard.behavior.inputs.discovery import callable_guesses, guesses, related_guesses
 from codeguard.behavior.inputs.domain import Domain, learn_domain
 from codeguard.behavior.inputs.files import file_guesses, requires_path
 from codeguard.behavior.inputs.generation import generate
-from codeguard.behavior.inputs.objects import STOOD_IN, object_guesses
+from codeguard.behavior.inputs.objects import object_guesses
 from codeguard.behavior.inputs.options import OptionalParameter, filled_calls, has_option, plain_base
 from codeguard.behavior.inputs.pools import Arguments, magnitude
 from codeguard.behavior.inputs.preconditions import bounds_of, ordered_by_name
 from codeguard.behavior.inputs.variations import value_of
-from codeguard.behavior.inputs.wide import wide_calls, written_call
+from codeguard.behavior.inputs.wide import written_call
 from codeguard.behavior.source.constants import constants_of, literals_of
-from codeguard.behavior.source.definitions import Definition, Parameter, parse_or_none, raised_exceptions
+from codeguard.behavior.source.definitions import Definition, Parameter, parse_or_none
 from codeguard.behavior.source.surroundings import Runnable
 from codeguard.behavior.specs.examples import Example, Prints, Raises, Returns
 from codeguard.behavior.specs.references import Reference
@@ -37,7 +35,6 @@ from codeguard.behavior.verdict.values import (
     Comparison,
     compare_with_example,
     compare_with_reference,
-    has_known_kind,
     is_empty_result,
     result_kind,
     same_value,
@@ -45,7 +42,6 @@ from codeguard.behavior.verdict.values import (
 from codeguard.sandbox.model import Call, CallResult, Level, Outcome
 
 MAX_GROUPS = 60  # kinds of input to try on a function without examples
-MAX_OF_GROUP, MAX_OF_KINDS = 3, 120  # calls of which only the kind of the result is known
 MAX_TEMPLATES = 6
 LUCKY = 8  # repetitions in each of two worlds that code with randomness has to agree in
 UNSTEADY = frozenset({CHANCE, CLOCK, ENVIRONMENT})
@@ -81,7 +77,6 @@ class Profile:
 
     `domain` is None if no example has plain values. `problem` is the reason why the reference could
     not be run, or "". `steady` means that none of its results depended on more than the arguments.
-    `kinds` are calls of which only the kind of the result may be expected, if there are no others.
     """
 
     reference: Reference
@@ -91,7 +86,6 @@ class Profile:
     capabilities: frozenset[Capability]
     problem: str = ""
     steady: bool = False
-    kinds: tuple[ObservedCall, ...] = ()
 
     @property
     def plain_calls(self) -> tuple[Arguments, ...]:
@@ -157,13 +151,6 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
     profile = replace(profile, capabilities=profile.capabilities | observed_effects((*effects, *others)))
     if any(capability.kind == CHANCE for capability in profile.capabilities):
         seen = []  # agreement in two worlds may be chance
-    untold = not seen and not examples and not problem
-    if untold and budget.generated and _may_show_kinds(reference.definition):
-        tree = parse_or_none(reference.runnable.source)
-        literals = [] if tree is None else list(literals_of(tree, constants_of(tree)))
-        random = random_for(seed, "kinds", reference.digest)
-        kinds = yield from _calls_with_known_kinds(runner, reference, literals, random)
-        profile = replace(profile, kinds=kinds)
     return replace(profile, generated=tuple(seen))
 
 
@@ -224,61 +211,6 @@ def _accepted_kinds(
         item.expression for group in groups if all(one.expression in taken for one in group) for item in group
     }
     return [item for item in seen if item.example is not None and item.example.expression in whole], effects
-
-
-def _may_show_kinds(definition: Definition) -> bool:
-    """Return whether the kinds of a function's results tell something: it returns values in its own text.
-
-    Methods are left out, because a base class and those that override it differ in this.
-    """
-    inner = [node for item in definition.node.body for node in ast.walk(item)]
-    values = (node.value for node in inner if isinstance(node, ast.Return))
-    return definition.owner is None and any(
-        value is not None and not (isinstance(value, ast.Constant) and value.value is None)
-        for value in values
-    )
-
-
-def _calls_with_known_kinds(
-    runner: CallRunner, reference: Reference, literals: Sequence[object], random: Random
-) -> Steps[tuple[ObservedCall, ...]]:
-    """Return calls whose result is of one kind in two worlds, or that the function's own text refuses.
-
-    The results themselves may be random, without a plain form, or always None.
-    """
-    definition = reference.definition
-    guessed = [
-        plain_base(reference.name, call)
-        for made in input_sources(reference)
-        for group in itertools.islice(made(definition), MAX_GROUPS)
-        for call in group[:MAX_OF_GROUP]
-    ]
-    objects = [example for group in object_guesses(definition, contents=False) for example in group]
-    guessed += [*bare_calls(definition, reference.runnable.source), *objects]
-    guessed = list({item.fingerprint(): item for item in guessed}.values())[:MAX_OF_KINDS]
-    found = yield from _with_known_kinds(runner, reference, guessed)
-    bases = [item.example for item in found if item.example and item.answer.outcome is Outcome.RETURNED]
-    more = wide_calls(definition, bases, literals, random, MAX_OF_KINDS) if bases else []
-    return (*found, *(yield from _with_known_kinds(runner, reference, more)))
-
-
-def _with_known_kinds(
-    runner: CallRunner, reference: Reference, made: Sequence[Example]
-) -> Steps[tuple[ObservedCall, ...]]:
-    examples = [item for item in made if STOOD_IN not in item.expression]
-    pairs = [(item, call) for item in examples if (call := call_of(item, reference.runnable))]
-    if not pairs:
-        return ()
-    calls = tuple(call for _, call in pairs)
-    first, second = yield from runner.run(Batch(calls), Batch(calls[::-1], other=True))
-    refusals = raised_exceptions(reference.definition.node).keys() - INCONCLUSIVE_EXCEPTIONS
-    return tuple(
-        ObservedCall(call, answer, example)
-        for (example, call), answer, again in zip(pairs, first.calls, second.calls[::-1], strict=False)
-        if answer.outcome is Outcome.RETURNED
-        or (answer.outcome is Outcome.RAISED and refusals.intersection(answer.exception[:1]))
-        if has_known_kind(answer, again) is Comparison.SAME
-    )
 
 
 def _key(call: Call) -> str:

@@ -57,16 +57,18 @@ def is_self_contained(source: str) -> bool:
     can tell a test from any other call, or reach what records its coverage.
     """
     tree = parse_or_none(source)
+    if tree is None:
+        return False
     functions: list[ast.FunctionDef] = []
     known: set[str] = set()
     modules: set[str] = set()
-    for statement in tree.body if tree is not None else ():
+    for statement in tree.body:
         match statement:
             case ast.FunctionDef(decorator_list=[]):
                 functions.append(statement)
                 known.add(statement.name)
-            case ast.Import(names) if all(item.name in COMPUTING_MODULES for item in names):
-                modules.update(item.asname or item.name for item in names)
+            case ast.Import(listed) if all(item.name in COMPUTING_MODULES for item in listed):
+                modules.update(item.asname or item.name for item in listed)
             case ast.ImportFrom(module=name, level=0) if name in COMPUTING_MODULES:
                 known.update(item.asname or item.name for item in statement.names)
             case ast.ImportFrom(module="__future__") | ast.Expr(ast.Constant()):

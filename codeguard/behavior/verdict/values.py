@@ -348,31 +348,3 @@ def result_kind(value: object) -> str:
     if isinstance(value, list | tuple | Iteration):
         return "row"
     return "number" if isinstance(value, int | float | complex) else type(value).__name__
-
-
-def has_known_kind(reference: CallResult, candidate: CallResult) -> Comparison:
-    """Compare only the kinds of two results, and whether the candidate refuses what the reference refuses.
-
-    Instances of different classes are not comparable, nor is an exception where the reference returns, nor
-    another sign that there is no result where it returns None.
-    """
-    if reference.outcome is Outcome.RAISED:
-        refused = candidate.outcome is Outcome.RAISED
-        return (
-            _comparison(refused) if refused or candidate.outcome is Outcome.RETURNED else Comparison.UNKNOWN
-        )
-    if Outcome.RETURNED is not reference.outcome or candidate.outcome is not Outcome.RETURNED:
-        return Comparison.UNKNOWN
-    if reference.value is None and (is_empty_result(candidate.value) or candidate.value in (False, -1)):
-        return Comparison.SAME if candidate.value is None else Comparison.UNKNOWN
-    kinds = [_kind_name(item.value) for item in (reference, candidate)]
-    if kinds[0] != kinds[1] and isinstance(candidate.value, Opaque):
-        return Comparison.UNKNOWN
-    return _comparison(kinds[0] == kinds[1])
-
-
-def _kind_name(value: object) -> str:
-    """Return a result's kind with the class of an instance; True is a number."""
-    if isinstance(value, Opaque) and isinstance(_plain_within(value), Opaque):
-        return value.type_name.rpartition(".")[2]
-    return "number" if isinstance(value, bool) else result_kind(value)
