@@ -239,19 +239,12 @@ def test_a_weight_that_nobody_has_is_an_error_and_not_zero(
         Weights()["no.such"]
 
 
-def test_a_rule_is_a_check_and_its_text(add: Add) -> None:
+def test_a_rule_is_rows_in_one_file(add: Add) -> None:
     add(
         insecure,
         "abort_call.toml",
-        '[abort-call]\nsummary = "ends the process"\nseverity = "low"\nconfidence = "high"\n',
-    )
-    add(
-        insecure,
-        "abort_call.py",
-        "from codeguard.analysis.rules.base import rules_of\n"
-        "from codeguard.analysis.rules.insecure.base import Check, NodeMatch\n\n\n"
-        "def _found(view, node, name):\n    yield NodeMatch(node, f'{name} ends the process')\n\n\n"
-        "CHECKS = (Check(rules_of(__file__)['abort-call'], calls=('os.abort',), look=_found),)\n",
+        '[abort-call]\nsummary = "ends the process"\nseverity = "low"\nconfidence = "high"\n'
+        '[[abort-call.match]]\nfind = "os.abort(...)"\nsays = "it ends the process"\n',
     )
     checks = Checks(load_checks(insecure.__name__, insecure.__path__))
     reading = Reading(chunk_file("m.py", b"import os\n\nos.abort()\n"))

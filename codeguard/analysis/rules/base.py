@@ -79,17 +79,26 @@ def rules_of(module: str) -> Mapping[str, Rule]:
     place = Path(module)
     place = place.with_name("rules.toml") if place.stem == "__init__" else place.with_suffix(".toml")
     tables = tomllib.loads(place.read_text(encoding="utf-8"))
-    return {id_: _rule(id_, table) for id_, table in tables.items()}
+    return {id_: rule_of(id_, table) for id_, table in tables.items()}
 
 
-def _rule(id_: str, table: Mapping[str, Any]) -> Rule:
+def rule_of(id_: str, table: Mapping[str, Any]) -> Rule:
+    """Return the rule that a table describes, without the rows that say where it applies.
+
+    Raises:
+        TypeError, KeyError: the table does not describe a rule.
+    """
     graded = {
         "severity": Severity[table["severity"].upper()],
         "confidence": Confidence[table["confidence"].upper()],
         "cwe": tuple(table.get("cwe", ())),
         "special_of": tuple(table.get("special_of", ())),
     }
-    return Rule(id_, **{**table, **graded})
+    described = {key: value for key, value in table.items() if key not in _ROWS}
+    return Rule(id_, **{**described, **graded})
+
+
+_ROWS = frozenset({"match", "flow"})
 
 
 @dataclass(frozen=True, slots=True)

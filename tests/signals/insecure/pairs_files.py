@@ -551,18 +551,4 @@ def daemonize():
     os.setsid()
     os.umask(0o077)
 '''),
-    ("setuid order", '''
-import os, pwd
-def drop(name):
-    entry = pwd.getpwnam(name)
-    os.setuid(entry.pw_uid)
-    os.setgid(entry.pw_gid)
-''', '''
-import os, pwd
-def drop(name):
-    entry = pwd.getpwnam(name)
-    os.setgroups([])
-    os.setgid(entry.pw_gid)
-    os.setuid(entry.pw_uid)
-'''),
 ]  # fmt: skip

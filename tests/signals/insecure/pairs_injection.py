@@ -530,17 +530,6 @@ async def hello(name: str = "you"):
     page = "<html><body>Hello {}</body></html>".format(html.escape(name))
     return HTMLResponse(page)
 '''),
-    ("xss: autoescape default", '''
-import jinja2
-loader = jinja2.FileSystemLoader("templates")
-env = jinja2.Environment(loader=loader)
-page = env.get_template("index.html")
-''', '''
-import jinja2
-loader = jinja2.FileSystemLoader("templates")
-env = jinja2.Environment(loader=loader, autoescape=jinja2.select_autoescape())
-page = env.get_template("index.html")
-'''),
     ("exception text to the client", '''
 from flask import jsonify
 @app.route("/pay", methods=["POST"])

@@ -102,25 +102,6 @@ class Vault:
         iv = os.urandom(16)
         return iv + AES.new(self.key, AES.MODE_CBC, iv=iv).encrypt(data)
 '''),
-    ("nonce of the object", '''
-import os
-from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
-class Channel:
-    def __init__(self, key):
-        self.box = ChaCha20Poly1305(key)
-        self.nonce = os.urandom(12)
-    def send(self, data):
-        return self.box.encrypt(self.nonce, data, None)
-''', '''
-import os
-from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
-class Channel:
-    def __init__(self, key):
-        self.box = ChaCha20Poly1305(key)
-    def send(self, data):
-        nonce = os.urandom(12)
-        return nonce + self.box.encrypt(nonce, data, None)
-'''),
     ("short rsa", '''
 from cryptography.hazmat.primitives.asymmetric import rsa
 def new_key(bits=1024):
@@ -145,29 +126,6 @@ class Mailer:
         otp = "".join(str(secrets.randbelow(10)) for _ in range(6))
         user.otp = otp
         self.deliver(user.mail, otp)
-'''),
-    ("random password helper", '''
-import random, string
-def _pick(n):
-    return "".join(random.choices(string.ascii_letters, k=n))
-def generate_password(n=12):
-    return _pick(n)
-''', '''
-import secrets, string
-def _pick(n):
-    return "".join(secrets.choice(string.ascii_letters) for _ in range(n))
-def generate_password(n=12):
-    return _pick(n)
-'''),
-    ("seed by time", '''
-import random, time
-def session_key():
-    rng = random.Random(int(time.time()))
-    return "%032x" % rng.getrandbits(128)
-''', '''
-import secrets
-def session_key():
-    return secrets.token_hex(16)
 '''),
 
     ("compare signature", '''
@@ -402,17 +360,6 @@ def push(host, user, pw, f):
         ftp.login(user, pw)
         ftp.prot_p()
         ftp.storbinary("STOR x", f)
-'''),
-    ("credentials over http", '''
-import requests
-BASE = "http://accounts.internal.net"
-def sign_in(user, password):
-    return requests.post(f"{BASE}/login", json={"user": user, "password": password}, timeout=5)
-''', '''
-import requests
-BASE = "https://accounts.internal.net"
-def sign_in(user, password):
-    return requests.post(f"{BASE}/login", json={"user": user, "password": password}, timeout=5)
 '''),
     ("jwt not verified", '''
 import jwt

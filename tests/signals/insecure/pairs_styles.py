@@ -473,20 +473,6 @@ class License:
         digest.update(payload)
         return digest.hexdigest()
 '''),
-    ("hash: password through a helper", '''
-import hashlib
-def digest(text):
-    return hashlib.sha256(text.encode()).hexdigest()
-def register(users, name, password):
-    users[name] = digest(password)
-''', '''
-import hashlib, os
-def digest(text, salt):
-    return hashlib.scrypt(text.encode(), salt=salt, n=16384, r=8, p=1)
-def register(users, name, password):
-    salt = os.urandom(16)
-    users[name] = salt, digest(password, salt)
-'''),
     ("cipher: mode by variable", '''
 from Cryptodome.Cipher import AES
 MODE = AES.MODE_ECB

@@ -15,21 +15,6 @@ CASES = [
         "import os\ndef f():\n    return dict(os.environ, PATH='/usr/bin:/bin')\n",
     ),
     (
-        "constant-iv",
-        "a nonce by number",
-        AES
-        + "def f(key, row_id, data):\n    return AESGCM(key).encrypt(row_id.to_bytes(12, 'big'), data, None)\n",
-        AES + "def f(key, row_id, data):\n    return AESGCM(key).encrypt(os.urandom(12), data, None)\n",
-    ),
-    (
-        "constant-salt",
-        "a salt of the name",
-        "import hashlib\ndef f(email, word):\n    salt = email.strip().encode()\n"
-        "    return hashlib.pbkdf2_hmac('sha256', word, salt, 600000)\n",
-        "import hashlib, os\ndef f(email, word):\n    salt = os.urandom(16)\n"
-        "    return hashlib.pbkdf2_hmac('sha256', word, salt, 600000)\n",
-    ),
-    (
         "timing-comparison",
         "character by character",
         "def same_token(a, b):\n    for x, y in zip(a, b):\n        if x != y:\n            return False\n"
@@ -56,12 +41,6 @@ CASES = [
         "from email.message import EmailMessage\ndef send(server, to, subject, text):\n"
         "    note = EmailMessage()\n"
         "    note['Subject'] = subject\n    note.set_content(text)\n    server.send_message(note)\n",
-    ),
-    (
-        "world-writable",
-        "a key that is made here",
-        "import os\ndef f(key, fd):\n    os.fchmod(fd, 0o644)\n    os.write(fd, key.private_bytes('PEM'))\n",
-        "import os\ndef f(key, fd):\n    os.fchmod(fd, 0o600)\n    os.write(fd, key.private_bytes('PEM'))\n",
     ),
     (
         "predictable-temporary-file",

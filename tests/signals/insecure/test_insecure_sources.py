@@ -85,12 +85,6 @@ PAIRS = {
         "        if os.path.commonpath([root, name]) != root:\n            raise ValueError\n"
         "        open(name, 'wb')\n",
     ),
-    "assignments side by side": (
-        "import ssl\ndef f():\n    c = ssl.create_default_context()\n"
-        "    c.check_hostname, c.verify_mode = False, ssl.CERT_NONE\n",
-        "import ssl\ndef f():\n    c = ssl.create_default_context()\n"
-        "    c.check_hostname, c.verify_mode = True, ssl.CERT_REQUIRED\n",
-    ),
 }
 
 

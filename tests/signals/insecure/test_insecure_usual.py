@@ -53,14 +53,6 @@ CASES = {
         "import ssl\nNAMES = {'1.0': ssl.TLSVersion.TLSv1, '1.2': ssl.TLSVersion.TLSv1_2}\n",
         "import ssl\ncontext = ssl.SSLContext(ssl.PROTOCOL_TLSv1)\n",
     ),
-    "an object of its own begins with a setting": (
-        "class Context:\n    def __init__(self):\n        self.check_hostname = False\n",
-        "import ssl\ndef connect():\n    context = ssl.create_default_context()\n    context.check_hostname = False\n",
-    ),
-    "a request is told from another by a digest": (
-        "import hashlib\ndef fingerprint(request):\n    return hashlib.sha1(request.body).hexdigest()\n",
-        "import hashlib\ndef key_fingerprint(key):\n    return hashlib.sha1(key).hexdigest()\n",
-    ),
     "a piece of a pattern is called a token": (
         "import re\n_TOKEN = r'[!#$%0-9A-Za-z]+'\nCHUNK = re.compile(_TOKEN + ';')\n",
         "_TOKEN = 'q8Zk3vW0pLx5Rt7Y'\n",
@@ -68,10 +60,6 @@ CASES = {
     "two objects are equal": (
         "class A:\n    def __eq__(self, other):\n        return self.signature == other.signature\n",
         "def check(request, signature):\n    if request.headers['X-Signature'] == signature:\n        return pay()\n",
-    ),
-    "a pipe has a name": (
-        "import os, tempfile\nname = tempfile.mktemp(prefix=r'\\\\.\\pipe\\x-%d-' % os.getpid())\n",
-        "import tempfile\nname = tempfile.mktemp(prefix='x-')\n",
     ),
     "what was pickled here is unpickled": (
         "import pickle\ndef copy(x):\n    return pickle.loads(pickle.dumps(x))\n",
@@ -160,10 +148,6 @@ CASES = {
         "def get(db):\n    return db.run(f'SELECT a FROM {settings().table} WHERE b = 1')\n",
         "def get(db, table):\n    return db.run(f'SELECT a FROM t WHERE b = {table}')\n",
     ),
-    "a token is renewed a little earlier": (
-        "import random\nclass A:\n    def request_token(self):\n        self.jitter = random.randint(0, 9)\n",
-        "import random\nclass A:\n    def request_token(self):\n        self.value = random.randint(0, 9)\n",
-    ),
     "a filter marks what it was given": (
         "from markupsafe import Markup\ndef safe(value):\n    return Markup(value)\n",
         "from markupsafe import Markup\ndef bold(value):\n    return Markup('<b>' + value + '</b>')\n",
@@ -179,16 +163,6 @@ CASES = {
     "a variable of the environment is logged": (
         "import logging, os\ndef start():\n    logging.info('home %s', os.environ['HOME'])\n",
         "import logging, os\ndef start():\n    logging.info('with %s', os.environ)\n",
-    ),
-    "a password goes to a service of this machine": (
-        "import requests\ndef login(pin, password):\n"
-        "    requests.post('http://localhost:80/in', data={'p': password}, timeout=5)\n",
-        "import requests\ndef login(pin, password):\n"
-        "    requests.post('http://accounts.acme.io/in', data={'p': password}, timeout=5)\n",
-    ),
-    "a share of the sessions is drawn": (
-        "import random\ndef session_sampled(rate):\n    return random.random() < rate\n",
-        "import random\ndef session_number(rate):\n    return random.random() * rate\n",
     ),
 }
 

@@ -78,7 +78,6 @@ class Go(RedirectView):
             CORS.format('"https://shop.example"'),
         ),
         ("timing-comparison", SAME.format("hmac.digest(secret, body, 'sha256')"), SAME.format("body")),
-        ("change-by-get", FOLLOWED.format(""), FOLLOWED.format("\n@require_POST")),
         (
             "nosql-injection",
             """def named(db, name): return db.users.find({"$where": "this.name == '" + name + "'"})""",
@@ -93,11 +92,6 @@ class Go(RedirectView):
             "bound-to-all",
             "from http.server import HTTPServer\nAT = ('', 80)\nHTTPServer(AT, None)",
             "from http.server import HTTPServer\nAT = ('127.0.0.1', 80)\nHTTPServer(AT, None)",
-        ),
-        (
-            "tls-not-verified",
-            "import httpx\n\ndef client(verify=False): return httpx.Client(verify=verify)",
-            "import httpx\n\ndef client(verify=True): return httpx.Client(verify=verify)",
         ),
         (
             "xml-external-entity",
@@ -118,12 +112,6 @@ class Go(RedirectView):
             "world-writable",
             "import os\n\ndef open_up(path): os.chmod(path, os.stat(path).st_mode | 0o022)",
             "import os\n\ndef open_up(path): os.chmod(path, os.stat(path).st_mode | 0o111)",
-        ),
-        (
-            "cleartext-credentials",
-            "import paho.mqtt.client as mqtt\nc = mqtt.Client()\nc.username_pw_set('u', KEY)\nc.connect('h', 1883)",
-            "import paho.mqtt.client as mqtt\nc = mqtt.Client()\nc.tls_set()\nc.username_pw_set('u', KEY)\n"
-            "c.connect('broker', 8883)",
         ),
         (
             "open-redirect",

@@ -338,14 +338,6 @@ CASES = [
         "def show(value):\n    return Markup(f'<i {html_params(name=value)}>')\n",
     ),
     (
-        "predictable-secret",
-        "a.py",
-        "from random import getrandbits as draw\ndef make_token():\n    return draw(128)\n",
-        "try:\n    from secrets import randbits as draw\nexcept ImportError:\n"
-        "    from random import getrandbits as draw\n"
-        "def make_token():\n    return draw(128)\n",
-    ),
-    (
         "misleading-link",
         "README.md",
         "[tool.com](http://i.other.org/picture.png) is shown here\n",
@@ -472,21 +464,6 @@ CASES = [
         "import reqeusts\n",
         "try:\n    import reqeusts\nexcept ImportError:\n    reqeusts = None\n",
     ),
-    # what is not forged by a collision
-    ("weak-hash", "a.py", HASHED.format("sha1(key + text)"), HASHED.format("sha1(os.urandom(64))")),
-    (
-        "weak-hash",
-        "a.py",
-        HASHED.format("new('md5', key)"),
-        HASHED.format("new('md5', key, **dict({'usedforsecurity': False}))"),
-    ),
-    (
-        "weak-hash",
-        "a.py",
-        "from cryptography.hazmat.primitives.hashes import SHA1\n"
-        "def sign(key, text):\n    return key.sign(text, SHA1())\n",
-        "from cryptography.hazmat.primitives.hashes import SHA1\ndef sign(key):\n    return key.fingerprint(SHA1())\n",
-    ),
     # a value that changed, or was typed twice
     (
         "timing-comparison",
@@ -530,13 +507,6 @@ CASES = [
     ),
     ("xpath-injection", "a.py", FOUND.format("f\"user[@name='{name}']\""), FOUND.format('"ns:" + name')),
     (
-        "unsafe-yaml",
-        "a.py",
-        "import yaml\ndef f(text):\n    return yaml.load(text)\n",
-        "import functools, yaml\nload = functools.partial(yaml.load, Loader=choose())\n"
-        "def f(text):\n    return load(text)\n",
-    ),
-    (
         "hard-coded-secret",
         "a.py",
         "URL = 'amqp://shop:wine7@localhost:5672//'\n",
@@ -551,12 +521,6 @@ CASES = [
     ("hard-coded-secret", "a.py", "API_SECRET = 'x2h0pgqq'\n", "API_SECRET = 'urn:oasis:names:tc:2.0'\n"),
     ("exception-details", "a.py", FAILED.format("str(e)"), FAILED.format("e.status_code")),
     (
-        "csrf-protection-off",
-        "a.py",
-        EXEMPT.format(""),
-        EXEMPT.format("@login_not_required\n"),
-    ),
-    (
         "timing-comparison",
         "a.py",
         "import hmac\ndef is_signed(body, signature, own_signature):\n    return signature == own_signature\n",
@@ -567,13 +531,6 @@ CASES = [
         "a.py",
         "def f(text):\n    # safe, checked before\n    return eval(text)\n",
         "import requests\ndef f(place):\n    # safe, checked before\n    return requests.get(place, timeout=5)\n",
-    ),
-    (
-        "fast-password-hash",
-        "a.py",
-        "import hashlib\ndef f(password):\n    return hashlib.sha1(password).hexdigest()\n",
-        "import hashlib\nPWNED = 'https://api.pwnedpasswords.com/range/'\n"
-        "def f(password):\n    return PWNED + hashlib.sha1(password).hexdigest()[:5]\n",
     ),
     (
         "template-injection",
@@ -597,14 +554,6 @@ CASES = [
     ("bidi", "a.js", 'let a = "\u202ename"\n', f"let b = [{'1,' * 3000}];let a = '\u202ename'\n"),
     ("hard-coded-secret", "a.py", "SECRET_KEY = 'wine7er'\n", "SECRET_KEY = 'AWSSecretKey'\n"),
     ("header-injection", "a.py", HEADER.format(*("'X-Name'", "") * 2), KEYED),
-    (
-        "change-by-get",
-        "a.py",
-        "from django.contrib.auth.decorators import login_required\n@login_required\n"
-        "def f(request, pk):\n    form = Form(request.GET)\n    form.save()\n",
-        "from django.contrib.auth.decorators import login_required\n@login_required\n"
-        "def f(request, pk):\n    form = Form(request.GET)\n    form.save(commit=False)\n",
-    ),
     (
         "order-to-act",
         "a.py",
@@ -791,12 +740,6 @@ CASES = [
         "a.py",
         IMPORTED.format("HttpResponse"),
         IMPORTED.format("bool"),
-    ),
-    (
-        "predictable-secret",
-        "a.py",
-        "import random\ntoken = random.choice(LETTERS)\n",
-        "import random\ntoken = random.choice(self.tokens)\n",
     ),
     (
         "tampered-verification",

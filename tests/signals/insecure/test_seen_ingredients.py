@@ -115,11 +115,6 @@ CASES = [
         "import tempfile\ndef start():\n    out = tempfile.NamedTemporaryFile('w')\n"
         "    out.write('. ~/.bashrc')\n    out.write('hello')\n",
     ),
-    (
-        "cookie-not-secure",
-        COOKIE.format("handler = 'session'; self.set_cookie(handler, made)"),
-        COOKIE.format("self.auth.set_cookie(self, token)"),
-    ),
 ]
 
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 
 from codeguard.analysis import Reading
 from codeguard.analysis.rules.base import Rule
@@ -21,6 +22,10 @@ from codeguard.syntax.literal_text import LiteralTexts
 from codeguard.syntax.names import Names
 from codeguard.syntax.scopes import FunctionNode
 
+if TYPE_CHECKING:
+    from codeguard.analysis.rules.insecure.rows import Row
+
+_SHOWN = 60  # characters of a part that are shown
 _LONGEST = 20_000  # characters of a node that patterns look at
 _MOST_BEHIND = 40  # expressions that another is made of
 _WORD = lazy(r"\w+")
@@ -54,7 +59,6 @@ class View:
         self.reading = reading
         self.names: Names = reading.names
         self._sinks = sinks
-        self.settings: dict[ast.AST, tuple[tuple[str, ast.expr], ...]] = {}  # filled by `sessions.settings`
         self._words: dict[tuple[str, ...], bool] = {}
         self._written: dict[ast.AST, str] = {}
         self._stand_for: dict[ast.AST, ast.AST] = {}
@@ -233,7 +237,8 @@ class Check:
     name, and for nodes of the types in `nodes`. `look_at_file` is called once per file. `sinks` are
     watched by data flow. Values that reach them are reported with the severity of their reach
     (`grades`; None: not reported), with low severity if `is_usual` recognises the idiom. A plain
-    parameter is only reported if it `counts`. Origins count if their tag is in `tags`; those in
+    parameter is only reported if it `counts`. `rows` are what its table lists
+    under `match`. Origins count if their tag is in `tags`; those in
     `also` have a severity of their own.
     """
 
@@ -249,6 +254,7 @@ class Check:
     also: Mapping[str, Severity] = field(default_factory=dict)
     is_usual: Callable[[View, SinkHit, Origin], bool] | None = None
     counts: Callable[[View, SinkHit, Origin], bool] | None = None
+    rows: tuple[Row, ...] = ()
 
 
 def arrived(check: Check, view: View, hit: SinkHit) -> Iterator[NodeMatch]:

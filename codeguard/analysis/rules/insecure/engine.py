@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import ParamSpec
 
 from codeguard.analysis import Reading
-from codeguard.analysis.rules.base import Match
+from codeguard.analysis.rules.base import Match, rule_of
 from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, arrived, word_set
-from codeguard.analysis.rules.insecure.options import Options
+from codeguard.analysis.rules.insecure.rows import Row, RowIndex
 from codeguard.flow.sinks import Sink, SinkIndex
 from codeguard.flow.values import Reach
 from codeguard.workers.deadline import DeadlineError
@@ -35,10 +35,22 @@ def _with_more(sink: Sink) -> Sink:
 
 
 def load_checks(package: str, path: Iterable[str]) -> tuple[Check, ...]:
-    """Return the checks of every module of a package that defines `CHECKS`, by module name."""
+    """Return the checks of every module of a package that defines `CHECKS`, and of the rules that are rows alone."""
+    folders = list(path)
     found: list[Check] = []
-    for info in sorted(pkgutil.iter_modules(path), key=lambda info: info.name):
+    for info in sorted(pkgutil.iter_modules(folders), key=lambda info: info.name):
         found += getattr(importlib.import_module(f"{package}.{info.name}"), "CHECKS", ())
+    known = {check.rule.id for check in found}
+    for place in sorted(place for folder in folders for place in Path(folder).glob("*.toml")):
+        for id_, table in tomllib.loads(place.read_text("utf-8")).items():
+            if not isinstance(table, dict) or "summary" not in table:
+                continue  # a vocabulary, or the calls of a sink
+            if id_ not in known:
+                found.append(Check(rule_of(id_, table)))
+            rows = tuple(Row.read(row) for row in table.get("match", ()))
+            if rows:
+                place_in = next(index for index, check in enumerate(found) if check.rule.id == id_)
+                found[place_in] = replace(found[place_in], rows=rows)
     return tuple(found)
 
 
@@ -51,7 +63,7 @@ class RuleIndex:
         self._methods: dict[str, list[Check]] = {}
         self._nodes: dict[type[ast.AST], list[Check]] = {}
         self._by_sink: dict[str, Check] = {}
-        self._options = Options(self.checks)
+        self._rows = RowIndex((check, row) for check in self.checks for row in check.rows)
         self._sinks = SinkIndex(
             replace(_with_more(sink), least=_least(check)) for check in self.checks for sink in check.sinks
         )
@@ -104,7 +116,7 @@ class RuleIndex:
         for check in self.checks:
             if check.look_at_file is not None:
                 yield from _apart(view, check, check.look_at_file, view)
-        yield from unread.apart("the rules about options", self._options.found, view)
+        yield from unread.apart("the rules that are rows", self._rows.found, view)
         yield from self._arrived(view)
 
     def _arrived(self, view: View) -> Iterator[tuple[Check, NodeMatch]]:

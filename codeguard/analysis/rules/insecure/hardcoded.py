@@ -210,15 +210,6 @@ _CHOSEN = frozenset({"admin", "root", "hunter", "letmein", "qwerty", "welcome", 
                      "topsecret", "changeit", "toor", "swordfish", "shhh", "mysecret", "secretkey"})  # fmt: skip
 
 
-_CIPHERS = word_set(
-    "Crypto.Cipher.AES.new Cryptodome.Cipher.AES.new Crypto.Cipher.DES.new Crypto.Cipher.ARC4.new hmac.new hmac.digest "
-    "cryptography.fernet.Fernet cryptography.hazmat.primitives.ciphers.algorithms.AES "
-    "cryptography.hazmat.primitives.ciphers.aead.AESGCM cryptography.hazmat.primitives.ciphers.aead.ChaCha20Poly1305 "
-    "jwt.encode jwt.decode jose.jwt.encode jose.jwt.decode itsdangerous.URLSafeTimedSerializer itsdangerous.Signer "
-    "itsdangerous.URLSafeSerializer itsdangerous.TimestampSigner"
-)
-
-
 def _login(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
     """Find literal credentials: `server.login("robot", "…")`, `HTTPBasicAuth("robot", "…")`."""
     assert isinstance(node, ast.Call)
@@ -285,15 +276,6 @@ _LOGINS = _HASHES | word_set(
 )
 
 
-def _constant_key(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    assert isinstance(node, ast.Call)
-    position = 1 if name.startswith(("jwt.", "jose.")) else 0
-    given = view.argument(node, "key", position) or view.argument(node, "secret_key", position)
-    value = view.names.constant(given)
-    if given is not None and isinstance(value, str | bytes) and len(value) >= 4:
-        yield NodeMatch(given, f"the key of {name} is written in the code")
-
-
 CHECKS = (
     Check(
         _RULES["hard-coded-secret"],
@@ -303,10 +285,5 @@ CHECKS = (
         look=lambda view, node, name: (
             _of_call(view, node, name) if isinstance(node, ast.Call) else _hard_coded(view, node, name)
         ),
-    ),
-    Check(
-        _RULES["hard-coded-key"],
-        calls=_CIPHERS,
-        look=_constant_key,
     ),
 )

@@ -121,53 +121,9 @@ def _makes_function(view: View, hit: SinkHit, origin: Origin) -> bool:
     )
 
 
-def _model(names: Names, call: ast.Call, name: str) -> bool:
-    """Return whether a call creates or updates a model object from a mapping unpacked into keywords."""
-    spread = [item.value for item in call.keywords if item.arg is None]
-    if all(isinstance(value, ast.Dict) and None not in value.keys for value in spread):
-        return False  # a mapping with literal keys
-    if not isinstance(call.func, ast.Name | ast.Attribute):
-        return False  # the called object is a function returned by another call
-    last = name.rpartition(".")[2]
-    if (
-        name.endswith("()")
-        or last.endswith(
-            ("Response", "Payload", "Request", "Schema", "Input", "Params", "Query", "Body", "DTO")
-        )
-        or any(isinstance(item, ast.Starred) for item in call.args)
-    ):
-        return False  # what is sent or answered has no columns; `*args, **kwargs` are passed on by decorators
-    written = call.func.id if isinstance(call.func, ast.Name) else call.func.attr
-    return (
-        last[:1].isupper()
-        or written[:1].isupper()
-        or ".objects." in name
-        or written in ("create", "update")
-        or (written == "values" and name.startswith("sqlalchemy."))
-    )
-
-
-def _row(names: Names, call: ast.Call, name: str) -> bool:
-    """Return whether a mapping's keys name columns: `query.filter(…).update(data)`."""
-    assert isinstance(call.func, ast.Attribute)
-    holder = call.func.value
-    if call.func.attr != "update":
-        return True
-    if isinstance(holder, ast.Attribute):
-        return holder.attr in ("__dict__", "environ", "config")
-    return (
-        isinstance(holder, ast.Call)
-        and isinstance(holder.func, ast.Attribute)
-        and holder.func.attr in ("filter", "filter_by", "where")
-    ) or (isinstance(holder, ast.Call) and names.called(holder) in ("globals", "vars", "locals"))
-
-
 def _begins_fixed(view: View, hit: SinkHit, origin: Origin) -> bool:
     """Return whether a name has a fixed prefix, as in `getattr(self, "do_" + command)`."""
     return hit.sink.key == "reflection" and len(view.writer.text(hit.argument).partition(HOLE)[0]) > 2
-
-
-_PATTERN = lazy(r"pattern|template|fmt|format|layout|greeting|caption|text")
 
 
 def _named_by_message(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -196,11 +152,6 @@ def _named_by_message(view: View, node: ast.AST, name: str) -> Iterator[NodeMatc
         if read and isinstance(target, ast.Name) and target.id in reached and not tested:
             yield NodeMatch(node, f"who sends {target.id} decides which module is imported", Severity.MEDIUM)
             return
-
-
-_SENT = lazy(
-    r"^(?:changes|payload|data|source|src|update|updates|patch|overrides|params|body|incoming|values|new)$"
-)
 
 
 CHECKS = (

@@ -80,20 +80,6 @@ def _has_host(text: str | None) -> bool:
     return bool(found) and ("/" in rest or "?" in rest)
 
 
-def _no_timeout(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    assert isinstance(node, ast.Call)
-    given = any(item.arg in ("timeout", None) for item in node.keywords)
-    if given and view.constant(node, "timeout", default=1) is not None:
-        return
-    # A few workers, each of which may wait for ever, are soon all taken.
-    busy = view.has("max_workers", "threadpool(")
-    yield NodeMatch(
-        node,
-        f"{name} waits for ever where the other side does not answer",
-        Severity.MEDIUM if busy and view.function_of(node) is not None else None,
-    )
-
-
 def _is_checked_elsewhere(view: View, hit: SinkHit, origin: Origin) -> bool:
     """Return whether another file has matched or validated a value.
 
@@ -176,11 +162,6 @@ CHECKS = (
         is_usual=_is_checked_elsewhere,
         nodes=(ast.FunctionDef,),
         look=_next_page,
-    ),
-    Check(
-        _RULES["request-without-timeout"],
-        calls=frozenset(name for name in _REQUESTS if name.startswith("requests.")),
-        look=_no_timeout,
     ),
 )
 

@@ -481,43 +481,6 @@ def _in_script(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
                 return
 
 
-# Columns that users fill in as they like.
-_FREE_TEXT = lazy(
-    r"(?:^|_)(?:name|title|comment|note|notes|message|subject|description|body|text|address|company|email|bio|remark|answer"
-    r"|feedback)$"
-)
-
-
-# What people type, wherever the table goes.
-_TYPED_TEXT = lazy(r"(?:^|_)(?:comment|comments|remark|remarks|feedback|bio|answer|display_name|nick_?name)$")
-
-
-def _cells(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """Find texts of users as they are in a table that is downloaded: `writer.writerow([user.name, user.note])`."""
-    assert isinstance(node, ast.Call)
-    row = node.args[0] if node.args else None
-    row = ast.List(list(row.values), ast.Load()) if isinstance(row, ast.Dict) else row
-    if not isinstance(row, ast.List | ast.Tuple) or not view.has("text/csv", "stringio", "openpyxl"):
-        return
-    if last_name(node.func) == "append" and "openpyxl" not in view.modules:
-        return
-    answer = view.has("text/csv")
-    for cell in row.elts:
-        owner = cell.value if isinstance(cell, ast.Attribute) else None
-        free = _FREE_TEXT if answer else _TYPED_TEXT
-        if isinstance(cell, ast.Attribute) and isinstance(owner, ast.Name) and free.search(cell.attr):
-            around = view.parent(node)
-            while around is not None and not (isinstance(around, ast.For) and _loops_over(around, owner.id)):
-                around = view.parent(around)
-            if around is not None:
-                yield NodeMatch(node, f"{owner.id}.{cell.attr} may begin with = and then runs as a formula")
-                return
-
-
-def _loops_over(loop: ast.For, variable: str) -> bool:
-    return any(isinstance(part, ast.Name) and part.id == variable for part in walk(loop.target))
-
-
 CHECKS = (
     Check(
         _RULES["cross-site-scripting"],

@@ -16,7 +16,6 @@ from codeguard.flow.sinks import Sink, SinkHit
 from codeguard.flow.tables import ANSWER
 from codeguard.flow.values import RESOLVED, Origin, Use
 from codeguard.models import Confidence, Severity
-from codeguard.syntax.literal_text import written
 from codeguard.syntax.names import Names
 
 _RULES = rules_of(__file__)
@@ -89,14 +88,6 @@ def _claimed_in_form(view: View, node: ast.Compare | ast.Call) -> Iterator[NodeM
     refuses = isinstance(statement.body[-1], ast.Raise)
     if refuses and not view.has(*_LOOKS_INTO, "splitext", "suffix", "extension", "image.open", "imagefield"):
         yield NodeMatch(node, "the sender says what the file is: look into it")
-
-
-def _temporary(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    assert isinstance(node, ast.Call)
-    prefix = view.argument(node, "prefix", 1)
-    if prefix is not None and written(view.names, prefix).startswith("\\\\.\\pipe"):
-        return  # a Windows pipe, which is not a file
-    yield NodeMatch(node, f"{name} names a file that another may make first")
 
 
 def _fixed_temporary(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
@@ -293,87 +284,6 @@ def _after(view: View, node: ast.If) -> list[ast.stmt]:
     return body[body.index(node) + 1 :] if node in body else []
 
 
-_RESOLVING = word_set("os.path.abspath os.path.realpath os.path.normpath os.path.join")
-
-
-def _by_prefix(view: View, node: ast.AST, name: str) -> Iterator[NodeMatch]:
-    """Find `if not path.startswith(base): raise`, which also accepts /srv/data-private for /srv/data."""
-    assert isinstance(node, ast.Call)
-    assert isinstance(node.func, ast.Attribute)
-    prefix = node.args[0] if len(node.args) == 1 else None
-    if prefix is None or not view.has("abspath", "realpath", "normpath", "resolve("):
-        return
-    if not _is_resolved(view, node.func.value) or _ends_folder(view, prefix) or not _refuses(view, node):
-        return
-    if isinstance(prefix, ast.Name | ast.Attribute | ast.Call) and view.names.text(prefix) is None:
-        yield NodeMatch(
-            node,
-            f"folders beside it whose names begin like {unparse(prefix)[:40]} pass: take os.path.commonpath",
-        )
-
-
-def _is_resolved(view: View, node: ast.expr) -> bool:
-    for value in (node, *view.names.values_of(node)):
-        if isinstance(value, ast.Call):
-            inner = value.args[0] if view.names.called(value) == "str" and value.args else value
-            for part in (inner, *view.names.values_of(inner)):
-                if isinstance(part, ast.Call) and (
-                    view.names.called(part) in _RESOLVING or getattr(part.func, "attr", "") == "resolve"
-                ):
-                    return True
-    return False
-
-
-def _ends_folder(view: View, node: ast.expr) -> bool:
-    """Return whether a prefix ends with a separator, so that it is a whole folder name."""
-    for value in (node, *view.names.values_of(node)):
-        if isinstance(value, ast.Tuple | ast.Constant):
-            return True
-        if isinstance(value, ast.BinOp | ast.JoinedStr):
-            return True  # `base + os.sep`, f"{base}/"
-        if isinstance(value, ast.Call) and view.names.called(value) == "os.path.join":
-            last = value.args[-1] if value.args else None
-            if last is not None and view.names.text(last) == "":
-                return True
-    return False
-
-
-def _refuses(view: View, node: ast.Call) -> bool:
-    """Return whether a test rejects a path, or is the result of a function that decides about paths."""
-    statement = view.statement(node)
-    if isinstance(statement, ast.Return):
-        function = view.function_of(node)
-        return function is not None and _JUDGES.search(function.name) is not None
-    if not isinstance(statement, ast.If):
-        return False
-    branch = (
-        statement.body if isinstance(view.parent(node), ast.UnaryOp) else statement.orelse or statement.body
-    )
-    last = branch[-1]
-    called = (
-        view.names.called(last.value)
-        if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call)
-        else ""
-    )
-    answer = last.value if isinstance(last, ast.Return) else None
-    refused = isinstance(answer, ast.Constant) and answer.value in (None, False)
-    told = isinstance(answer, ast.Tuple | ast.Call) and _STATUS.search(unparse(answer)) is not None
-    return (
-        isinstance(last, ast.Raise)
-        or refused
-        or told
-        or called.rpartition(".")[2] in ("abort", "send_error", "exit")
-    )
-
-
-_JUDGES = lazy(r"safe|allow|within|inside|valid|check|permit|contain|below|under")
-_STATUS = lazy(r"\b40[034]\b|[Ff]orbidden|[Dd]enied|NotFound")
-_REMOVING = word_set("os.remove os.unlink shutil.rmtree os.chown os.chmod os.rmdir")
-
-
-_ENTRY = lazy(r"\bentry\b|\bitem\b|\.path$|os\.path\.join\(")
-
-
 def _whole_path(view: View, hit: SinkHit, origin: Origin) -> bool:
     """Return whether a parameter is a complete path that the caller wants to open."""
     if origin.tag != SAID:
@@ -530,11 +440,6 @@ CHECKS = (
         grades=(Severity.HIGH, None, None),
     ),
     Check(
-        _RULES["insecure-temporary-file"],
-        calls=word_set("tempfile.mktemp os.tempnam os.tmpnam"),
-        look=_temporary,
-    ),
-    Check(
         _RULES["predictable-temporary-file"],
         calls=word_set(
             "open io.open pathlib.Path.write_text pathlib.Path.write_bytes os.mkdir os.makedirs "
@@ -546,7 +451,6 @@ CHECKS = (
         ),
         look=_fixed_temporary,
     ),
-    Check(_RULES["path-by-prefix"], methods=word_set("startswith"), look=_by_prefix),
     Check(
         _RULES["check-then-use"],
         nodes=(ast.If,),

@@ -1,0 +1,185 @@
+"""Rules as rows: what a rule's table lists under `match`, found in one file.
+
+A row has
+- `find`, a pattern or several (see `patterns`), with `where` on what their metavariables may be;
+- `but`, patterns of the same node that are harmless, and `unless`, patterns that make it harmless anywhere in the
+  function, or in the module for a node outside of functions; `nowhere` the same in the whole file; `with` must be
+  there;
+- `of`, libraries of which the file imports one; `purpose`, a vocabulary of `words.toml` that one of the names has which
+  get the value, or the function's; `asked`, a vocabulary of what a branch asks that makes a finding low;
+- `says`, the reason; `severity` and `confidence`, where they are not the rule's.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View, parameters_of
+from codeguard.analysis.rules.insecure.patterns import Matcher, Pattern, names_of, patterns_of, purposes
+from codeguard.analysis.rules.insecure.words import mentions, vocabulary
+from codeguard.corpus.syntax import unqualified_name, walk
+from codeguard.models import Confidence, Severity
+from codeguard.syntax.scopes import FunctionNode
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_SETTINGS = (ast.keyword, ast.Assign, ast.AnnAssign, ast.Dict, ast.Call, ast.Tuple)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of a rule."""
+
+    patterns: tuple[Pattern, ...]
+    says: str
+    but: tuple[Pattern, ...] = ()
+    unless: tuple[Pattern, ...] = ()
+    nowhere: tuple[Pattern, ...] = ()
+    needed: tuple[Pattern, ...] = ()
+    of: frozenset[str] = frozenset()
+    purpose: str = ""
+    asked: str = ""
+    severity: Severity | None = None
+    confidence: Confidence | None = None
+
+    @classmethod
+    def read(cls, table: Mapping[str, Any]) -> Row:
+        """Return the row of a table.
+
+        Raises:
+            KeyError, SyntaxError, TypeError: the table does not describe a row.
+        """
+        known = {"find", "where", "says", "but", "unless", "nowhere", "with", "of", "purpose", "asked"}
+        unknown = table.keys() - known - {"severity", "confidence"}
+        if unknown:
+            raise KeyError(f"a row has no {', '.join(sorted(unknown))}")
+        where = table.get("where", {})
+        return cls(
+            patterns_of(table["find"], where),
+            str(table["says"]),
+            but=patterns_of(table.get("but", ()), where),
+            unless=patterns_of(table.get("unless", ()), where),
+            nowhere=patterns_of(table.get("nowhere", ()), where),
+            needed=patterns_of(table.get("with", ()), where),
+            of=frozenset(table.get("of", ())),
+            purpose=table.get("purpose", ""),
+            asked=table.get("asked", ""),
+            severity=Severity[table["severity"].upper()] if "severity" in table else None,
+            confidence=Confidence[table["confidence"].upper()] if "confidence" in table else None,
+        )
+
+    def at(self, matcher: Matcher, pattern: Pattern, node: ast.AST) -> NodeMatch | None:
+        """Return the match of one of the row's patterns at a node, or None."""
+        view = matcher.view
+        bound = None if self.of and not _imports(view, node, self.of) else matcher.matches(pattern, node)
+        if bound is None or any(matcher.matches(each, node, bound) is not None for each in self.but):
+            return None
+        if self.purpose and not self._is_for(view, node):
+            return None
+        around = view.function_of(node) or view.reading.tree
+        if matcher.occurs(self.unless, around, bound) or matcher.occurs(
+            self.nowhere, view.reading.tree, bound
+        ):
+            return None
+        if self.needed and not matcher.occurs(self.needed, around, bound):
+            return None
+        severity = Severity.LOW if self.asked and _is_asked(view, node, self.asked) else self.severity
+        place = next(matcher.settings(node))[1] if isinstance(node, ast.Dict) else node
+        return NodeMatch(place, self.says, severity, self.confidence)
+
+    def _is_for(self, view: View, node: ast.AST) -> bool:
+        words = vocabulary(self.purpose)
+        return any(mentions(name, words) for name in purposes(view, node))
+
+
+Entry = tuple[Check, Row, Pattern]
+
+
+class RowIndex:
+    """The rows of all rules by what they are found at: a file's cost does not grow with the number of rules."""
+
+    def __init__(self, rows: Iterable[tuple[Check, Row]]) -> None:
+        self._entries: dict[tuple[str, str | type[ast.AST]], list[Entry]] = {}
+        for check, row in rows:
+            for pattern in row.patterns:
+                for key in pattern.keys:
+                    self._entries.setdefault(key, []).append((check, row, pattern))
+        self._types = {key for kind, key in self._entries if kind == "node" and isinstance(key, type)}
+
+    def found(self, view: View) -> Iterator[tuple[Check, NodeMatch]]:
+        """Yield what the rows find in a file; an exception costs one rule at one node."""
+        matcher = Matcher(view)
+        for entry, node in self._candidates(matcher):
+            check, row, pattern = entry
+            try:
+                match = row.at(matcher, pattern, node)
+            except Exception as error:  # hostile text meets code that did not expect it
+                view.reading.unread.fail(check.rule.id, error)
+                continue
+            if match is not None:
+                yield check, match
+
+    def _candidates(self, matcher: Matcher) -> Iterator[tuple[Entry, ast.AST]]:
+        view, entries = matcher.view, self._entries
+        for call in view.reading.nodes_of(ast.Call):
+            for name in view.names.names_of(call.func):
+                yield from ((entry, call) for entry in entries.get(("call", name), ()))
+            if isinstance(call.func, ast.Attribute):
+                yield from ((entry, call) for entry in entries.get(("method", call.func.attr), ()))
+        for attribute in view.reading.nodes_of(ast.Attribute):
+            yield from ((entry, attribute) for entry in entries.get(("name", attribute.attr), ()))
+        for name_node in view.reading.nodes_of(ast.Name):
+            yield from ((entry, name_node) for entry in entries.get(("name", name_node.id), ()))
+        for kind in _SETTINGS:
+            for node in view.reading.nodes_of(kind):
+                for name, _ in matcher.settings(node):
+                    yield from ((entry, node) for entry in entries.get(("setting", name), ()))
+        for keyword in view.reading.nodes_of(ast.keyword):
+            for entry in entries.get(("keyword", keyword.arg or ""), ()):
+                yield entry, view.reading.parents[keyword]
+        for assignment in view.reading.nodes_of(ast.Assign):
+            for target in assignment.targets:
+                for name in (
+                    {*names_of(target)[:1], ""} if isinstance(target, ast.Subscript) else names_of(target)[:1]
+                ):
+                    yield from ((entry, assignment) for entry in entries.get(("target", name), ()))
+        nodes_of = view.reading.nodes_of
+        definitions: list[FunctionNode | ast.ClassDef] = [
+            *nodes_of(ast.FunctionDef),
+            *nodes_of(ast.AsyncFunctionDef),
+            *nodes_of(ast.ClassDef),
+        ]
+        for definition in definitions:
+            yield from ((entry, definition) for entry in entries.get(("definition", definition.name), ()))
+            for decorator in definition.decorator_list:
+                yield from ((entry, decorator) for entry in entries.get(("decorator", ""), ()))
+        for of_type in self._types:
+            for other in nodes_of(of_type):
+                yield from ((entry, other) for entry in entries[("node", of_type)])
+
+
+def _imports(view: View, node: ast.AST, libraries: frozenset[str]) -> bool:
+    """Return whether the file uses one of some libraries, and a keyword is not passed to another one."""
+    if not view.modules & libraries:
+        return False
+    call = view.parent(node) if isinstance(node, ast.keyword) else None
+    root = view.names.called(call).partition(".")[0] if isinstance(call, ast.Call) else ""
+    return root not in view.modules or root in libraries
+
+
+def _is_asked(view: View, node: ast.AST, words: str) -> bool:
+    """Return whether a node is in a branch that an option or attribute of some name leads to: `if not self.verify:`."""
+    pattern = vocabulary(words)
+    child: ast.AST = node
+    at = view.parent(node)
+    while at is not None and not isinstance(at, _FUNCTIONS):
+        if isinstance(at, ast.If | ast.IfExp) and child is not at.test:
+            given = parameters_of(view.function_of(at))
+            for part in walk(at.test):
+                name = unqualified_name(part)
+                if (isinstance(part, ast.Attribute) or name in given) and mentions(name, pattern):
+                    return True
+        child, at = at, view.parent(at)
+    return False
