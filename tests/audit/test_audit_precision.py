@@ -19,6 +19,8 @@ from codeguard.models import Confidence, Severity
 from experiments.benchmarks.audit_precision import (
     Attacks,
     combined,
+    judged_packages,
+    known_attacks,
     main,
     pooled,
 )
