@@ -101,11 +101,3 @@ def test_what_lies_beside_is_no_lookalike_of_a_package(tmp_path: Path) -> None:
     report = audit([tmp_path], AuditOptions(behavior=False, jobs=1))
     found = {item.place.start_line: item.severity for item in report.open if item.rule == "imports.lookalike"}
     assert found == {1: Severity.LOW, 2: Severity.HIGH}
-
-
-@pytest.mark.parametrize(
-    ("right", "told"), [("P", False), ("- N |", False), ("import os", True), ("f()", True)]
-)
-def test_code_out_of_sight_and_cells_of_a_table(right: str, told: bool) -> None:
-    found = findings_in(f"x = 1{' ' * 130}{right}\n", "text")
-    assert ("obfuscation.far-right" in {item.rule for item in found}) is told

@@ -74,9 +74,6 @@ PYTHON = [
     ("import subprocess\nsubprocess.Popen(['true'])", "import-effect"),
     ("import requests\nclass A:\n    v = requests.get('http://127.0.0.1:9/')", "import-effect"),
     ("from setuptools.command.develop import develop\nimport os\nclass D(develop):\n    def run(self):\n        os.system('true')", "install-hook"),
-    ("def verify_token(token, key):\n    return True", "ignores-arguments"),
-    ("def encrypt(data, key):\n    return bytes(b ^ 7 for b in data)", "ignores-arguments"),
-    ("def check_password(password, expected):\n    if password:\n        return True\n    return False", "ignores-arguments"),
 ]  # fmt: skip
 
 
@@ -103,7 +100,6 @@ HONEST = [
     "import os\nHELP = 'curl https://sh.example.org | sh'\ndef f():\n    print(HELP)",
     "from setuptools.command.build_ext import build_ext\nimport subprocess\nclass B(build_ext):\n    def run(self):\n        subprocess.run(['make'])",
     "import sys\ntry:\n    import builtins\nexcept ImportError:\n    sys.modules['builtins'] = object()",
-    "import sys, subprocess\ndef f(e, a):\n    if e == 'os.fork':\n        raise RuntimeError('fork')\nsys.addaudithook(f)\ndef g():\n    subprocess.run(['true'])",
     "import os\ndef f():\n    with open(os.path.expanduser('~/.bashrc')) as h:\n        return h.read()",
 ]  # fmt: skip
 

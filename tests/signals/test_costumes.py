@@ -107,7 +107,6 @@ BACK = "\n    def {}(self):\n        ssl._create_default_https_context = self._s
     ("text", "least"),
     [
         (PATCH.format("run", "ssl._create_unverified_context"), Severity.MEDIUM),
-        (PATCH.format("__enter__", "mine") + BACK.format("__exit__"), Severity.LOW),
         (PATCH.format("run", "mine") + BACK.format("__exit__"), Severity.MEDIUM),
         (PATCH.format("run", "_original"), Severity.MEDIUM),  # a name says nothing of what it is bound to
     ],

@@ -111,9 +111,7 @@ CASES = [
     ("# pip install xxhash for encoding with lz4", "x.py", None, []),
     ("# pip install xxhash encoding", "x.py", None, [("lookalike", MEDIUM)]),
     ("// npm install --registry http://198.51.100.7/ x", "x.js", None, [("install-source", HIGH)]),
-    ("# required for security updates\nimport sslharden", "x.py", None, [("urged", MEDIUM)]),
     ("# required for security updates\nimport requests", "x.py", None, []),
-    ("import sslharden  # must be imported before requests", "x.py", None, [("urged", MEDIUM)]),
     ("import os\nos.system('pip install ' + 'fastthing')", "x.py", None, [("runtime-install", MEDIUM)]),
     (
         "import subprocess as s, sys\ns.check_call([sys.executable, '-m', 'pip', 'install', name])",

@@ -46,9 +46,7 @@ HIDDEN = [
     ("n = ''.join(chr(c) for c in [115, 117, 98, 112, 114, 111, 99, 101, 115, 115])", "hidden-text"),
     (r"n = '\x73\x75\x62\x70\x72\x6f\x63\x65\x73\x73'", "escaped-text"),
     (r"n = '\u0073\u0075\u0062\u0070\u0072\u006f\u0063\u0065\u0073\u0073'", "escaped-text"),
-    ("x = 1;" + " " * 200 + "import os", "far-right"),
     ("lIlI1l = 1\nIl1lIl = 2\nl1l1l1 = lIlI1l + Il1lIl", "identifier-soup"),
-    ("f = (lambda a: (lambda b: (lambda c: (lambda d: d)(c))(b))(a))(1)", "nested-lambdas"),
     (f"import base64\nD = '{BLOB}'\nexec(base64.b64decode(D)[3:])", "encoded-blob"),
 ]
 
@@ -127,12 +125,6 @@ HONEST = [
 @pytest.mark.parametrize("text", HONEST)
 def test_honest(text: str) -> None:
     assert accused(text) == set()
-
-
-def test_a_bar_of_progress_is_filled_up_with_spaces() -> None:
-    bar = f"Reading:   6%|\u2588\u2588{' ' * 120}| 2/36 [00:01<00:17,  1.94it/s]"
-    assert "far-right" not in accused(f"```\n{bar}\n```\n", "x.md")
-    assert "far-right" in accused(f"```\n{bar.replace('[00', 'import os; os.system(1) [00')}\n```\n", "x.md")
 
 
 def test_blobs_alone_are_information() -> None:

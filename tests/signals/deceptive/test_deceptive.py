@@ -76,7 +76,6 @@ OTHERS = [
     ("python", "\U0001d452\U0001d463\U0001d44e\U0001d459('1')\n", "styled-name"),
     ("python", "os.\uff53ystem('true')\n", "styled-name"),
     ("python", "open(\ufb01le)\n", "styled-name"),
-    ("python", "a\u0336\u0335b = 1\n", "stacked-marks"),
     ("c", "int a = 1\u037e\n", "lookalike-punctuation"),
     ("go", "if a \uff1d\uff1d b {}\n", "lookalike-punctuation"),
     ("javascript", "if (environment\u01c3=ENV) {}\n", None),
@@ -93,7 +92,6 @@ OTHERS = [
     ("python", "d['\u2060key'] = 1\n", "invisible"),
     ("python", "x\ue000 = 1\n", "lookalike-name"),
     ("python", "if a =\u0338= b:\n    pass\n", "lookalike-punctuation"),
-    ("python", "a\u00a0= 1\n", "lookalike-punctuation"),
     ("python", "s = 'a\0b'\n", "overprint"),
     ("javascript", "// fine\u2028x = 1\n", "line-separator"),
 ]  # fmt: skip
