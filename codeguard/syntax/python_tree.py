@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
+from codeguard.corpus.chunking.parsing import syntax_root
 from codeguard.corpus.syntax import MOST_PARTS
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
+    from tree_sitter import Language, Node
 
 Ranges = list[tuple[int, int]]
 _T = TypeVar("_T", bound=ast.AST)
@@ -45,7 +46,9 @@ def parse_with_errors(text: str) -> tuple[ast.Module, Ranges]:
     plain = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", " ")
     source = bytearray(plain.encode("utf-8", "replace"))
     blanked: Ranges = []
-    root = _parser().parse(bytes(source)).root_node
+    root = syntax_root(_language(), bytes(source))
+    if root is None:
+        return ast.Module([], []), [(1, plain.count("\n") + 1)]
     while len(blanked) < MOST_BLANKED:
         line = _swallowing(root)
         if line is None:
@@ -57,11 +60,22 @@ def parse_with_errors(text: str) -> tuple[ast.Module, Ranges]:
         if not source[start:end].strip():
             break
         source[start:end] = b" " * (end - start)
+        again = syntax_root(_language(), bytes(source))
+        if again is None:
+            break
         blanked.append((line + 1, line + 1))
-        root = _parser().parse(bytes(source)).root_node
+        root = again
     builder = _Builder()
     body = builder.statements(root)
     return ast.Module(body, []), _merged([*blanked, *builder.unread, *_unrecognized(root)])
+
+
+@lru_cache(maxsize=1)
+def _language() -> Language:
+    import tree_sitter_python
+    from tree_sitter import Language
+
+    return Language(tree_sitter_python.language())
 
 
 def _swallowing(root: Node) -> int | None:
@@ -83,14 +97,6 @@ def _start_of(source: bytes | bytearray, line: int) -> int:
     for _ in range(line):
         at = source.index(b"\n", at) + 1
     return at
-
-
-@lru_cache(maxsize=1)
-def _parser() -> Parser:
-    import tree_sitter_python
-    from tree_sitter import Language, Parser
-
-    return Parser(Language(tree_sitter_python.language()))
 
 
 class _UnreadableError(Exception):

@@ -133,3 +133,8 @@ def test_long_chains_need_no_stack(text: str) -> None:
     limit = sys.getrecursionlimit()
     tree, unread = parse_with_errors(f"{text}\nos.system(a)\n")
     assert (len(tree.body), unread, sys.getrecursionlimit()) == (2, [], limit)
+
+
+def test_what_takes_the_grammar_too_long_is_listed_whole() -> None:
+    tree, unread = parse_with_errors("/*\n" * 5000)
+    assert (tree.body, unread) == ([], [(1, 5001)])

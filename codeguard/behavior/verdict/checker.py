@@ -20,6 +20,7 @@ from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.edited_copies import is_copied_class
 from codeguard.behavior.verdict.effects import module_capabilities
 from codeguard.behavior.verdict.examination import Examination
+from codeguard.behavior.verdict.own_examples import against_own_examples, shown_examples
 from codeguard.behavior.verdict.probing import Answered, Fingerprint, Probes, fingerprint
 from codeguard.behavior.verdict.profiles import Profile, observe
 from codeguard.behavior.verdict.repaired import (
@@ -227,7 +228,7 @@ class BehaviorChecker:
         probed = not references and self._can_be_probed(candidate)
         specs = self._library.specs_for(candidate.features)
         named = bool(self._namesakes(candidate))
-        if not (references or probed or named or specs):
+        if not (references or probed or named or specs or shown_examples(candidate)):
             reason = "no spec and no similar trusted function accepts its arguments"
             report = CheckReport(Verdict.NO_SIGNAL, reason, level.name, effects=candidate.effects_of_file)
             return replace(report, claims=self._lookalike_name(candidate))
@@ -316,7 +317,11 @@ class BehaviorChecker:
         if isinstance(plan, CheckReport):
             return plan
         examination = Examination(plan[0], self._sandbox.level, self._budget, self._seed, probes)
-        return (yield from self._compared(plan, examination))
+        report = yield from self._compared(plan, examination)
+        undecided = report.verdict is Verdict.NO_SIGNAL and not report.refuted
+        if undecided or report.verdict is Verdict.DIFFERS:
+            report = (yield from against_own_examples(examination)) or report
+        return report
 
     def _compared(self, plan: Plan, examination: Examination) -> Steps[CheckReport]:
         """Compare a candidate with specs and trusted functions."""
