@@ -19,6 +19,7 @@ from codeguard.index.behavior_reports import KeyedReport, Subject
 from codeguard.index.embedding.base import Vectors
 from codeguard.index.evidence_tasks import Checks
 from codeguard.index.pipeline import Indexer
+from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.store import Hit, Row, VectorStore
 from codeguard.models import CheckReport, Trust, Verdict
 from codeguard.ranking.reranking import Ranked, Ranking
@@ -426,7 +427,7 @@ def test_checks_that_fail_are_named_and_made_again(
 
 
 def _failing_checks(
-    self: Checks, subjects: Sequence[Subject], again: bool
+    self: Checks, subjects: Sequence[Subject], again: bool, budget: SandboxBudget
 ) -> Iterator[tuple[Subject, KeyedReport]]:
     for subject in subjects:
         yield subject, (None, CheckReport(Verdict.ERROR, "error inside codeguard: KeyError: 'x'", "L3"))

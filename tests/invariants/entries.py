@@ -114,7 +114,12 @@ ENTRIES = [
     _command("mcp", "mcp|--root|.", leaves_out=NO_ANSWER | {"shown": "answers a client: tested at the tools of MCP"}),
     _command("serve", f"serve|--port|0|{SERVES}", codes=(0, 130), leaves_out=NO_ANSWER),
     _command("text consensus", f"text|consensus|texts.jsonl|--query|{QUERY}", codes=(0, 1), leaves_out=NO_ANSWER),
-    _command("text filter", f"text|filter|texts.jsonl|--query|{QUERY}", codes=(0, 1), leaves_out=NO_ANSWER),
+    _command(
+        "text filter",
+        f"text|filter|texts.jsonl|--query|{QUERY}|--threshold|0.2",
+        codes=(0, 1),
+        leaves_out=NO_ANSWER,
+    ),
     _command(
         "text label-flip", "text|label-flip|texts.jsonl|--base|texts.jsonl", codes=(0, 1, 2), leaves_out=NO_ANSWER
     ),
