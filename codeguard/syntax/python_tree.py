@@ -24,6 +24,7 @@ Ranges = list[tuple[int, int]]
 _T = TypeVar("_T", bound=ast.AST)
 
 DEEPEST = 150  # nesting of expressions and blocks; a level takes some six frames of the interpreter's stack
+MOST_PARSES = 40  # of one text
 MOST_BLANKED = 16  # lines that are left out, one after the other, to read what follows them
 _OPERATORS: dict[str, ast.operator] = {
     "+": ast.Add(), "-": ast.Sub(), "*": ast.Mult(), "/": ast.Div(), "//": ast.FloorDiv(), "%": ast.Mod(),
@@ -44,30 +45,54 @@ def parse_with_errors(text: str) -> tuple[ast.Module, Ranges]:
     The positions are those of `ast`: lines end as Python's do, columns count UTF-8 bytes.
     """
     plain = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", " ")
-    source = bytearray(plain.encode("utf-8", "replace"))
-    blanked: Ranges = []
-    root = syntax_root(_language(), bytes(source))
-    if root is None:
-        return ast.Module([], []), [(1, plain.count("\n") + 1)]
-    while len(blanked) < MOST_BLANKED:
-        line = _swallowing(root)
-        if line is None:
-            break
-        # An open bracket or quote makes the grammar take what follows for its content.
-        start = _start_of(source, line)
-        end = source.find(b"\n", start)
-        end = len(source) if end < 0 else end
-        if not source[start:end].strip():
-            break
-        source[start:end] = b" " * (end - start)
-        again = syntax_root(_language(), bytes(source))
-        if again is None:
-            break
-        blanked.append((line + 1, line + 1))
-        root = again
-    builder = _Builder()
-    body = builder.statements(root)
-    return ast.Module(body, []), _merged([*blanked, *builder.unread, *_unrecognized(root)])
+    reader = _Reader(plain.encode("utf-8", "replace"))
+    body = reader.read(0, plain.count("\n") + 1)
+    return ast.Module(body, []), _merged(reader.unread)
+
+
+class _Reader:
+    """Reads a text whole or, where that passes a bound of the parser, in pieces that begin at the left margin."""
+
+    def __init__(self, source: bytes) -> None:
+        self.unread: Ranges = []
+        self._lines = source.split(b"\n")
+        self._parses = MOST_PARSES
+
+    def read(self, start: int, end: int) -> list[ast.stmt]:
+        """Return the statements of a range of lines (0-based, end exclusive) at their places in the text."""
+        source = bytearray(b"\n" * start + b"\n".join(self._lines[start:end]))
+        root = self._parsed(source)
+        if root is None:
+            margins = [line for line in range(start + 1, end) if self._lines[line][:1].strip(b" \t\f)]}#")]
+            if not margins or self._parses <= 0:
+                self.unread.append((start + 1, end))
+                return []
+            middle = min(margins, key=lambda line: abs(2 * line - start - end))
+            return [*self.read(start, middle), *self.read(middle, end)]
+        for _ in range(MOST_BLANKED):
+            # An open bracket or quote makes the grammar take what follows for its content.
+            line = _swallowing(root)
+            if line is None:
+                break
+            first = _start_of(source, line)
+            last = source.find(b"\n", first)
+            last = len(source) if last < 0 else last
+            if not source[first:last].strip():
+                break
+            source[first:last] = b" " * (last - first)
+            again = self._parsed(source)
+            if again is None:
+                break
+            self.unread.append((line + 1, line + 1))
+            root = again
+        builder = _Builder()
+        body = builder.statements(root)
+        self.unread += [*builder.unread, *_unrecognized(root)]
+        return body
+
+    def _parsed(self, source: bytearray) -> Node | None:
+        self._parses -= 1
+        return syntax_root(_language(), bytes(source)) if self._parses >= 0 else None
 
 
 @lru_cache(maxsize=1)

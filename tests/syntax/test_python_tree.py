@@ -135,6 +135,11 @@ def test_long_chains_need_no_stack(text: str) -> None:
     assert (len(tree.body), unread, sys.getrecursionlimit()) == (2, [], limit)
 
 
-def test_what_takes_the_grammar_too_long_is_listed_whole() -> None:
-    tree, unread = parse_with_errors("/*\n" * 5000)
-    assert (tree.body, unread) == ([], [(1, 5001)])
+def test_what_takes_the_grammar_too_long_costs_its_own_part() -> None:
+    tree, unread = parse_with_errors("import os\nx = " + "-" * 20_000 + "1\nos.system(a)\n")
+    assert (ast.unparse(tree), unread) == ("import os\nos.system(a)", [(2, 2)])
+
+
+def test_what_cannot_be_read_within_bounds_is_listed() -> None:
+    _, unread = parse_with_errors("/*\n" * 5000)
+    assert sum(last - first + 1 for first, last in unread) >= 5000
