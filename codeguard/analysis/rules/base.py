@@ -22,8 +22,7 @@ class Rule:
     code.
 
     `remediation` is one line on what to do; without it, the explanation says so. `bad` and `good` are
-    short examples of code that the rule reports and of the same thing done right. `claimed_safe`
-    means that a comment next to it that claims safety is false. `tested` means that tests contain
+    short examples of code that the rule reports and of the same thing done right. `tested` means that tests contain
     what the rule reports to show that something refuses it; an audit rates it as low there.
     `special_of` names rules (`signal.rule`) that say less of the same thing: an audit tells one of them where
     both report one place.
@@ -38,7 +37,6 @@ class Rule:
     good: str = ""
     cwe: tuple[int, ...] = ()
     language: str = "python"  # language of the examples
-    claimed_safe: bool = False
     weight: float | None = None  # ranking weight of a rule without a row in `codeguard.weights`
     remediation: str = ""
     tested: bool = False
