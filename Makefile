@@ -128,7 +128,6 @@ sbom: $(VENV)/installed
 docs: $(VENV)/installed
 	$$(cat $(VENV)/installer) --require-hashes -r requirements-docs.lock
 	$(BIN)/python docs/reference.py
-	$(BIN)/python docs/system_calls.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 clean:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import click
@@ -13,6 +13,7 @@ from codeguard.audit.rules import all_rules
 from codeguard.cli import COMMANDS, main
 from codeguard.cli.config import KEYS, as_toml, settings_table
 from codeguard.config import Settings
+from codeguard.sandbox.inside import syscalls
 from codeguard.weights import DEFAULTS
 
 PLACE = Path(__file__).with_name("reference.md")
@@ -60,6 +61,22 @@ def _lines() -> Iterator[str]:
     yield from ("| schema | made in |", "|---|---|")
     for schema, place in sorted(_schemas().items()):
         yield f"| `{schema}` | `{place}` |"
+    yield from ("", "## System calls", "")
+    yield "What the two filters of the [sandbox](sandbox.md) allow; each other call fails, or ends the process."
+    yield from ("", "| process | call | allowed arguments | kernel object | shared with | needed for |")
+    yield "|---|---|---|---|---|---|"
+    yield from _calls("child", syscalls.CHILD)
+    yield from _calls("zygote, in addition", syscalls.ZYGOTE)
+
+
+def _calls(process: str, allowed: Mapping[str, syscalls.Allowed]) -> Iterator[str]:
+    for name, call in allowed.items():
+        arguments = "; ".join(
+            f"{argument.name} {', '.join(f'{value} ({number})' for value, number in argument.values.items())}"
+            for argument in call.arguments
+        )
+        row = (process, f"`{name}`", arguments or "any", call.object, call.shared, call.need)
+        yield f"| {' | '.join(map(_cell, row))} |"
 
 
 def _schemas() -> dict[str, str]:

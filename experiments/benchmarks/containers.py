@@ -175,22 +175,26 @@ def measure(name: str) -> Row:
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """Return the table of the rows."""
-    lines = [
-        "| environment | stands for | level | layers that are missing | service |",
-        "|---|---|---|---|---|",
-    ]
+    """Return the table: a line for all environments in which the same is missing and the same works."""
+    alike: dict[tuple[str, str, str], list[str]] = {}
     for row in rows:
         if row.skipped:
-            lines.append(f"| {row.name} | {row.stands_for} | not built: {row.skipped} | | |")
-            continue
-        missing = ", ".join(item.split(" ", 1)[0] for item in row.missing) or "none"
-        service = row.service
-        if service != "full":
-            service += f": `{row.said[0][1].removeprefix('codeguard: ')}`"
-        shown = "not known" if row.level == "none" else missing
-        lines.append(f"| {row.name} | {row.stands_for} | {row.level} | {shown} | {service} |")
+            found = ("not built", row.skipped, "")
+        else:
+            missing = ", ".join(item.split(" ", 1)[0] for item in row.missing) or "none"
+            found = (row.level, "not known" if row.level == "none" else missing, row.service)
+        alike.setdefault(found, []).append(row.stands_for)
+    lines = ["| level | missing layers | service | environments |", "|---|---|---|---|"]
+    lines.extend(
+        f"| {level} | {missing} | {service} | {'; '.join(named)} |"
+        for (level, missing, service), named in sorted(alike.items(), key=_level, reverse=True)
+    )
     return "\n".join(lines)
+
+
+def _level(line: tuple[tuple[str, str, str], list[str]]) -> str:
+    (level, _, _), _ = line
+    return level if level.startswith("L") else ""
 
 
 def main() -> None:

@@ -200,7 +200,7 @@ ENVIRONMENTS: dict[str, Environment] = {
             "docker-user", "Docker's defaults, --user 1000", ORDINARY, DOCKER, refused=DOCKER_FILTER, mounts=NO_CGROUP
         ),
         Environment(
-            "docker-old", "an old Docker's defaults (no Landlock calls, no ptrace), root", 0, DOCKER,
+            "docker-old", "an old Docker's defaults (no Landlock), root", 0, DOCKER,
             refused=OLD_DOCKER_FILTER, mounts=NO_CGROUP,
         ),
         Environment(
@@ -218,35 +218,35 @@ ENVIRONMENTS: dict[str, Environment] = {
             mounts=NO_CGROUP,
         ),
         Environment(
-            "restricted", "Kubernetes, restricted profile (not root, no capabilities, no-new-privileges)",
+            "restricted", "Kubernetes' restricted profile",
             ORDINARY, frozenset(), refused=DOCKER_FILTER, no_new_privs=True, mounts=NO_CGROUP,
         ),
         _rootless("rootless", "rootless Docker or Podman, root", user_map=SUBORDINATE, mounts=NO_CGROUP),
         _rootless(
-            "rootless-cap-drop-all", "the same, --cap-drop ALL", user_map=SUBORDINATE, capabilities=frozenset(),
+            "rootless-cap-drop-all", "rootless, --cap-drop ALL", user_map=SUBORDINATE, capabilities=frozenset(),
             mounts=NO_CGROUP,
         ),
         _rootless("rootless-single", "rootless without subordinate ids, root", mounts=NO_CGROUP),
         _rootless(
-            "rootless-single-cap-drop-all", "the same, --cap-drop ALL and no-new-privileges",
+            "rootless-single-cap-drop-all", "rootless without subordinate ids, --cap-drop ALL, no-new-privileges",
             capabilities=frozenset(), no_new_privs=True, mounts=NO_CGROUP,
         ),
         _rootless("rootless-unconfined", "rootless, all capabilities, no filter", capabilities=ALL, refused=()),
-        Environment("no-userns", "user namespaces forbidden (EPERM)", ORDINARY, refused=NO_USER_NAMESPACES),
+        Environment("no-userns", "user namespaces forbidden", ORDINARY, refused=NO_USER_NAMESPACES),
         Environment(
-            "userns-full", "user.max_user_namespaces=0 (ENOSPC)", ORDINARY, refused=FULL_USER_NAMESPACES
+            "userns-full", "user.max_user_namespaces=0", ORDINARY, refused=FULL_USER_NAMESPACES
         ),
         Environment(
             "apparmor-userns", "Ubuntu 24.04: user namespaces without rights in them", ORDINARY, maps_refused=True
         ),
-        Environment("no-landlock", "a kernel without Landlock (ENOSYS)", ORDINARY, refused=NO_LANDLOCK),
-        Environment("landlock-off", "Landlock not among the boot's lsm= (EOPNOTSUPP)", ORDINARY, refused=LANDLOCK_OFF),
+        Environment("no-landlock", "a kernel without Landlock", ORDINARY, refused=NO_LANDLOCK),
+        Environment("landlock-off", "Landlock not in the boot's lsm=", ORDINARY, refused=LANDLOCK_OFF),
         Environment(
-            "docker-no-landlock", "Docker's defaults on such a kernel, --user 1000", ORDINARY, DOCKER,
+            "docker-no-landlock", "Docker's defaults without Landlock, --user 1000", ORDINARY, DOCKER,
             refused=(*DOCKER_FILTER, *NO_LANDLOCK), mounts=NO_CGROUP,
         ),
         Environment(
-            "gvisor", "gVisor: no Landlock, no seccomp(2), parts of prctl missing; root", 0, DOCKER,
+            "gvisor", "gVisor, root", 0, DOCKER,
             refused=(*GVISOR, Refusal("clone", errno.EPERM, 0, bits=_NAMESPACES), Refusal("unshare")),
             mounts=NO_CGROUP,
         ),
@@ -255,18 +255,18 @@ ENVIRONMENTS: dict[str, Environment] = {
             refused=(Refusal("prctl", errno.EINVAL, 0, equals=kernel.PR_SET_SECCOMP),),
         ),
         Environment(
-            "wsl2", "WSL2: no Landlock, control groups read-only; a user", ORDINARY, refused=NO_LANDLOCK,
+            "wsl2", "WSL2, a user", ORDINARY, refused=NO_LANDLOCK,
             mounts=NO_CGROUP,
         ),
         Environment(
-            "old-kernel", "an old kernel, as libcs without glibc's calls see it", ORDINARY, refused=OLD_KERNEL
+            "old-kernel", "an old kernel", ORDINARY, refused=OLD_KERNEL
         ),
         Environment(
-            "read-only", "Docker, --read-only, --user 1000, only the work folder writable", ORDINARY, DOCKER,
+            "read-only", "Docker, --read-only, --user 1000", ORDINARY, DOCKER,
             refused=DOCKER_FILTER, mounts=("root read-only", *NO_CGROUP),
         ),
         Environment(
-            "read-only-tmp", "the same with --tmpfs /tmp", ORDINARY, DOCKER,
+            "read-only-tmp", "Docker, --read-only, --tmpfs /tmp", ORDINARY, DOCKER,
             refused=DOCKER_FILTER, mounts=("root read-only", "tmp", *NO_CGROUP),
         ),
         Environment(
@@ -285,17 +285,17 @@ ENVIRONMENTS: dict[str, Environment] = {
             limits={resource.RLIMIT_NPROC: 64},
         ),
         Environment(
-            "no-processes", "RLIMIT_NPROC 1: no other process may be started", NOT_IN_PASSWD + 1, DOCKER,
+            "no-processes", "RLIMIT_NPROC 1", NOT_IN_PASSWD + 1, DOCKER,
             refused=DOCKER_FILTER, limits={resource.RLIMIT_NPROC: 1}, variables={"OPENBLAS_NUM_THREADS": "1"},
         ),
         Environment("few-files", "RLIMIT_NOFILE 64", ORDINARY, limits={resource.RLIMIT_NOFILE: 64}),
         Environment("little-memory", "RLIMIT_AS 1 GiB", ORDINARY, limits={resource.RLIMIT_AS: 1 << 30}),
         Environment(
-            "no-home", "Kubernetes, restricted profile: a user with no name and no HOME", NOT_IN_PASSWD, frozenset(),
+            "no-home", "Kubernetes' restricted profile, no HOME", NOT_IN_PASSWD, frozenset(),
             refused=DOCKER_FILTER, no_new_privs=True, mounts=NO_CGROUP, variables={"HOME": None},
         ),
         Environment(
-            "home-not-writable", "OpenShift: the same with HOME=/, which it may not write", NOT_IN_PASSWD, frozenset(),
+            "home-not-writable", "OpenShift, HOME=/ not writable", NOT_IN_PASSWD, frozenset(),
             refused=DOCKER_FILTER, no_new_privs=True, mounts=NO_CGROUP, variables={"HOME": "/"},
         ),
     )

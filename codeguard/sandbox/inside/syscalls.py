@@ -70,7 +70,7 @@ class Argument(NamedTuple):
 class Allowed(NamedTuple):
     """An allowed call: the arguments compared, the object of the kernel's behind it, who shares that, and the need.
 
-    The texts are the columns of the table in docs/sandbox.md.
+    The texts are the columns of the table in docs/reference.md.
     """
 
     arguments: tuple[Argument, ...]
