@@ -203,11 +203,7 @@ def table() -> str:
                 left.setdefault(entry.leaves_out[promise], []).append(entry.name)
         reasons = "; ".join(f"{reason} ({len(names)})" for reason, names in left.items())
         lines.append(f"| {text} | {', '.join(tested)} | {reasons} | `test_promises.py::test_{promise}` |")
-    names = "; ".join(
-        f"{group}: {', '.join(entry.name.strip('`') for entry in ENTRIES if entry.group == group)}"
-        for group in groups
-    )
-    return "\n".join(lines) + f"\n\nThe entries. {names}.\n"
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":
