@@ -9,8 +9,12 @@ from pathlib import Path
 
 import click
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from codeguard.cli import main
+from codeguard.config import load_settings
+from codeguard.trust import SigningPolicy
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
@@ -76,6 +80,22 @@ def test_a_page_is_read_in_minutes(page: Path) -> None:
 @pytest.mark.parametrize("page", EDITED, ids=_name)
 def test_words_that_we_do_not_use(page: Path) -> None:
     assert [match[0] for match in UNWANTED.finditer(_prose(page))] == []
+
+
+@pytest.mark.parametrize("page", ["provenance", "sandbox", "scaling"])
+def test_the_configuration_on_a_page_is_one_that_is_accepted(page: str, tmp_path: Path) -> None:
+    (text,) = re.findall(
+        r"^```toml\n(.*?)^```", (ROOT / "docs" / f"{page}.md").read_text(), re.DOTALL | re.MULTILINE
+    )
+    (tmp_path / "config.toml").write_text(text)
+    settings = load_settings(tmp_path / "config.toml")
+    if settings.signing:
+        for name in re.findall(r'"(keys/\w+\.pem)"', text):
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            key = Ed25519PrivateKey.generate().public_key()
+            (tmp_path / name).write_bytes(key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
+        policy = SigningPolicy.from_toml(settings.signing, tmp_path)
+        assert (policy.threshold_of("src/crypto/hash.py"), policy.threshold_of("src/maths.py")) == (2, 1)
 
 
 def _commands(text: str) -> Iterator[tuple[str, click.Command, list[str]]]:
