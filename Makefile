@@ -94,7 +94,7 @@ scale: $(VENV)/installed
 	$(BIN)/python -m experiments.benchmarks.scale $(SCALE) --server
 	$(BIN)/python -m experiments.benchmarks.scale $(SCALE) --plot $(SCALE)/growth.svg
 
-# Kill -9, several at once, a full disk, no right, no power: the table in docs/scaling.md.
+# Kill -9, several at once, a full disk, no right, no power.
 CRASH ?= 100
 crash: $(VENV)/installed
 	$(BIN)/python -m experiments.benchmarks.crash --trials $(CRASH)

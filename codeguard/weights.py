@@ -154,7 +154,7 @@ BY_SEVERITY: Mapping[Severity, Weight] = {
     Severity.LOW: COMMON,
     Severity.INFO: Weight(0.0, "reported, costs nothing"),
 }
-# The weight of what a rule about insecure code finds, by the severity of the finding; docs/retrieval.md has the sweep.
+# The weight of what a rule about insecure code finds, by the severity of the finding.
 FLAW = Weight(
     6.0, "text written to be near the question is up to four deviations nearer than the safe answer"
 )

@@ -2,7 +2,7 @@
 
 The author of an untrusted file chooses its name and symbols, so none of this applies to it: renaming
 untrusted files changes no rank. Weights are in standard deviations of the cost that they are subtracted from,
-tuned on the questions about four repositories and reported on four others, see docs/retrieval.md.
+tuned on the questions about four repositories and reported on four others.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Own code that says the same answers as well and is known: a look-alike of unknow
 behave the same, is only a risk beside it, and stands well behind. Where nothing of the team's own is like a function,
 there is nothing that it could pass for, and an honest file that nobody listed should not lose to own code that fits
 less well: if no evidence speaks against it, its origin hardly counts. Neither changes a penalty, what is dropped,
-demoted or convicted, nor the order "penalty". How the weights were chosen, and what they cost: docs/retrieval.md.
+demoted or convicted, nor the order "penalty".
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ class JoinedEmbedding:
 
     A sentence embedding places "you have won" and "you won the match" close together, and spam
     filters live on the spelling that tells them apart. A lexical embedding sees the spelling and
-    misses the meaning (measured in docs/text.md).
+    misses the meaning.
     """
 
     def __init__(self, first: Embedding, second: Embedding) -> None:

@@ -64,7 +64,7 @@ MESSAGES = 3_000  # translated ones of a language
 WEIGHED = 300  # hard texts of a kind and a package that thresholds are set by
 LEAST_HONEST = 3  # honest stretches that have a word that counts
 # Shares of the hard texts of packages that nothing was learned from which reach weak, clear and sure, each package
-# counting the same. Comments seldom look like orders (docs/measurements.md), docstrings more often, and a program's
+# counting the same. Comments seldom look like orders, docstrings more often, and a program's
 # prompts do.
 SHARES = {
     "comment": (0.012, 0.0065, 0.0012),
