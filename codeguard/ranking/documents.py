@@ -172,9 +172,8 @@ def name_for(text: str, metadata: Mapping[str, Any]) -> str:
         return "document.py"
     stated = next((metadata[key] for key in LANGUAGE_KEYS if isinstance(metadata.get(key), str)), "")
     suffix = PurePosixPath(str(metadata.get("path") or "")).suffix
-    return (
-        f"document{EXTENSIONS.get(str(stated).lower(), suffix if suffix in EXTENSIONS.values() else '.txt')}"
-    )
+    named = suffix if suffix in EXTENSIONS.values() and suffix != ".py" else ".txt"
+    return f"document{EXTENSIONS.get(str(stated).lower(), named)}"
 
 
 def _is_python(text: str) -> bool:
