@@ -88,3 +88,7 @@ class MissingExtraError(CodeguardError, ImportError):
 
 class SandboxWarning(UserWarning):
     """The sandbox is too weak for checks; issued by interfaces whose answers cannot say so."""
+
+
+class DefenseWarning(UserWarning):
+    """A part of a defense is inactive, or a path is not trusted; issued where no answer can say so."""

@@ -134,12 +134,15 @@ def run(*, each: int = EACH, seed: int = CHOICE) -> tuple[dict[str, Any], dict[s
     ]
     table += [_total(attack, table) for attack in dict.fromkeys(attack for (attack, _), _ in rows)]
     table.append(_total("", table[: len(rows)]))
-    print(
-        "\n".join(
-            f"{line[0]:<26}{line[1]:<20}" + "".join(f"{cell:>7}" for cell in line[2:]) for line in table
-        )
-    )
+    totals = [[line[0], *line[2:]] for line in table[len(rows) :]]
+    print("\n".join(report.table([head[0], *head[2:]], totals)))
     print(f"took {time.monotonic() - start:.0f} s")
+    through = FATES[2]
+    found = [
+        (row["with"][through], row["without"][through], attack, variant) for (attack, variant), row in rows
+    ]
+    worst = sorted((line for line in found if line[0] or line[1]), reverse=True)
+    passing = [[attack, variant, beside, alone] for beside, alone, attack, variant in worst]
     figures = {
         "seed": seed,
         "each": each,
@@ -152,7 +155,10 @@ def run(*, each: int = EACH, seed: int = CHOICE) -> tuple[dict[str, Any], dict[s
             "Convicted, demoted or let through by what it does, with the trusted function it stands in for "
             "in the index and without it. Provenance and distance are switched off."
         ],
-        "tables": [{"head": head, "rows": table}],
+        "tables": [
+            {"head": ["let through", "variant", "with a twin", "without"], "rows": passing, "open": True},
+            {"head": head, "rows": table, "open": False},
+        ],
         "charts": [],
     }
 

@@ -17,7 +17,7 @@ from codeguard.ranking.evaluation import Proportion
 from codeguard.ranking.reranking import Ranked, Ranking
 from codeguard.reports.html.page import Page, code_block, page_of
 from experiments.attacks.registry import all_attacks
-from experiments.charts import grouped_bars
+from experiments.charts import grouped_bars, rank_lines
 from experiments.steps import SCALES, UNDEFENDED, Labels, Outcome
 
 HERE = Path(__file__).resolve().parent
@@ -29,35 +29,87 @@ def title(text: str) -> str:
     return f"\n{text}\n{'=' * len(text)}"
 
 
-def ranking_lines(items: Sequence[Ranked], truth: Labels) -> list[str]:
-    """Return one line a candidate, with its label as only the experiment knows it."""
-    lines = []
-    for item in items:
-        label = truth(item.chunk)
-        mark = f"POISON {label.attack}" if label.poisoned else item.trust.value
-        place = f"{escaped(item.chunk.path)}::{escaped(item.chunk.symbol) or '(module)'}"
-        verdict = item.verdict or "-"
-        figures = f"{item.rank:>4}  {item.distance:.3f} {item.penalty:+.2f} {item.score:+.2f}"
-        lines.append(f"{figures}  {verdict:<9} {mark:<20} {place}")
+def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    """Return a table for the console, its first column to the left and the others to the right."""
+    cells = [[escaped(str(cell)) for cell in row] for row in (head, *rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if place else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in cells
+    ]
+
+
+def poisoned(items: Sequence[Ranked], truth: Labels) -> int:
+    """Return how many candidates are poisoned."""
+    return sum(truth(item.chunk).poisoned for item in items)
+
+
+def moves(
+    before: Sequence[Ranked], after: Sequence[Ranked], dropped: Sequence[Ranked], truth: Labels
+) -> list[str]:
+    """Return a full ranking before the defense and after it, with what moved and why.
+
+    Args:
+        before: by similarity alone.
+        after, dropped: what the defense made of it; candidates that only the search with words found are marked new.
+    """
+    was = {item.id: item.rank for item in before}
+    now = {item.id: item.rank for item in after}
+    lines = [f"  before: {len(before)} candidates by similarity alone"]
+    lines += [f"{_row(item, truth)}{_to(now.get(item.id))}" for item in before]
+    lines.append(f"  after: {len(after)} candidates with the defense")
+    lines += [f"{_row(item, truth)}{_from(item, was.get(item.id))}" for item in after]
+    lines += [f"{_row(item, truth)}dropped: {decisive(item)}" for item in dropped]
     return lines
+
+
+def _row(item: Ranked, truth: Labels) -> str:
+    label = truth(item.chunk)
+    mark = f"POISON {label.attack}" if label.poisoned else item.trust.value
+    place = f"{escaped(item.chunk.path)}::{escaped(item.chunk.symbol) or '(module)'}"
+    return f"{item.rank or '-':>6}  {item.distance:.3f}  {mark:<24} {place:<56} "
+
+
+def _to(rank: int | None) -> str:
+    return "→ not retrieved with words" if rank is None else f"→ {rank}"
+
+
+def _from(item: Ranked, rank: int | None) -> str:
+    if rank is None:
+        return f"new     {decisive(item)}".rstrip()
+    moved = "=" if rank == item.rank else f"{'▲' if item.rank < rank else '▼'} from {rank}"
+    return f"{moved:<9} {decisive(item)}".rstrip()
+
+
+def decisive(item: Ranked) -> str:
+    """Return the heaviest reason against a candidate, or for it, as `signal.rule: reason`; "" if there is none."""
+    weighed = [part for part in item.evidence if part.penalty or part.convicts or part.demotes]
+    if not weighed:
+        return ""
+    part = max(weighed, key=lambda one: (one.convicts, one.demotes, abs(one.penalty)))
+    return f"{part.penalty:+.1f} {part.signal}.{part.id}: {escaped(part.reason)[:70]}"
 
 
 def outcome_table(outcomes: Sequence[Outcome]) -> list[str]:
     """Return a table of settings: poison before and after, relevant results kept."""
-    lines = [f"{'setting':<34} {'poison before':>13} {'after':>6}  {'gone':<26} {'relevant kept':<24}"]
-    for outcome in outcomes:
-        lines.append(
-            f"{outcome.setting:<34} {outcome.poison_before:>13} {outcome.poison_after:>6}  "
-            f"{share(outcome.reduction):<26} {share(outcome.kept):<24}"
-        )
-    return lines
+    head = ("setting", "by similarity", "with words", "defended", "gone", "right kept")
+    return table(
+        head,
+        [
+            (o.setting, o.poison_before, o.poison_fused, o.poison_after, share(o.reduction), share(o.kept))
+            for o in outcomes
+        ],
+    )
 
 
 def attack_table(outcome: Outcome) -> list[str]:
-    """Return poison in the top k by attack, before and after."""
-    lines = [f"{'attack':<28} {'before':>6} {'after':>6}"]
-    lines += [f"{name:<28} {before:>6} {after:>6}" for name, (before, after) in outcome.by_attack.items()]
-    return lines
+    """Return poison in the top k by attack, before and after, and of all attacks together."""
+    rows = [(name, before, after) for name, (before, after) in outcome.by_attack.items()]
+    total = ("all attacks", outcome.poison_before, outcome.poison_after)
+    return table(("attack", "by similarity", "defended"), [*rows, total])
 
 
 def share(proportion: Proportion) -> str:
@@ -96,6 +148,7 @@ def write_page(
     *,
     facts: dict[str, str],
     rankings: Sequence[Ranking],
+    similar: Sequence[Ranking],
     truth: Labels,
     defenses: Sequence[Outcome],
     sweep: Sequence[Outcome],
@@ -117,6 +170,7 @@ def write_page(
         sweep_rows=sweep_matrix(sweep),
         sections=sections,
         attack_chart=_attack_chart(default),
+        rank_chart=_rank_chart(similar, rankings, truth),
         attacks=_attacks(default, rankings, truth),
     )
     page = page_of(
@@ -175,3 +229,21 @@ def _attack_chart(default: Outcome) -> str:
         },
         unit="poisoned results in the top k, all questions",
     )
+
+
+def _rank_chart(similar: Sequence[Ranking], rankings: Sequence[Ranking], truth: Labels) -> str:
+    """Return the rank of each poisoned result of the undefended top k, before and after, by what decided."""
+    groups: dict[str, list[tuple[str, int, int]]] = {}
+    for before, after in zip(similar, rankings, strict=True):
+        now = {item.id: item for item in after.ranking}
+        last = max((item.rank for item in after.ranking), default=0)
+        for item in before.baseline_results:
+            if not truth(item.chunk).poisoned:
+                continue
+            found = now.get(item.id)
+            signal = (
+                decisive(found).split(" ")[1].partition(".")[0] if found and decisive(found) else "nothing"
+            )
+            rank = found.rank if found is not None else last + 1
+            groups.setdefault(signal, []).append((f"{before.query}: {item.chunk.path}", item.rank, rank))
+    return rank_lines(dict(sorted(groups.items(), key=lambda group: -len(group[1]))))

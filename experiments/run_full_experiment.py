@@ -69,7 +69,7 @@ def main() -> int:
     with example_bench(poisoned=False, embedding=options.embedding) as bench:
         baseline = step_1(bench, options.k, truth)
         step_2(bench, options.k, truth, baseline)
-        rankings, impact = step_3(bench, options.k, truth)
+        similar, rankings, impact = step_3(bench, options.k, truth)
         defenses, weights = step_4(bench, options.k, truth)
         restored = take_poison_out(bench, options.k, baseline)
     print(
@@ -105,6 +105,7 @@ def main() -> int:
         options.out / "experiment.html",
         facts=facts,
         rankings=rankings,
+        similar=similar,
         truth=truth,
         defenses=defenses,
         sweep=weights,
@@ -119,17 +120,16 @@ def main() -> int:
 
 def step_1(bench: Workbench, k: int, truth: Any) -> list[Ranking]:
     """Ask the clean corpus."""
-    print(report.title("Step 1: baseline, no poison in the corpus"))
-    rankings = bench.ask([query.text for query in ALL], k, defense=False)
-    similar = bench.similar([query.text for query in ALL], k)
-    for plain, fused in list(zip(similar, rankings, strict=True))[: len(EXAMPLES)]:
-        print(f"\n{plain.query}: by similarity alone")
-        print("\n".join(report.ranking_lines(plain.results, truth)))
-        print("by similarity and words")
-        print("\n".join(report.ranking_lines(fused.results, truth)))
-    outcome = judge("baseline", ALL, rankings, truth, similar)
-    print(f"\nquestions with a right function in the top {k}: {outcome.relevant_before} of {len(ALL)}")
-    return rankings
+    print(report.title("Step 1: the clean corpus, no defense"))
+    texts = [query.text for query in ALL]
+    fused, similar = bench.ask(texts, k, defense=False), bench.similar(texts, k)
+    outcome = judge("baseline", ALL, fused, truth, similar)
+    head = ("question", "right function first: by similarity", "with words")
+    examples = list(zip(EXAMPLES, similar, fused, strict=False))
+    rows = [(q.text, _first(plain, q, truth), _first(both, q, truth)) for q, plain, both in examples]
+    print("\n".join(report.table(head, rows)))
+    print(f"right function in the top {k} by similarity: {outcome.relevant_before} of {len(ALL)} questions")
+    return fused
 
 
 def step_2(bench: Workbench, k: int, truth: Any, baseline: list[Ranking]) -> None:
@@ -140,46 +140,31 @@ def step_2(bench: Workbench, k: int, truth: Any, baseline: list[Ranking]) -> Non
     print(
         f"poison in: {indexed.files} files, {indexed.chunks} chunks, {len(indexed.convicted)} functions convicted"
     )
-    rankings = bench.similar(NAMES, k)
-    for before, after in zip(baseline, rankings, strict=False):
-        moved = [item for item in after.results if truth(item.chunk).poisoned]
-        gone = {item.chunk.path for item in before.results} - {item.chunk.path for item in after.results}
-        pushed = ", ".join(sorted(gone)) or "none"
-        print(f"\n{after.query}: {len(moved)} poisoned of {len(after.results)}; pushed out: {pushed}")
-        print("\n".join(report.ranking_lines(after.results, truth)))
-    fused = bench.ask(NAMES, k, defense=False)
-    outcome = judge("no defense", EXAMPLES, fused, truth, rankings)
-    print(
-        f"\nthe {len(EXAMPLES)} example queries together: {outcome.poison_before} poisoned by similarity alone, "
-        f"{outcome.poison_fused} by similarity and words"
-    )
+    similar, fused = bench.similar(NAMES, k), bench.ask(NAMES, k, defense=False)
+    rows = []
+    for before, plain, both in zip(baseline, similar, fused, strict=False):
+        gone = {item.chunk.path for item in before.results} - {item.chunk.path for item in both.results}
+        rows.append(
+            (
+                plain.query,
+                report.poisoned(plain.results, truth),
+                report.poisoned(both.results, truth),
+                len(gone),
+            )
+        )
+    head = ("question", f"poison in the top {k}: by similarity", "with words", "files pushed out")
+    print("\n".join(report.table(head, rows)))
 
 
-def step_3(bench: Workbench, k: int, truth: Any) -> tuple[list[Ranking], dict[str, Any]]:
+def step_3(bench: Workbench, k: int, truth: Any) -> tuple[list[Ranking], list[Ranking], dict[str, Any]]:
     """Measure the impact on all questions, undefended and under the default defense."""
-    print(report.title("Step 3: impact"))
+    print(report.title(f"Step 3: impact on all {len(ALL)} questions, poison in the top {k}"))
     rankings = bench.ask([query.text for query in ALL], k, DefenseConfig())
     similar = bench.similar([query.text for query in ALL], k)
     outcome = judge("default", ALL, rankings, truth, similar)
-    print("\n".join(report.attack_table(outcome)))
-    print("\nfull rankings of every question, by similarity alone and after the defense, no deduplication")
-    for before, after in zip(similar, rankings, strict=True):
-        one = judge("default", [Query(after.query, "")], [after], truth, [before])
-        print(
-            f"\n{after.query}: {one.poison_before} poisoned before (similarity and words "
-            f"{one.poison_fused}), {one.poison_after} after, in the top {k}"
-        )
-        print("before")
-        print("\n".join(report.ranking_lines(before.baseline, truth)))
-        print("after")
-        print("\n".join(report.ranking_lines(after.ranking, truth)))
     shown = len(EXAMPLES)
     examples = judge("examples", EXAMPLES, rankings[:shown], truth, similar[:shown])
-    print(
-        f"\nthe {len(EXAMPLES)} example queries together: {examples.poison_before} poisoned in the undefended top {k}, "
-        f"{examples.poison_after} in the defended; clean implementations that pass but stand below poison: "
-        f"{len(examples.clean_below_poison)}"
-    )
+    print("\n".join(report.attack_table(outcome)))
     figures = {
         "examples": examples.to_json(),
         "embedding": bench.embedding,
@@ -193,14 +178,19 @@ def step_3(bench: Workbench, k: int, truth: Any) -> tuple[list[Ranking], dict[st
             for plain, ranking in zip(similar, rankings, strict=True)
         ],
     }
-    return rankings, figures
+    return similar, rankings, figures
 
 
 def step_4(bench: Workbench, k: int, truth: Any) -> tuple[list[Any], list[Any]]:
-    """Compare the defenses, switch each signal off, scale every weight that is charged."""
-    keys = charged(bench.ask([query.text for query in ALL], k, DefenseConfig()))
-    print(report.title("Step 4: defenses, ablation, sensitivity"))
+    """Show the described questions in full, compare the defenses, scale every weight that is charged."""
+    rankings = bench.ask([query.text for query in ALL], k, DefenseConfig())
+    print(report.title("Step 4: the defense"))
+    for before, after in zip(bench.similar(NAMES, k), rankings, strict=False):
+        print(f"\n{after.query}")
+        print("\n".join(report.moves(before.baseline, after.ranking, after.dropped, truth)))
+    keys = charged(rankings)
     defenses = defended(bench, ALL, truth, settings(sorted({key.partition(".")[0] for key in keys})), k)
+    print(report.title(f"All {len(ALL)} questions: poison in the top {k}, and right functions kept"))
     print("\n".join(report.outcome_table(defenses)))
     default = next(item for item in defenses if item.setting.startswith("default"))
     for question in default.questions_with_poison_after:
@@ -216,6 +206,17 @@ def step_4(bench: Workbench, k: int, truth: Any) -> tuple[list[Any], list[Any]]:
     if worst.poison_after > worst.poison_before:
         print("  A SETTING IS WORSE THAN NO DEFENSE")
     return defenses, weights
+
+
+def _first(ranking: Ranking, question: Query, truth: Any) -> str:
+    """Return the rank of the first right function, "-" if there is none among the candidates."""
+    labels = [truth(item.chunk) for item in ranking.baseline]
+    right = [
+        place
+        for place, label in enumerate(labels, 1)
+        if not label.poisoned and label.target == question.target
+    ]
+    return str(right[0]) if right else "-"
 
 
 def take_poison_out(bench: Workbench, k: int, baseline: list[Ranking]) -> bool:

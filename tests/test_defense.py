@@ -158,9 +158,10 @@ def test_a_switched_off_signal_says_nothing(tmp_path) -> None:  # type: ignore[n
     assert signals == {"provenance"}
 
 
-def test_a_signal_without_its_service_is_left_out() -> None:
-    left_out = {item.name for item in load_signals()} - {item.name for item in DefenseManager().active}
-    assert left_out == {"behavior", "perplexity"}
+def test_a_signal_without_its_service_is_left_out_and_listed() -> None:
+    manager = DefenseManager(services=SignalServices())
+    left_out = {item.name for item in load_signals()} - {item.name for item in manager.active}
+    assert left_out == manager.inactive.keys() == {"behavior", "perplexity"}
 
 
 def test_every_registered_signal_documents_itself() -> None:

@@ -13,8 +13,8 @@ from typing import Any
 from codeguard.analysis.observations import AUDIT
 from codeguard.audit.findings import Finding, Standing
 from codeguard.audit.inspection import Inspected, own_finding
-from codeguard.audit.trust import TrustedBase
 from codeguard.errors import ConfigError
+from codeguard.index.trusted_base import TrustedBase
 from codeguard.trust import read_limited, write_atomically
 
 SCHEMA = "codeguard.baseline/1"

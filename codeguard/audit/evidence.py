@@ -14,10 +14,10 @@ from codeguard.analysis.observations import AUDIT, DISCOVERY, detector_error
 from codeguard.analysis.rules import Match, Rule
 from codeguard.audit.findings import Finding
 from codeguard.audit.inspection import Inspected, chunk_finding, finding_of, own_finding
-from codeguard.audit.trust import TrustedBase
 from codeguard.config import Settings, below_level
 from codeguard.corpus.agent_files import agent_file_kind
 from codeguard.errors import CodeguardError
+from codeguard.index.trusted_base import TrustedBase
 from codeguard.models import NOT_FULLY_READ, Severity, SourceFile, Trust, Verdict
 from codeguard.ranking.signals.base import SignalContext, SignalServices, Subject
 from codeguard.ranking.signals.behavior import BehaviorSignal
@@ -109,9 +109,9 @@ def behavior_findings(
     `index` is the workspace of the index that `base` comes from, None where
     there is none. A checker that cannot start causes a warning and never a pass.
     """
-    from codeguard.audit.evidence_store import opened_workspace  # imports the behavior checker
     from codeguard.audit.files_on_disk import FilesOnDisk
     from codeguard.index.siblings import ListedFiles, Siblings
+    from codeguard.index.without_index import opened_workspace  # imports the behavior checker
 
     present = list(files)
     wanted = [file for file in present if not base.covers(file.path, file.sha256) and _has_functions(file)]
@@ -145,9 +145,9 @@ def _checked(
     progress: Callable[[int, int], None],
     siblings: Siblings,
 ) -> Checked:
-    from codeguard.audit.evidence_store import ensure_level
     from codeguard.behavior.budget import SPENT
     from codeguard.index.behavior_reports import checkable
+    from codeguard.index.without_index import ensure_level
 
     level = ensure_level(workspace)
     reports = workspace.reports(executor=executor, siblings=siblings)

@@ -22,7 +22,6 @@ from codeguard.audit.inspection import Inspected, Source, own_modules, told_once
 from codeguard.audit.precision import with_confidence
 from codeguard.audit.rules import RuleSelection, all_rules
 from codeguard.audit.skipped_files import secret_file_findings, skipped_findings
-from codeguard.audit.trust import TrustedBase, of_paths
 from codeguard.audit.workers import corpus_findings, inspect_all, workers_for
 from codeguard.config import CATALOG, Settings, check_jobs
 from codeguard.corpus.agent_files import agent_file_kind
@@ -32,6 +31,7 @@ from codeguard.errors import CorpusError, NothingToDoError
 from codeguard.index.executor import open_executor
 from codeguard.index.observation_tasks import Compared
 from codeguard.index.secret_tasks import masked
+from codeguard.index.trusted_base import TrustedBase, of_paths
 from codeguard.models import Confidence, Severity, Skipped
 from codeguard.ranking.signals import load_all, refuse_unknown
 from codeguard.trust.acceptances import Acceptances, load_acceptances
@@ -215,7 +215,7 @@ class _Audit:
         named = self._options.trust or self._options.base or self._settings.defense.trust_paths
         if named or self._ignored_state or not (self._settings.state / CATALOG).exists():
             return None
-        from codeguard.audit.evidence_store import index_of
+        from codeguard.index.without_index import index_of
 
         index = index_of(self._settings)
         if index is not None:
@@ -257,7 +257,7 @@ class _Audit:
         if self._options.base is not None:
             return self._options.base
         if self._index is not None:
-            from codeguard.audit.evidence_store import base_of
+            from codeguard.index.without_index import base_of
 
             return base_of(self._index)
         paths = self._options.trust or tuple(Path(path) for path in self._settings.defense.trust_paths)

@@ -28,8 +28,8 @@ from codeguard.reports.audit_formats import AuditView, format_names, rendered
 
 if TYPE_CHECKING:
     from codeguard.audit.run import AuditOptions
-    from codeguard.audit.trust import TrustedBase
     from codeguard.config import Settings
+    from codeguard.index.trusted_base import TrustedBase
 
 SEVERITIES = ("info", "low", "medium", "high", "critical")
 CONFIDENCES = ("low", "medium", "high")
@@ -220,8 +220,8 @@ def _verified(
     context: click.Context, manifest: Path, keys: tuple[Path, ...], label: str | None
 ) -> TrustedBase:
     """Verify a manifest by the given keys or the user's policies."""
-    from codeguard.audit.trust import of_manifest
     from codeguard.cli.trust_inputs import TrustInputs, manifest_at
+    from codeguard.index.trusted_base import of_manifest
 
     manifest_at(manifest)
     tree = manifest.parent

@@ -7,68 +7,45 @@ that its text does not give away.
 
 from __future__ import annotations
 
-import re
-import textwrap
 import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from codeguard.api import CodeGuard
 from codeguard.config import DefenseConfig, Settings, below_level
-from codeguard.corpus.secrets import mask_secrets
-from codeguard.corpus.syntax import parse
-from codeguard.errors import CorpusError, SandboxWarning
+from codeguard.errors import SandboxWarning
 from codeguard.index.behavior_reports import BehaviorReports
-from codeguard.index.chunk_tasks import chunk_one
 from codeguard.index.on_disk import IndexOnDisk
 from codeguard.index.sandbox_budget import SandboxBudget
-from codeguard.index.secret_tasks import masked, secrets_in
 from codeguard.index.static_evidence import evidence_alone
 from codeguard.index.workspace import stamp
 from codeguard.models import (
-    DETECTOR_ERROR,
-    NOT_YET,
     Chunk,
-    ChunkKind,
-    Confidence,
     Evidence,
     OnDisk,
-    Severity,
     SourceFile,
-    Span,
     Trust,
     text_digest,
 )
+from codeguard.ranking.alone import BehaviorService
 from codeguard.ranking.defense import DefenseManager
+from codeguard.ranking.documents import Origins, is_passing, name_for, read_document
 from codeguard.ranking.reranking import Judged, Ranked, rank
 from codeguard.ranking.scoring import standardise
-from codeguard.ranking.search import BehaviorService
 from codeguard.ranking.signals import load_signals
 from codeguard.ranking.signals.base import Moment, Signal, SignalServices, Subject
 from codeguard.trust import VerifiedManifest
 from codeguard.trust.acceptances import ACCEPTED_NAME, load_acceptances
-from codeguard.workers.processes import default_workers, send
-from codeguard.workers.tasks import ItemBounds, Run
 
 KEPT_DOCUMENTS = 50_000  # whose evidence stays in memory
-LONGEST = 1 << 20  # characters of a document; a longer one is judged unread
-PARSING_S = 1.0  # of the processor, to find out whether a document is Python
 MASKED = "codeguard_masked"  # in the metadata of a document whose text is shown without its secrets
 DEMOTED = (
     "codeguard_demoted"  # in the metadata of a document that ranks behind all those without a severe finding
 )
 CHANGED = "codeguard_changed"  # in the metadata of a document whose text is that of a trusted file no longer
-LANGUAGE_KEYS = ("language", "lang")  # of a document's metadata
-EXTENSIONS = {
-    "bash": ".sh", "c": ".c", "cpp": ".cpp", "csharp": ".cs", "go": ".go", "java": ".java",
-    "javascript": ".js", "js": ".js", "php": ".php", "python": ".py", "py": ".py", "ruby": ".rb",
-    "rust": ".rs", "ts": ".ts", "tsx": ".tsx", "typescript": ".ts",
-}  # fmt: skip
-
-_PYTHON_LINE = re.compile(r"^[ \t]*(?:async[ \t]+def|def|class|import|from)[ \t]", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +195,7 @@ class DocumentJudge:
         if made_for != self._made_for:
             self._made_for, self._kept_alive = made_for, parts
             self._known.clear()
-            self._manifest, self._listed = manifest, _listed(manifest)
+            self._manifest, self._listed = manifest, Origins(manifest).listed
             self._epoch = guard.workspace.epoch if guard is not None else ""
             self._make_managers()
         if guard is not None:
@@ -269,7 +246,7 @@ class DocumentJudge:
         self, document: StoredText, *, differs: bool
     ) -> tuple[Trust, Chunk, SourceFile, tuple[Evidence, ...]]:
         text = document.text or ""
-        name = _name_for(text, document.metadata or {})
+        name = name_for(text, document.metadata or {})
         key = (text_digest(text), name, differs)
         known = self._known.get(key)
         if known is not None:
@@ -277,7 +254,7 @@ class DocumentJudge:
             return known
         unchecked = self._unchecked
         found = self._examined(document, text, name, differs=differs)
-        if self._unchecked == unchecked and not any(map(_passing, found[3])):
+        if self._unchecked == unchecked and not any(map(is_passing, found[3])):
             self._known[key] = found
             if len(self._known) > KEPT_DOCUMENTS:
                 self._known.popitem(last=False)
@@ -291,129 +268,12 @@ class DocumentJudge:
         self, document: StoredText, text: str, name: str, *, differs: bool
     ) -> tuple[Trust, Chunk, SourceFile, tuple[Evidence, ...]]:
         digest = text_digest(text)
-        whole = _whole(text, digest)
         trust = Trust.TRUSTED if text and digest in self._listed else Trust.UNLISTED
         if differs:
             trust = Trust.MODIFIED
-        if document.text is None or len(text) > LONGEST:
-            why = (
-                "the store has no text of it" if document.text is None else f"{len(text)} characters of text"
-            )
-            return trust, whole, _file_of(whole), (_unreadable(why),)
-        try:
-            (file,) = masked([chunk_one(name, textwrap.dedent(text).encode("utf-8", "replace"))])
-        except CorpusError as error:
-            return trust, whole, _file_of(whole), (_unreadable(str(error)),)
-        parts = [
-            part for chunk in file.chunks for part in self._lasting.evidence(Subject(chunk, file, trust))
-        ]
-        named = next((chunk for chunk in file.chunks if chunk.symbol), None)
-        shown = replace(
-            whole,
-            symbol=named.symbol if named is not None else "",
-            kind=named.kind if named is not None else whole.kind,
-            language=file.language,
-        )
-        return trust, shown, file, _worst(parts)
-
-
-def _gravity(part: Evidence) -> tuple[bool, bool, float]:
-    return part.convicts, part.demotes, part.penalty
-
-
-def _worst(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
-    """Return the heaviest evidence of each rule, so that a long document is not worse for its length."""
-    kept: dict[tuple[str, str], Evidence] = {}
-    for part in evidence:
-        key = (part.signal, part.id)
-        if key not in kept or _gravity(part) > _gravity(kept[key]):
-            kept[key] = part
-    if any(part.convicts for part in kept.values()):  # a pass elsewhere in the document does not offset it
-        return tuple(part for part in kept.values() if part.penalty >= 0)
-    bonus = [part for part in kept.values() if part.id == "pass"]
-    tested = {part.id for part in kept.values() if part.signal == "behavior"}
-    if bonus and tested != {"pass"}:
-        return tuple(part if part.id != "pass" else replace(part, penalty=0.0) for part in kept.values())
-    return tuple(kept.values())
-
-
-def _name_for(text: str, metadata: Mapping[str, Any]) -> str:
-    """Return a file name for the text's language: Python if it parses, or the metadata's, or prose."""
-    if _is_python(text):
-        return "document.py"
-    said = next((metadata[key] for key in LANGUAGE_KEYS if isinstance(metadata.get(key), str)), "")
-    return f"document{EXTENSIONS.get(str(said).lower(), '.txt')}"
-
-
-def _is_python(text: str) -> bool:
-    """Return whether a text is Python: the author of the metadata must not choose what is checked."""
-    if len(text) > LONGEST or not _PYTHON_LINE.search(text):
-        return False
-    payload = textwrap.dedent(text).encode("utf-8", "replace")
-    (answer,) = send(default_workers(), python_task, [payload], None, ItemBounds(PARSING_S)).result()
-    return bool(answer.ended) or answer.last == b"python"
-
-
-def python_task() -> Run:
-    """Return whether texts parse as Python."""
-
-    def run(payload: bytes) -> Iterator[bytes]:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                parse(payload.decode())
-                yield b"python"
-            except (SyntaxError, ValueError, RecursionError, MemoryError):
-                yield b""
-
-    return run
-
-
-def _listed(manifest: VerifiedManifest | None) -> dict[str, list[str]]:
-    """Return the paths that hold each listed text, a whole file or a chunk."""
-    listed: dict[str, list[str]] = {}
-    for path, entry in () if manifest is None else manifest.files.items():
-        for digest in {entry.sha256, *entry.chunks}:
-            listed.setdefault(digest, []).append(path)
-    return listed
+        read = read_document(document.text, name)
+        return trust, read.whole, read.file, read.examine(self._lasting.evidence, trust, None, None)
 
 
 def _lasts(signal: Signal) -> bool:
     return signal.moment is Moment.INDEX or signal.name == "provenance"
-
-
-def _passing(part: Evidence) -> bool:
-    """Return whether evidence is temporary: an error that may not recur, or a check not done yet."""
-    return part.id in (DETECTOR_ERROR, NOT_YET) or part.measurements.get("verdict") == "error"
-
-
-def _unreadable(why: str) -> Evidence:
-    return Evidence(
-        signal="documents",
-        id=DETECTOR_ERROR,
-        penalty=0.0,
-        reason=f"cannot be judged: {why}",
-        demotes=True,
-        severity=Severity.MEDIUM,
-        confidence=Confidence.HIGH,
-    )
-
-
-def _whole(text: str, digest: str) -> Chunk:
-    """Return a document as a chunk with its secrets masked."""
-    size = len(text.encode("utf-8", "surrogatepass"))
-    secrets = secrets_in(text)
-    return Chunk(
-        path="",
-        symbol="",
-        kind=ChunkKind.MODULE,
-        span=Span(1, text.count("\n") + 1, 0, size),
-        text=mask_secrets(text, secrets),
-        sha256=digest,
-        language="text",
-        secrets=tuple(sorted({item.rule for item in secrets})),
-    )
-
-
-def _file_of(chunk: Chunk) -> SourceFile:
-    return SourceFile("", chunk.text, chunk.sha256, chunk.language, (chunk,), parsed=False)

@@ -23,8 +23,9 @@ from codeguard.audit.run import AuditOptions
 from codeguard.corpus.secrets import mask_secrets
 from codeguard.errors import CodeguardError, ConfigError, ManifestError, MissingExtraError
 from codeguard.escaping import escaped
-from codeguard.integrations.documents import EXTENSIONS, MOST_COPIES
+from codeguard.integrations.documents import MOST_COPIES
 from codeguard.models import Severity, Trust
+from codeguard.ranking.documents import EXTENSIONS
 from codeguard.ranking.reranking import Ranked
 from codeguard.trust.git import head_commit
 

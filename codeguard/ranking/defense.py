@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,8 +12,7 @@ from typing import Any
 from codeguard.analysis.chunk_trust import trust_in_file
 from codeguard.analysis.rules.base import own_weights
 from codeguard.config import DefenseConfig
-from codeguard.corpus.chunking import chunk_file
-from codeguard.errors import ConfigError
+from codeguard.errors import ConfigError, DefenseWarning
 from codeguard.index.static_evidence import COMPANY, STATIC, StaticEvidence, place_of
 from codeguard.models import (
     DETECTOR_ERROR,
@@ -29,6 +29,8 @@ from codeguard.models import (
     Verdict,
     text_digest,
 )
+from codeguard.ranking.alone import Alone
+from codeguard.ranking.documents import Origins, name_for, read_document
 from codeguard.ranking.own_code import OwnCode, beside_own
 from codeguard.ranking.reranking import Judged, Ranked, rank
 from codeguard.ranking.scoring import standardise
@@ -71,32 +73,42 @@ class Candidate:
     on_disk: OnDisk = OnDisk.ELSEWHERE
 
 
-def plain_candidate(value: Mapping[str, Any]) -> Candidate:
-    """Return a candidate built from plain values, as a vector store returns them.
+@dataclass(frozen=True, slots=True)
+class PlainCandidate:
+    """A text as a vector store returns it, with its distance to the query and the path that its metadata name."""
 
-    `content` is the text, `distance` its cosine distance to the query,
-    `metadata` may name its `path` and `symbol`, `id` is optional. The text is treated as the whole file:
-    imports elsewhere are unknown.
+    id: str
+    text: str
+    distance: float
+    path: str
+    name: str
+
+
+def plain_candidate(value: Mapping[str, Any]) -> PlainCandidate:
+    """Return a candidate from plain values, as a vector store returns them.
+
+    `content` is the text, `distance` its distance to the query, `metadata` may name its `path` and `language`, `id` is
+    optional. The text is read as a file of its own, with every function in it; imports elsewhere are unknown.
 
     Raises:
         ConfigError: the content is not text, or the distance is not a finite number.
     """
     content, distance, metadata = value.get("content"), value.get("distance"), value.get("metadata") or {}
-    if not isinstance(content, str):
-        raise ConfigError("content of a candidate", got=type(content).__name__, expected="a string")
+    if not isinstance(content, str) or not content:
+        got = "nothing" if content == "" else type(content).__name__
+        raise ConfigError("content of a candidate", got=got, expected="some text")
     if isinstance(distance, bool) or not isinstance(distance, int | float) or not math.isfinite(distance):
         raise ConfigError("distance of a candidate", got=repr(distance), expected="a finite number")
     if not isinstance(metadata, Mapping):
         raise ConfigError("metadata of a candidate", got=type(metadata).__name__, expected="a mapping")
-    id_ = str(value.get("id") or text_digest(content))
-    path = str(metadata.get("path") or f"{text_digest(content)[:12]}.py")
-    file = chunk_file(path, content.encode("utf-8", "replace"))
-    named = [chunk for chunk in file.chunks if chunk.symbol and chunk.symbol == metadata.get("symbol")]
-    functions = [chunk for chunk in file.chunks if chunk.kind in (ChunkKind.FUNCTION, ChunkKind.METHOD)]
-    found = [*named, *functions, *file.chunks]
-    if not found:
-        raise ConfigError("content of a candidate", got="nothing", expected="some text")
-    return Candidate(id_, found[0], file, float(distance))
+    path = metadata.get("path")
+    return PlainCandidate(
+        id=str(value.get("id") or text_digest(content)),
+        text=content,
+        distance=float(distance),
+        path=path if isinstance(path, str) else "",
+        name=name_for(content, metadata),
+    )
 
 
 def trust_now(trust: Trust, on_disk: OnDisk) -> Trust:
@@ -116,14 +128,27 @@ class DefenseOutcome:
 class DefenseManager:
     """Collects the evidence about candidates and orders them by it.
 
+    Without services it makes its own: the paths of `config.trust_paths` are trusted as they are on the disk, the
+    character model learns from them, and functions are checked in the sandbox against the shipped specs and what is
+    derived from these paths. Use it as a context manager then, or call `close`.
+
     Args:
         config: which signals are on, mode, order, weights.
-        manifest: the verified manifest; without one nothing is trusted.
-        services: the services that signals need. A signal whose service is missing is inactive and listed in
-        `inactive`. signals: instead of the registered ones. One that is neither codeguard's own nor installed
-        as a plugin runs in this process, where it can only be interrupted in the main thread. remember: cache
-        the evidence of signals of moment INDEX by candidate id. Ids must be unique for a
-        chunk of a file.
+        manifest: the verified manifest; without one nothing is trusted but the paths of the configuration.
+        services: the services that signals need, instead of the manager's own.
+        signals: instead of the registered ones. One that is neither codeguard's own nor installed as a plugin runs in
+            this process, where it can only be interrupted in the main thread.
+        remember: cache the evidence of signals of moment INDEX by candidate id. Ids must be unique for a chunk of a
+            file.
+        paths_unknown: the candidates' store keeps no paths: a plain text without one is trusted if it is a trusted
+            text. Otherwise it is a copy.
+
+    Attributes:
+        active: the signals that are asked.
+        inactive: the signals that are switched on and cannot be asked, with the reason.
+
+    Raises:
+        ConfigError, CorpusError, ManifestError: a path of the configuration cannot be trusted.
     """
 
     def __init__(
@@ -134,18 +159,35 @@ class DefenseManager:
         services: SignalServices | None = None,
         signals: Sequence[Signal] | None = None,
         remember: bool = False,
+        paths_unknown: bool = False,
     ) -> None:
         self.config = config or DefenseConfig()
         self._remember = remember
         self._kept: dict[tuple[str, str, Trust], tuple[Evidence, ...]] = {}
-        self._manifest = manifest
-        known = services or SignalServices()
+        alone = Alone(self.config) if services is None and signals is None else None
+        self._alone = alone
+        self._manifest = manifest if alone is None or manifest is not None else alone.manifest
+        known = services or (SignalServices() if alone is None else alone.services)
+        self._origins: Origins | None = None
+        self._paths_unknown = paths_unknown
         self._static = known.static
         self._acceptances = known.acceptances
         registered = load_signals() if signals is None else signals
         self._context = SignalContext(known, self.config.weights.with_own(own_weights(registered)))
         enabled = [item for item in registered if self.config.enabled(item.name)]
         self.active = tuple(item for item in enabled if known.meet(item.needs))
+        why = {} if alone is None else alone.missing
+        self.inactive = {
+            item.name: why.get(item.name, f"it needs {', '.join(sorted(item.needs))}, which is not given")
+            for item in enabled
+            if item not in self.active
+        }
+        if alone is not None:
+            for line in (
+                *alone.warnings,
+                *(f"{name} is not asked: {said}" for name, said in self.inactive.items()),
+            ):
+                warnings.warn(line, DefenseWarning, stacklevel=2)
         self._in_workers = frozenset(item.name for item in self.active if runs_in_worker(item))
         self._ours = frozenset(item.name for item in self.active if ours(item))
         # Ours neither demote nor convict, so nothing else depends on what they say of one query.
@@ -158,6 +200,22 @@ class DefenseManager:
         weights = self._context.weights
         named = any(item.name == "provenance" for item in self.active)
         self._origin = weights["provenance.unlisted"] - weights["provenance.trusted"] if named else None
+
+    @property
+    def level(self) -> str:
+        """The sandbox level of the manager's own checks, "" where the services are another's."""
+        return "" if self._alone is None else self._alone.level
+
+    def close(self) -> None:
+        """Release what the manager made for itself; the workers end with the process."""
+        if self._alone is not None:
+            self._alone.close()
+
+    def __enter__(self) -> DefenseManager:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
 
     def known_only(self, only: bool) -> None:
         """Set whether files that are not examined yet stay unexamined, which their evidence then says."""
@@ -342,11 +400,10 @@ class DefenseManager:
         A mapping with `content`, `metadata` and `distance` is a candidate too (see `plain_candidate`).
         """
         known = [item if isinstance(item, Candidate) else plain_candidate(item) for item in candidates]
-        z_scores = standardise([item.distance if item.cost is None else item.cost for item in known])
-        judged = [
-            self._judge(item, trust=trust_now(self.trust_of(item.chunk, item.file), item.on_disk), z=z)
-            for item, z in zip(known, z_scores, strict=True)
-        ]
+        if self._alone is not None:
+            self._alone.renew(len(known))
+        z_scores = standardise([_cost(item) for item in known])
+        judged = [self._judge(item, z) for item, z in zip(known, z_scores, strict=True)]
         retained, dropped, baseline = rank(
             judged,
             order=self.config.order,
@@ -355,7 +412,10 @@ class DefenseManager:
         )
         return DefenseOutcome(retained, dropped, baseline)
 
-    def _judge(self, candidate: Candidate, trust: Trust, z: float) -> Judged:
+    def _judge(self, candidate: Candidate | PlainCandidate, z: float) -> Judged:
+        if isinstance(candidate, PlainCandidate):
+            return self._judge_plain(candidate, z)
+        trust = trust_now(self.trust_of(candidate.chunk, candidate.file), candidate.on_disk)
         subject = Subject(candidate.chunk, candidate.file, trust, candidate.distance, z)
         evidence = self._evidence_of(candidate.id, subject)
         shift = beside_own(candidate.chunk, trust, candidate.own, evidence, self._origin)
@@ -371,6 +431,22 @@ class DefenseManager:
             shift,
             candidate.on_disk,
         )
+
+    def _judge_plain(self, candidate: PlainCandidate, z: float) -> Judged:
+        """Judge a text by all that is in it: of what its functions show, the worst counts."""
+        if self._origins is None:
+            texts = {} if self._alone is None else self._alone.texts
+            self._origins = Origins(self._manifest, texts, paths_unknown=self._paths_unknown)
+        trust = self._origins.trust_of(candidate.path, candidate.text)
+        read = read_document(candidate.text, candidate.name, candidate.path)
+        evidence = read.examine(self.evidence, trust, candidate.distance, z)
+        return Judged(candidate.id, read.whole, trust, candidate.distance, z, evidence)
+
+
+def _cost(candidate: Candidate | PlainCandidate) -> float:
+    """Return what retrieval ordered a candidate by."""
+    cost = candidate.cost if isinstance(candidate, Candidate) else None
+    return candidate.distance if cost is None else cost
 
 
 def _passing(evidence: Evidence) -> bool:

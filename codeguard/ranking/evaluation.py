@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
-from codeguard.errors import ConfigError
+from codeguard.errors import ConfigError, StoreError
 from codeguard.models import Chunk
+from codeguard.ranking.defense import DefenseManager
 from codeguard.ranking.reranking import Ranked, Ranking
 
 IsPoisoned = Callable[[Chunk], bool]
@@ -60,17 +63,79 @@ class Proportion:
         return f"{self.hits}/{self.n} = {self.share:.1%} [{low:.1%}, {high:.1%}]"
 
 
+def search_collection(collection: Any, manager: DefenseManager, query: str, k: int) -> Ranking:
+    """Return the ranking of a Chroma collection's answers: before by their distance, after by the defense.
+
+    Asks for more, up to `max_candidates`, as long as fewer than k remain in mode "drop".
+
+    Raises:
+        ConfigError: k is below 1.
+        StoreError: the collection does not answer.
+    """
+    if k < 1:
+        raise ConfigError("k", got=k, expected="1 or more")
+    config = manager.config
+    count = config.fetch_multiplier * k
+    while True:
+        found = _answers(collection, query, count)
+        outcome = manager.apply(found)
+        if len(outcome.retained) >= k or len(found) < count or count >= config.max_candidates:
+            break
+        count = min(2 * count, config.max_candidates)
+    return Ranking(
+        query=query,
+        k=k,
+        mode=config.mode,
+        order=config.order,
+        store=str(collection.name),
+        sandbox_level=manager.level,
+        results=outcome.retained[:k],
+        baseline_results=outcome.baseline[:k],
+        ranking=outcome.retained,
+        baseline=outcome.baseline,
+        dropped=outcome.dropped,
+    )
+
+
+def _answers(collection: Any, query: str, count: int) -> list[dict[str, Any]]:
+    columns = ["documents", "metadatas", "distances"]
+    try:
+        answer = collection.query(query_texts=[query], n_results=count, include=columns)
+    except Exception as error:  # of the store's own, whatever its version raises
+        raise StoreError(f"the collection {collection.name} cannot be read ({error})") from error
+    rows = zip(answer["ids"][0], *(answer[name][0] for name in columns), strict=True)
+    return [
+        {"id": id_, "content": text or "", "metadata": metadata, "distance": distance}
+        for id_, text, metadata, distance in rows
+        if text
+    ]
+
+
 class DefenseEvaluator:
     """Evaluates rankings by labels that nothing else sees.
 
     Args:
         is_poisoned: returns whether a chunk is poisoned; the labels.
         search: ranks a query's candidates, k results per query: `CodeGuard.query`.
+        collection: instead of a search, an open `chromadb` collection, of whose answers `manager` orders
+            `fetch_multiplier` times k. Before the defense counts what the collection alone puts first.
+        manager: the defense for a collection's answers.
     """
 
-    def __init__(self, is_poisoned: IsPoisoned, search: Search | None = None) -> None:
+    def __init__(
+        self,
+        is_poisoned: IsPoisoned,
+        search: Search | None = None,
+        *,
+        collection: Any = None,
+        manager: DefenseManager | None = None,
+    ) -> None:
+        if (collection is None) != (manager is None) or (search is not None and collection is not None):
+            raise ConfigError(
+                "evaluator", got="a part of them", expected="a search, or a collection and a manager"
+            )
         self._is_poisoned = is_poisoned
-        self._search = search
+        self._search = partial(search_collection, collection, manager) if manager is not None else search
 
     def fetch(self, queries: Iterable[str], k: int) -> list[Evaluation]:
         """Run each query and return its metrics.

@@ -18,8 +18,9 @@ from codeguard.index.on_disk import IndexOnDisk
 from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.siblings import Siblings
 from codeguard.index.workspace import Stage, Workspace, stamp
-from codeguard.models import CheckReport, Chunk, OnDisk, SourceFile, Trust
+from codeguard.models import Chunk, OnDisk, SourceFile, Trust
 from codeguard.ranking import scoring
+from codeguard.ranking.alone import BehaviorService
 from codeguard.ranking.defense import Candidate, DefenseManager, DefenseOutcome
 from codeguard.ranking.file_context import with_context
 from codeguard.ranking.own_code import OwnCode, nearest_own
@@ -511,16 +512,6 @@ class Searcher:
                 *(() if self._workspace.catalog.foreign else _not_on_disk(results)),
             ),
         )
-
-
-class BehaviorService:
-    """The behavior service of a manager that outlives a query: each query brings its own budget."""
-
-    reports: BehaviorReports
-
-    def __call__(self, chunk: Chunk, file: SourceFile) -> CheckReport:
-        """Return the report of one function."""
-        return self.reports(chunk, file)
 
 
 def _masked(results: Sequence[Ranked]) -> list[str]:

@@ -12,9 +12,9 @@ from in_process import codeguard
 
 from codeguard.audit.baseline import Baseline, BaselineEntry, baseline_from_text
 from codeguard.audit.findings import Standing
-from codeguard.audit.trust import of_manifest
 from codeguard.cli import main
 from codeguard.errors import ConfigError
+from codeguard.index.trusted_base import of_manifest
 from codeguard.trust import build_manifest, verify_unsigned
 
 OUTSIDE = Path("../baseline.json")

@@ -11,11 +11,11 @@ import pytest
 from audit_helpers import CLEAN, GOOD, WRONG, look, rules, write
 from in_process import codeguard
 
-from codeguard.audit.evidence_store import opened_workspace
 from codeguard.audit.run import AuditOptions, listed_agent_files
-from codeguard.audit.trust import TrustedBase, of_manifest
 from codeguard.config import Settings
 from codeguard.corpus.chunking import chunk_file
+from codeguard.index.trusted_base import TrustedBase, of_manifest
+from codeguard.index.without_index import opened_workspace
 from codeguard.models import Severity
 from codeguard.trust import build_manifest, verify_unsigned
 

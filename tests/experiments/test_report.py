@@ -14,7 +14,7 @@ from codeguard.ranking.reranking import Judged, Ranking, one_per_file, rank
 from codeguard.weights import DEFAULTS
 from experiments import report
 from experiments.attacks.registry import get_attack
-from experiments.charts import grouped_bars
+from experiments.charts import grouped_bars, rank_lines
 from experiments.corpus.queries import Query
 from experiments.steps import SCALES, Truth, charged, judge, settings, sweep
 from experiments.truth import truth_of
@@ -52,6 +52,7 @@ def test_the_page_is_self_contained_and_escapes_what_strangers_wrote(tmp_path: P
         path,
         facts={"n": HOSTILE},
         rankings=[ranking(HOSTILE)],
+        similar=[ranking(HOSTILE)],
         truth=truth,
         defenses=[outcome],
         sweep=[outcome],
@@ -73,6 +74,7 @@ def test_the_page_tells_the_story_once_and_explains_the_attacks(tmp_path: Path) 
         tmp_path / "page.html",
         facts={},
         rankings=[ranking("q")],
+        similar=[ranking("q")],
         truth=truth,
         defenses=[outcome] * (report.SHOWN_ROWS + 2),
         sweep=[outcome],
@@ -92,6 +94,24 @@ def test_a_chart_has_a_bar_for_every_value() -> None:
     svg = grouped_bars(["a<b", "c"], {"x": [1, 2], "y": [0, 4]}, "poison")
     assert svg.count("<rect") == 2 + 4
     assert "a&lt;b" in svg
+
+
+def test_a_full_ranking_says_what_moved_and_why() -> None:
+    one = ranking("q")
+    lines = report.moves(one.baseline, one.ranking, one.dropped, truth)
+    assert [line.split()[0] for line in lines] == ["before:", "1", "2", "after:", "1", "2"]
+    assert "POISON targeted" in lines[1]
+    assert lines[1].endswith("→ 2")
+    assert "▲ from 2" in lines[4]
+    assert "▼ from 1   +3.0 behavior.fail: <script>" in lines[5]
+    assert not set("".join(lines)) & {"\x1b", "\x07", "\u202e"}
+
+
+def test_the_chart_of_ranks_has_a_line_for_each_poisoned_result() -> None:
+    svg = rank_lines({"behavior": [("<q>: bad.py", 1, 40), ("r: b.py", 3, 9)], "injection": [("s", 2, 2)]})
+    assert svg.count("<line") == 3
+    assert "&lt;q&gt;: bad.py: 1 to 40" in svg
+    assert "behavior (2)" in svg
 
 
 def test_weights_that_are_charged_are_scaled_and_their_signals_switched_off() -> None:

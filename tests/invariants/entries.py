@@ -153,6 +153,7 @@ ENTRIES = [
     *_each("CodeGuard.open", "CodeGuard.settings", "CodeGuard.catalog", "CodeGuard.workspace", "CodeGuard.close",
            "BehaviorChecker.cache_key",
         "BehaviorChecker.probe_trusted", "DefenseManager.known_only", "DefenseManager.lists",
+           "DefenseManager.level", "DefenseManager.close",
            "DefenseEvaluator.evaluate", "DefenseEvaluator.is_poisoned", "DefenseEvaluator.reduction",
            group="Python", leaves_out=dict.fromkeys(PROMISES, NO_JUDGMENT)),
     *_each("GuardedClient.create_collection", "GuardedClient.get_collection",

@@ -1,4 +1,4 @@
-"""What an audit trusts: verified manifests from outside the audited tree, and the files they list."""
+"""What is trusted where no index says so: verified manifests from outside of a tree, and the files they list."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from codeguard.trust.installation import is_own_state
 
 @dataclass(frozen=True, slots=True)
 class TrustedBase:
-    """A verified manifest with the audit's file names, and how to get the trusted files.
+    """A verified manifest with the names of one run, and how to get the trusted files.
 
     `root` is the folder to which the names are relative; `said` is one line for the user.
     """

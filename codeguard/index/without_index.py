@@ -1,4 +1,4 @@
-"""Where an audit caches behavior evidence: the index's state directory, or else one of the user's own."""
+"""A workspace without an index, whose cached evidence is in a folder of the user's own."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 
 import platformdirs
 
-from codeguard.audit.trust import TrustedBase
 from codeguard.config import CATALOG, LEVELS, Settings
 from codeguard.errors import NoIndexError, StoreError
+from codeguard.index.trusted_base import TrustedBase
 from codeguard.index.workspace import Workspace
 from codeguard.models import SourceFile
 from codeguard.trust import VerifiedManifest
@@ -20,8 +20,8 @@ from codeguard.trust.state_files import StateFolder
 LARGEST = 256_000_000  # bytes of cached evidence that belongs to no index; above this, the cache is cleared
 
 
-class AuditWorkspace(Workspace):
-    """A workspace without an index, with the manifest and trusted files of one audit."""
+class WorkspaceOfPaths(Workspace):
+    """A workspace without an index, with the manifest and trusted files of one run."""
 
     def __init__(self, settings: Settings, folder: Path, base: TrustedBase) -> None:
         self._base = base
@@ -41,11 +41,11 @@ class AuditWorkspace(Workspace):
 
     @property
     def manifest(self) -> VerifiedManifest | None:
-        """The manifest of this audit."""
+        """The manifest of this run."""
         return self._base.manifest
 
     def trusted_files(self) -> list[SourceFile]:
-        """Return the trusted files of this audit."""
+        """Return the trusted files of this run."""
         return self._base.files()
 
 
@@ -76,10 +76,10 @@ def opened_workspace(settings: Settings, base: TrustedBase) -> Iterator[Workspac
         try:
             if (folder / CATALOG).exists() and (folder / CATALOG).stat().st_size > LARGEST:
                 (folder / CATALOG).unlink()
-            opened = AuditWorkspace(settings, folder, base)
+            opened = WorkspaceOfPaths(settings, folder, base)
         except (StoreError, OSError) as error:
             passing = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="codeguard-")))
-            opened = AuditWorkspace(settings, passing, base)
+            opened = WorkspaceOfPaths(settings, passing, base)
             opened.warnings.append(f"evidence is not kept: {error}")
         stack.callback(opened.close)
         yield opened

@@ -1,0 +1,237 @@
+"""Read texts that codeguard did not index, each as a file of its own.
+
+What surrounds a text in its store (its id, its metadata, its neighbours) has no part in what is found in it, but for
+a language that the text does not give away.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import Any
+
+from codeguard.corpus.secrets import mask_secrets
+from codeguard.corpus.syntax import parse
+from codeguard.errors import CorpusError
+from codeguard.index.chunk_tasks import chunk_one
+from codeguard.index.secret_tasks import masked, secrets_in
+from codeguard.models import (
+    DETECTOR_ERROR,
+    NOT_YET,
+    Chunk,
+    ChunkKind,
+    Confidence,
+    Evidence,
+    Severity,
+    SourceFile,
+    Span,
+    Trust,
+    text_digest,
+)
+from codeguard.ranking.signals.base import Subject
+from codeguard.trust import VerifiedManifest
+from codeguard.workers.processes import default_workers, send
+from codeguard.workers.tasks import ItemBounds, Run
+
+LONGEST = 1 << 20  # characters of a document; a longer one is judged unread
+PARSING_S = 1.0  # of the processor, to find out whether a document is Python
+LANGUAGE_KEYS = ("language", "lang")  # of a document's metadata
+EXTENSIONS = {
+    "bash": ".sh", "c": ".c", "cpp": ".cpp", "csharp": ".cs", "go": ".go", "java": ".java",
+    "javascript": ".js", "js": ".js", "php": ".php", "python": ".py", "py": ".py", "ruby": ".rb",
+    "rust": ".rs", "ts": ".ts", "tsx": ".tsx", "typescript": ".ts",
+}  # fmt: skip
+
+_PYTHON_LINE = re.compile(r"^[ \t]*(?:async[ \t]+def|def|class|import|from)[ \t]", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text and the file that it is read as; `unread` says why nothing in it could be examined, "" otherwise."""
+
+    whole: Chunk
+    file: SourceFile
+    unread: str = ""
+
+    def examine(
+        self,
+        look: Callable[[Subject], Sequence[Evidence]],
+        trust: Trust,
+        distance: float | None,
+        z: float | None,
+    ) -> tuple[Evidence, ...]:
+        """Return the heaviest evidence of each rule about any part of it."""
+        if self.unread:
+            return (_unreadable(self.unread),)
+        return worst(
+            [
+                part
+                for chunk in self.file.chunks
+                for part in look(Subject(chunk, self.file, trust, distance, z))
+            ]
+        )
+
+
+def read_document(text: str | None, name: str, path: str = "") -> Document:
+    """Return a text as a document.
+
+    Args:
+        text: None if the store has none.
+        name: the file name that it is read under; see `name_for`.
+        path: where the text comes from by its metadata, for the manifest and the reader.
+    """
+    content = text or ""
+    whole = _whole(content, path)
+    alone = SourceFile(path, whole.text, whole.sha256, whole.language, (whole,), parsed=False)
+    if text is None or len(content) > LONGEST:
+        why = "the store has no text of it" if text is None else f"{len(content)} characters of text"
+        return Document(whole, alone, why)
+    try:
+        data = textwrap.dedent(content).encode("utf-8", "replace")
+        (file,) = masked([chunk_one(name, data)])
+    except CorpusError as error:
+        return Document(whole, alone, str(error))
+    named = next((chunk for chunk in file.chunks if chunk.symbol), None)
+    shown = replace(
+        whole,
+        symbol=named.symbol if named is not None else "",
+        kind=named.kind if named is not None else whole.kind,
+        language=file.language,
+    )
+    return Document(shown, file)
+
+
+def worst(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    """Return the heaviest evidence of each rule, so that a long document is not worse for its length."""
+    kept: dict[tuple[str, str], Evidence] = {}
+    for part in evidence:
+        key = (part.signal, part.id)
+        if key not in kept or _gravity(part) > _gravity(kept[key]):
+            kept[key] = part
+    if any(part.convicts for part in kept.values()):  # a pass elsewhere in the document does not offset it
+        return tuple(part for part in kept.values() if part.penalty >= 0)
+    bonus = [part for part in kept.values() if part.id == "pass"]
+    tested = {part.id for part in kept.values() if part.signal == "behavior"}
+    if bonus and tested != {"pass"}:
+        return tuple(part if part.id != "pass" else replace(part, penalty=0.0) for part in kept.values())
+    return tuple(kept.values())
+
+
+class Origins:
+    """What a manifest says of texts that arrive with a path, or with none.
+
+    Args:
+        manifest: None if nothing is trusted.
+        texts: the trusted files by path, to find texts that were split otherwise than here.
+        paths_unknown: the caller's word that the store keeps no paths: a listed text is then trusted by itself.
+    """
+
+    def __init__(
+        self,
+        manifest: VerifiedManifest | None,
+        texts: Mapping[str, str] | None = None,
+        *,
+        paths_unknown: bool = False,
+    ) -> None:
+        self._files = manifest.files if manifest is not None else {}
+        self._texts = texts or {}
+        self._paths_unknown = paths_unknown
+        self.listed: dict[str, list[str]] = {}
+        for path, entry in self._files.items():
+            for digest in {entry.sha256, *entry.chunks}:
+                self.listed.setdefault(digest, []).append(path)
+
+    def trust_of(self, path: str, text: str) -> Trust:
+        """Return the trust of a text; at a trusted path one that is no part of that file is MODIFIED."""
+        if path in self._files:
+            same = path in self.listed.get(text_digest(text), ()) or _is_part(text, self._texts.get(path, ""))
+            return Trust.TRUSTED if same else Trust.MODIFIED
+        known = bool(text.strip()) and text_digest(text) in self.listed
+        known = known or any(_is_part(text, own) for own in self._texts.values())
+        if not known:
+            return Trust.UNLISTED
+        return Trust.TRUSTED if self._paths_unknown and not path else Trust.COPY
+
+
+def _is_part(text: str, own: str) -> bool:
+    """Return whether a text is a run of whole lines of a file, which may begin and end within a line."""
+    if not text.strip() or text not in own:
+        return False
+    lines = text.strip("\n").split("\n")
+    whole = {line.strip() for line in own.split("\n") if line.strip()}
+    return any(line.strip() in whole for line in lines)
+
+
+def name_for(text: str, metadata: Mapping[str, Any]) -> str:
+    """Return a file name for the text's language: Python if it parses, or the metadata's, or prose."""
+    if _is_python(text):
+        return "document.py"
+    stated = next((metadata[key] for key in LANGUAGE_KEYS if isinstance(metadata.get(key), str)), "")
+    suffix = PurePosixPath(str(metadata.get("path") or "")).suffix
+    named = suffix if suffix in EXTENSIONS.values() and suffix != ".py" else ".txt"
+    return f"document{EXTENSIONS.get(str(stated).lower(), named)}"
+
+
+def _is_python(text: str) -> bool:
+    """Return whether a text is Python: the author of the metadata must not choose what is checked."""
+    if len(text) > LONGEST or not _PYTHON_LINE.search(text):
+        return False
+    payload = textwrap.dedent(text).encode("utf-8", "replace")
+    (answer,) = send(default_workers(), python_task, [payload], None, ItemBounds(PARSING_S)).result()
+    return bool(answer.ended) or answer.last == b"python"
+
+
+def python_task() -> Run:
+    """Return whether texts parse as Python."""
+
+    def run(payload: bytes) -> Iterator[bytes]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                parse(payload.decode())
+                yield b"python"
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                yield b""
+
+    return run
+
+
+def is_passing(part: Evidence) -> bool:
+    """Return whether evidence is temporary: an error that may not recur, or a check not done yet."""
+    return part.id in (DETECTOR_ERROR, NOT_YET) or part.measurements.get("verdict") == "error"
+
+
+def _gravity(part: Evidence) -> tuple[bool, bool, float]:
+    return part.convicts, part.demotes, part.penalty
+
+
+def _unreadable(why: str) -> Evidence:
+    return Evidence(
+        signal="documents",
+        id=DETECTOR_ERROR,
+        penalty=0.0,
+        reason=f"cannot be judged: {why}",
+        demotes=True,
+        severity=Severity.MEDIUM,
+        confidence=Confidence.HIGH,
+    )
+
+
+def _whole(text: str, path: str) -> Chunk:
+    """Return a document as a chunk with its secrets masked."""
+    size = len(text.encode("utf-8", "surrogatepass"))
+    secrets = secrets_in(text)
+    return Chunk(
+        path=path,
+        symbol="",
+        kind=ChunkKind.MODULE,
+        span=Span(1, text.count("\n") + 1, 0, size),
+        text=mask_secrets(text, secrets),
+        sha256=text_digest(text),
+        language="text",
+        secrets=tuple(sorted({item.rule for item in secrets})),
+    )
