@@ -25,6 +25,7 @@ from experiments.steps import (
     Setting,
     Truth,
     charged,
+    charging,
     defended,
     example_bench,
     judge,
@@ -189,7 +190,7 @@ def step_4(bench: Workbench, k: int, truth: Any) -> tuple[list[Any], list[Any]]:
         print(f"\n{after.query}")
         print("\n".join(report.moves(before.baseline, after.ranking, after.dropped, truth)))
     keys = charged(rankings)
-    defenses = defended(bench, ALL, truth, settings(sorted({key.partition(".")[0] for key in keys})), k)
+    defenses = defended(bench, ALL, truth, settings(charging(keys)), k)
     print(report.title(f"All {len(ALL)} questions: poison in the top {k}, and right functions kept"))
     print("\n".join(report.outcome_table(defenses)))
     default = next(item for item in defenses if item.setting.startswith("default"))

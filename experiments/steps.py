@@ -52,6 +52,12 @@ def charged(rankings: Sequence[Ranking]) -> list[str]:
     )
 
 
+def charging(keys: Sequence[str]) -> list[str]:
+    """Return the signals of weights; what the engine itself charges, such as an unread file, is not one."""
+    known = {signal.name for signal in load_all()}
+    return sorted({key.partition(".")[0] for key in keys} & known)
+
+
 def settings(signals: Sequence[str]) -> list[Setting]:
     """Return the defenses to compare: none, the default, drop, the method's order, one signal off or on."""
     default = DefenseConfig()
