@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from codeguard.config import Settings, user_config_dir
 from codeguard.corpus.chunking import chunk_file
 from codeguard.corpus.decoding import unreadable_reason
 from codeguard.corpus.discovery import HEAD_BYTES, discover
-from codeguard.errors import CorpusError, NoIndexError, NothingToDoError
+from codeguard.errors import ConfigError, CorpusError, NoIndexError, NothingToDoError
 from codeguard.index.behavior_reports import checkable
 from codeguard.index.chunk_tasks import chunked
 from codeguard.index.evidence_tasks import Checks, Material
@@ -59,7 +60,8 @@ def check_file(
 
     Raises:
         CorpusError: the file cannot be read.
-        NothingToDoError: it has no such function.
+        ConfigError: it has no such function.
+        NothingToDoError: it has no function that can be run.
     """
     chosen = settings or Settings()
     data = read_named(path)
@@ -83,8 +85,12 @@ def check_file(
                     expected="functions of Python",
                     hint=f"codeguard audit {path} reads what cannot be run",
                 )
-            raise NothingToDoError(
-                f"{path} has no such function", got=got, expected=known[:200], hint="name one of these"
+            near = difflib.get_close_matches(str(symbol), known.split(", "), n=1)
+            raise ConfigError(
+                f"{path} has no such function",
+                got=got,
+                expected=known[:200],
+                hint=f"did you mean {near[0]}?" if near else "name one of these",
             )
         material = _material(chosen, against, warn)
         listed = {(item.path, item.sha256) for item in material.trusted or ()}

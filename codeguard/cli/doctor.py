@@ -156,8 +156,28 @@ def _say_item(state: str, item: Mapping[str, str]) -> None:
         say(line)
 
 
+def _to_do(facts: dict[str, Any]) -> list[str]:
+    """Return what to do before codeguard works in full, the most important first."""
+    sandbox, store = facts["sandbox"], facts["store"]
+    found = []
+    if not sandbox["tests_run"]:
+        found += [f"functions are not tested: reach {line}" for line in sandbox["advice"]]
+    if store.get("damaged"):
+        found.append(str(store["state"]))
+    found += [
+        f"module {item['name']}: {item['detail']}" for item in facts["modules"] if not item["available"]
+    ]
+    if not any(item["available"] for item in facts["embeddings"]):
+        found += [f"index and query need an embedding: {item['detail']}" for item in facts["embeddings"][:1]]
+    return found
+
+
 def _show(facts: dict[str, Any]) -> None:
     sandbox = facts["sandbox"]
+    to_do = _to_do(facts)
+    say("to do      nothing: everything works" if not to_do else "to do")
+    for line in to_do:
+        say(f"  {line}")
     state = "tests run" if sandbox["tests_run"] else "BELOW THE REQUIRED LEVEL: nothing is tested"
     say(f"sandbox    {sandbox['level']} (required {sandbox['required']}): {state}")
     for layer in sandbox["layers"]:

@@ -170,7 +170,7 @@ def ls(
     if format_ == "json":
         say_json({"schema": "codeguard.ls/1", "files": [asdict(item) for item in files]})
         return
-    lines = []
+    lines = [line(Styled("state      bytes  file", "faint"))] if files else []
     for item in files:
         mark = Styled("changed ", "bad") if item.changed else Styled("        ")
         if item.trusted:

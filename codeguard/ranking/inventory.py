@@ -12,6 +12,7 @@ from codeguard.index.workspace import Workspace
 from codeguard.models import CheckReport, Chunk, SourceFile, Span, Trust
 from codeguard.ranking.defense import Candidate, DefenseManager, trust_now
 from codeguard.ranking.reranking import Ranked
+from codeguard.ranking.scoring import is_harm
 from codeguard.ranking.signal_tasks import ours
 from codeguard.ranking.signals import load_signals
 from codeguard.ranking.signals.base import Check, SignalServices
@@ -20,8 +21,9 @@ from codeguard.trust.acceptances import load_acceptances
 
 
 class ChunkStanding(StrEnum):
-    """The decision about a chunk."""
+    """The decision about a chunk, the most urgent first."""
 
+    HARMFUL = "harmful"  # convicted or demoted for harm that was planted
     CONVICTED = "convicted"
     DEMOTED = "demoted"
     ACCEPTED = "accepted"  # by a person
@@ -45,9 +47,10 @@ class KnownFile:
     flagged: tuple[Flagged, ...] = ()
     complete: bool = True
 
-    def has(self, standing: ChunkStanding) -> bool:
-        """Return whether one of its chunks has this decision."""
-        return any(item.standing is standing for item in self.flagged)
+    @property
+    def worst(self) -> ChunkStanding | None:
+        """The most urgent decision about one of its chunks, None if there is none."""
+        return min((item.standing for item in self.flagged), key=list(ChunkStanding).index, default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +140,8 @@ class Inventory:
 
 def standing(item: Ranked) -> ChunkStanding | None:
     """Return the decision about a chunk, or None."""
+    if (item.convicted or item.demoted) and any(map(is_harm, item.evidence)):
+        return ChunkStanding.HARMFUL
     if item.convicted:
         return ChunkStanding.CONVICTED
     if item.demoted:

@@ -5,7 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from codeguard.models import Evidence
+from codeguard.models import Evidence, Severity
+from codeguard.weights import INSECURE
+
+# Signals that judge where a text comes from, flaws, or what was not read.
+NO_HARM = frozenset({"provenance", "distance", "perplexity", "near_copy", "audit", "documents", INSECURE})
+BESIDE = frozenset(
+    {("behavior", "company"), ("audit", "company")}
+)  # evidence about a chunk from another one of its file
 
 
 def penalty_of(evidence: Iterable[Evidence]) -> float:
@@ -21,6 +28,24 @@ def is_convicted(evidence: Iterable[Evidence]) -> bool:
 def is_demoted(evidence: Sequence[Evidence]) -> bool:
     """Return whether any evidence demotes and none convicts."""
     return any(item.demotes for item in evidence) and not is_convicted(evidence)
+
+
+def urgency(item: Evidence) -> tuple[bool, bool, bool, bool, float]:
+    """Return the sort key of evidence against a chunk, the one order of all reports; the greatest is named first.
+
+    Harm comes before wrong results, these before suspicion, and what the chunk holds itself before what stands beside
+    it in its file.
+    """
+    own = (item.signal, item.id) not in BESIDE
+    serious = item.convicts or item.demotes or item.severity >= Severity.HIGH
+    return (own and serious, is_harm(item), item.convicts, item.demotes, item.penalty)
+
+
+def is_harm(item: Evidence) -> bool:
+    """Return whether evidence is of harm that was planted, not of a wrong result or a flaw."""
+    if item.signal == "behavior":
+        return item.id == "violation"
+    return (item.convicts or item.demotes) and item.severity >= Severity.HIGH and item.signal not in NO_HARM
 
 
 def standardise(distances: Sequence[float]) -> list[float]:

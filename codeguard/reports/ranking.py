@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from codeguard.models import OnDisk, Trust
 from codeguard.ranking.reranking import Ranked, Ranking, at_most_per_file, distinct, represented
+from codeguard.ranking.scoring import urgency
 from codeguard.reports.level import level_line
 from codeguard.reports.styled import Line, Styled, code, line, place_text
 
@@ -84,7 +85,7 @@ def why(item: Ranked) -> str:
     decisive = [part for part in against if part.signal != "provenance"] or against
     if not decisive:
         return ""
-    return max(decisive, key=lambda part: (part.convicts, part.demotes, part.penalty)).reason
+    return max(decisive, key=urgency).reason
 
 
 def _headline(ranking: Ranking, results: Sequence[Ranked], required_level: str) -> list[Line]:
@@ -194,7 +195,7 @@ def _reasons(item: Ranked) -> list[Line]:
             f"{INDENT}  {part.penalty:+.2f} {part.signal}: {'demotes: ' if part.demotes else ''}",
             Styled(part.reason, "bad" if part.convicts or part.demotes else ""),
         )
-        for part in item.evidence
+        for part in sorted(item.evidence, key=urgency, reverse=True)
     ]
 
 

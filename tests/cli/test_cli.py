@@ -156,7 +156,7 @@ def test_check_as_json(project: Path) -> None:
         (["index", "empty"], ["no file to index"], 3),
         (["check", "nowhere.py"], ["nowhere.py", "nothing there"], 2),
         (["check", "ours"], ["a folder"], 2),
-        (["check", "ours/m.py::missing"], ["no such function", "add"], 3),
+        (["check", "ours/m.py::missing"], ["no such function", "add"], 2),
         (["--config", "none.toml", "signals"], ["none.toml", "not found"], 2),
         (
             ["index", "ours", "--store", "http://127.0.0.1:1", "--embedding", "lexical"],

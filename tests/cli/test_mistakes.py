@@ -113,7 +113,7 @@ MISTAKES = [
     ("check theirs/fake.py", 3, "got binary: a program", "a file of Python"),
     ("check theirs/notes.md", 3, "no function in theirs/notes.md", "codeguard audit theirs/notes.md"),
     ("check broken.py", 3, "got Python without a function, or with a syntax error", "codeguard audit broken.py"),
-    ("check theirs/x.py::ad", 3, "no such function, got 'ad', expected add", "name one of these"),
+    ("check theirs/x.py::ad", 2, "no such function, got 'ad', expected add", "did you mean add?"),
     ("check theirs/x.py --against nosuch.py", 2, "cannot read nosuch.py", "check the path"),
     ("equiv ours/m.py theirs/x.py", 2, "which function?", "FILE::FUNCTION"),
     ("explain behavior.fial", 2, "no such rule", "behavior.fail"),

@@ -244,7 +244,7 @@ def test_the_map_knows_what_is_what(client: Client) -> None:
     kinds = {"ours/m.py": "good", "theirs/wrong.py": "bad", "theirs/clean.py": "other", NAME: "bad"}
     assert len(cells) == len(FILES)
     assert {(kind, file_id(path)) for path, kind in kinds.items()} <= set(cells)
-    assert "2 functions in 2 of 5 files were proven wrong or harmful; 1 file is your own." in page
+    assert "5 files: 2 chunks proven wrong; 1 file is your own." in page
 
 
 def test_a_file_shows_the_code_beside_its_twin(client: Client) -> None:
@@ -367,7 +367,7 @@ def test_a_person_accepts_with_a_reason(writer: Client, guard: CodeGuard) -> Non
         page = writer(path).text
         assert "the team knows &lt;img src=x onerror=alert(1)&gt;" in page
         assert "<img" not in page
-    assert "1 function in 1 of 5 files was proven wrong" in writer("/").text
+    assert "5 files: 1 chunk proven wrong; 1 file is your own." in writer("/").text
 
 
 # The index changes, the server ends

@@ -18,6 +18,11 @@ from codeguard.reports.html.site.frame import PageFrame, accept_form, file_id, f
 from codeguard.reports.level import level_line
 from codeguard.reports.ranking import ORIGIN, why
 
+_HEADLINE = {
+    ChunkStanding.HARMFUL: "would do harm",
+    ChunkStanding.CONVICTED: "proven wrong",
+    ChunkStanding.DEMOTED: "suspicious",
+}
 MOST_CELLS = 4_000  # files that the map shows
 MOST_FILES = 200  # files with findings per page
 MOST_FLAGGED = 20  # chunks per such file
@@ -26,9 +31,15 @@ MOST_COMPARED = 20  # chunks shown next to their twins
 LONGEST_PATH = 300  # characters in a label of the map
 MOST_CHARACTERS = 150_000  # of a file's code
 LARGEST = 4  # widths of a cell
-_WORDS = {"bad": "convicted", "warning": "suspicious", "good": "your own", "other": "unknown"}
+_WORDS = {"bad": "harmful or wrong", "warning": "suspicious", "good": "your own", "other": "unknown"}
 _MARKS = {"bad": "×", "warning": "!", "good": "✓", "other": ""}
-_STANDINGS = {ChunkStanding.CONVICTED: "bad", ChunkStanding.DEMOTED: "warning", ChunkStanding.ACCEPTED: ""}
+_WRONG = (ChunkStanding.HARMFUL, ChunkStanding.CONVICTED)
+_STANDINGS = {
+    ChunkStanding.HARMFUL: "bad",
+    ChunkStanding.CONVICTED: "bad",
+    ChunkStanding.DEMOTED: "warning",
+    ChunkStanding.ACCEPTED: "",
+}
 
 
 def overview_page(
@@ -63,7 +74,7 @@ def overview_page(
 def findings_page(overview: Overview, frame: PageFrame, warnings: Sequence[str]) -> FinishedPage:
     """Return the decisions about chunks, by file, the most severe first, and what a person accepted."""
     found = sorted(
-        (item for item in overview.files if item.flagged), key=lambda item: (_grade(item), item.path)
+        (item for item in overview.files if item.flagged), key=lambda item: (_urgency(item), item.path)
     )
     counts = Counter(part.standing for item in found for part in item.flagged)
     body = "".join(_file_findings(item) for item in found[:MOST_FILES])
@@ -78,7 +89,7 @@ def findings_page(overview: Overview, frame: PageFrame, warnings: Sequence[str])
             command="codeguard ls --convicted",
             made=frame.made,
             warnings=[*warnings, *_unread(overview)],
-            filters={"bad": "with convicted", "warning": "with demoted", "other": "accepted"},
+            filters={"bad": "with harmful or wrong", "warning": "with demoted", "other": "accepted"},
         ),
         frame,
         "/findings",
@@ -94,12 +105,15 @@ def file_page(
     frame: PageFrame,
 ) -> FinishedPage:
     """Return the chunks of a file with the results about each, next to the trusted code they imitate."""
-    wrong = sum(item.convicted for item in chunks)
-    suspicious = sum(item.demoted and not item.convicted for item in chunks)
+    counts = Counter(filter(None, map(standing, chunks)))
+    named = [
+        f"{counts[each]} {each}"
+        for each in ChunkStanding
+        if counts[each] and each is not ChunkStanding.ACCEPTED
+    ]
     story = "Nothing in this file was found wrong."
-    if wrong or suspicious:
-        counts = [f"{wrong} convicted"] * bool(wrong) + [f"{suspicious} demoted"] * bool(suspicious)
-        story = f"{' and '.join(counts)} of {_count(len(chunks), 'chunk')}."
+    if named:
+        story = f"{', '.join(named)} of {_count(len(chunks), 'chunk')}."
     elif chunks and all(item.trust is Trust.TRUSTED for item in chunks):
         story = "Your own code: the manifest lists it as it is."
     present = set(map(css_class, chunks))
@@ -124,7 +138,9 @@ def file_page(
 def _chunks(chunks: Sequence[Ranked], trusted: Sequence[Ranked], frame: PageFrame) -> list[str]:
     """Return the chunks that fit on a page, in their order; those with a decision take precedence."""
     left, made = MOST_CHARACTERS, []
-    gravest = sorted(chunks, key=lambda item: standing(item) is None)
+    gravest = sorted(
+        chunks, key=lambda item: list(ChunkStanding).index(standing(item) or ChunkStanding.ACCEPTED)
+    )
     for number, item in enumerate(gravest[:MOST_CHUNKS]):
         left -= len(item.chunk.text)
         code = "<p class='faint'>The page is too long to show this code as well.</p>"
@@ -146,20 +162,24 @@ def _chunk(item: Ranked, code: str, frame: PageFrame) -> str:
     parts.append(code if decided else folded("code", code))
     if item.evidence:
         parts.append(folded(f"penalties {item.penalty:+.2f}", reasons(item)))
-    if decided in (ChunkStanding.CONVICTED, ChunkStanding.DEMOTED):
+    if decided is not None and decided is not ChunkStanding.ACCEPTED:
         parts.append(accept_form(frame, chunk.path, chunk.sha256))
     return f'<article id="line-{chunk.start_line}" class="{kind} f-{kind}">{"".join(parts)}</article>\n'
 
 
 def _story(files: Sequence[KnownFile]) -> str:
-    wrong = [item for item in files if item.has(ChunkStanding.CONVICTED)]
+    """Return the headline: harm first, then what is wrong, then what is suspicious."""
+    counts = Counter(part.standing for item in files for part in item.flagged)
     own = sum(item.trust is Trust.TRUSTED for item in files)
-    functions = sum(part.standing is ChunkStanding.CONVICTED for item in wrong for part in item.flagged)
+    named = [
+        f"{_count(counts[each], 'chunk')} {words}" if not place else f"{counts[each]} {words}"
+        for place, (each, words) in enumerate(
+            (each, words) for each, words in _HEADLINE.items() if counts[each]
+        )
+    ]
+    found = ", ".join(named) or "nothing harmful, wrong or suspicious"
     is_own = "is your own" if own == 1 else "are your own"
-    if not wrong:
-        return f"Nothing in {_count(len(files), 'file')} was proven wrong or harmful; {own} {is_own}."
-    proven = f"{_count(functions, 'function')} in {len(wrong)} of {_count(len(files), 'file')}"
-    return f"{proven} {'was' if functions == 1 else 'were'} proven wrong or harmful; {_count(own, 'file')} {is_own}."
+    return f"{_count(len(files), 'file')}: {found}; {_count(own, 'file')} {is_own}."
 
 
 def _unread(overview: Overview) -> list[str]:
@@ -176,15 +196,16 @@ def _unread(overview: Overview) -> list[str]:
 
 
 def _kind(item: KnownFile) -> str:
-    if item.has(ChunkStanding.CONVICTED):
+    if item.worst in _WRONG:
         return "bad"
-    if item.has(ChunkStanding.DEMOTED) or item.trust is Trust.MODIFIED:
+    if item.worst is ChunkStanding.DEMOTED or item.trust is Trust.MODIFIED:
         return "warning"
     return "good" if item.trust is Trust.TRUSTED else "other"
 
 
-def _grade(item: KnownFile) -> int:
-    return list(_WORDS).index(_kind(item))
+def _urgency(item: KnownFile) -> tuple[int, int]:
+    worst = item.worst
+    return list(_WORDS).index(_kind(item)), list(ChunkStanding).index(worst) if worst else len(ChunkStanding)
 
 
 def _folder_of(path: str) -> str:
@@ -207,7 +228,7 @@ def _bar(counts: Mapping[str, int]) -> str:
 def _folder(folder: str, members: Sequence[KnownFile]) -> str:
     counts = Counter(map(_kind, members))
     counted = ", ".join(f"{counts[kind]} {words}" for kind, words in _WORDS.items() if counts[kind])
-    cells = "".join(map(_cell, sorted(members, key=lambda item: (_grade(item), item.path))))
+    cells = "".join(map(_cell, sorted(members, key=lambda item: (_urgency(item), item.path))))
     title = text(folder or "(top)")
     head = f'<h3>{title} <span class="faint">{_count(len(members), "file")}: {counted}</span></h3>'
     return f'<section class="folder">{head}<div class="cells">{cells}</div></section>\n'
@@ -216,9 +237,7 @@ def _folder(folder: str, members: Sequence[KnownFile]) -> str:
 def _cell(item: KnownFile) -> str:
     kind = _kind(item)
     width = min(LARGEST, 1 + int(math.log2(1 + item.size / 1024) / 2))
-    names = ", ".join(
-        part.chunk.chunk.symbol for part in item.flagged if part.standing is ChunkStanding.CONVICTED
-    )
+    names = ", ".join(part.chunk.chunk.symbol for part in item.flagged if part.standing in _WRONG)
     about = text(
         f"{item.path[-LONGEST_PATH:]}: {_WORDS[kind]}{f' ({names[:200]})' if names else ''}"
     ).replace("\n", " ")
