@@ -10,7 +10,9 @@ from codeguard.ranking.scoring import is_harm, urgency
 HARM = Evidence("capabilities", "exfiltration", 4.0, "sends keys", demotes=True, severity=Severity.CRITICAL)
 WRONG = Evidence("behavior", "fail", 3.0, "wrong on 2 of 3", convicts=True, severity=Severity.HIGH)
 FALSE_CLAIM = Evidence("behavior", "lookalike", 4.0, "claims to be add", demotes=True, severity=Severity.HIGH)
-BESIDE = Evidence("audit", "company", 5.0, "stands in the same file as …", demotes=True, severity=Severity.MEDIUM)
+BESIDE = Evidence(
+    "audit", "company", 5.0, "stands in the same file as …", demotes=True, severity=Severity.MEDIUM
+)
 FLAW = Evidence("insecure", "sql", 1.0, "a query from a parameter", severity=Severity.MEDIUM)
 ORIGIN = Evidence("provenance", "unlisted", 0.5, "unknown origin")
 
