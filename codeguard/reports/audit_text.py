@@ -11,10 +11,10 @@ from codeguard.analysis.observations import DISCOVERY
 from codeguard.audit.findings import AuditReport, Finding
 from codeguard.audit.repetition import by_message
 from codeguard.audit.rules import FindingKind, all_rules, kind_of_rule
+from codeguard.config import below_level
 from codeguard.escaping import ReportText, escaped
 from codeguard.models import Confidence
 from codeguard.reports.audit_formats import AuditView
-from codeguard.reports.level import level_line
 from codeguard.reports.styled import by_reason, counted
 
 WIDTH = 120  # columns of a source line; longer ones are cut to the part around the finding
@@ -29,7 +29,8 @@ def render(view: AuditView) -> ReportText:
     Findings of low confidence are shown like the others where there are few findings or the user asked for everything.
     """
     report = view.report
-    lines = [f"{level_line(report.sandbox_level, view.required_level)}; {escaped(report.trust)}"]
+    below = below_level(report.sandbox_level, view.required_level)
+    lines = [f"{f'{below}; ' if below else ''}{escaped(report.trust)}"]
     if report.open:
         advice = {item.id: (item.rule.summary, item.rule.advice) for item in all_rules()}
         sure = [item for item in report.open if item.confidence > Confidence.LOW]

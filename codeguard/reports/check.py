@@ -63,9 +63,8 @@ def check_text(
     checked: Sequence[CheckedFunction], required_level: str, budget: BudgetReport | None = None
 ) -> str:
     """Return one line per function followed by its details; the sandbox level comes first."""
-    levels = sorted({item.report.level for item in checked if item.report.level})
-    level = checked_below(checked, required_level) or f"sandbox {', '.join(levels) or 'not used'}"
-    lines = [f"{level}, {sum(map(tested, checked))} of {len(checked)} functions tested"]
+    below = checked_below(checked, required_level)
+    lines = [X, checked))} of {len(checked)} functions tested"]
     lines += [f"sandbox: {budget}"] if budget else []
     for item in checked:
         report = item.report

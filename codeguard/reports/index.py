@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from codeguard.config import below_level
 from codeguard.escaping import escaped
 from codeguard.index.report import FALSE_CLAIM, IndexReport, Suspect
 from codeguard.models import SpecCoverage, Verdict
-from codeguard.reports.level import level_line
 from codeguard.reports.styled import by_reason, counted, some_of
 
 SHOWN = 10
@@ -30,9 +30,9 @@ def index_text(report: IndexReport, required_level: str) -> str:
         others = "the others " if report.signed_by else ""
         signature += f", {others}named by you and not signed"
     lines = [
-        f"{level_line(report.sandbox_level, required_level)}, embedding {report.embedding}",
+        *filter(None, [below_level(report.sandbox_level, required_level)]),
         f"{counted(report.files, 'file')} in {counted(report.chunks, 'chunk')}: "
-        f"queries can find {report.searchable}, the others are blank or withheld",
+        f"queries can find {report.searchable} by {report.embedding}, the others are blank or withheld",
         f"this run: {counted(report.unchanged, 'file')} unchanged, {counted(report.added, 'chunk')} written, "
         f"{report.removed} removed, in {report.seconds:.1f} s",
         f"trusted: {counted(report.trusted_files, 'file')}{signature}"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from codeguard.config import below_level
 from codeguard.models import OnDisk, Trust
 from codeguard.ranking.reranking import Ranked, Ranking, at_most_per_file, distinct, represented
 from codeguard.ranking.scoring import urgency
-from codeguard.reports.level import level_line
 from codeguard.reports.styled import Line, Styled, code, line, place_text
 
 FIRST_LINES = 6  # of the code of a result; --full shows all
@@ -95,7 +95,8 @@ def _headline(ranking: Ranking, results: Sequence[Ranked], required_level: str) 
         count = "1 result for "
     if ranking.mode == "none":
         return [line(count, asked, ", by similarity alone: no defense")]
-    return [line(count, asked, f" ({level_line(ranking.sandbox_level, required_level)})")]
+    below = below_level(ranking.sandbox_level, required_level)
+    return [line(count, asked, f" ({below})" if below else "")]
 
 
 def _result(item: Ranked, *, full: bool, explain: bool, defended: bool) -> list[Line]:

@@ -68,7 +68,7 @@ def test_index_then_query(indexed: Path) -> None:
     done = run_process("query", "add two numbers", "--explain", cwd=indexed)
     assert done.returncode == 0
     lines = done.stdout.splitlines()
-    assert "sandbox L" in lines[0]
+    assert lines[0].endswith("for 'add two numbers'")
     assert "without the defense" in lines
     assert "CONVICTED" in done.stdout
     assert "ours/m.py:1" in done.stdout

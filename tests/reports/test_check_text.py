@@ -35,7 +35,7 @@ def test_a_claim_that_calls_disproved_is_a_test() -> None:
 
 def test_the_first_line_counts_and_names_the_level_below_the_required_one() -> None:
     items = [checked(Verdict.PASS), checked(Verdict.NO_SIGNAL)]
-    assert check_text(items, "L2").splitlines()[0] == "sandbox L3, 1 of 2 functions tested"
+    assert check_text(items, "L2").splitlines()[0] == "1 of 2 functions tested"
     below = check_text([checked(Verdict.UNSUPPORTED, "L1")], "L2").splitlines()[0]
     assert below.startswith("sandbox L1 is BELOW the required L2")
     assert check_json([checked(Verdict.UNSUPPORTED, "L1")], "L2")["warnings"] == [

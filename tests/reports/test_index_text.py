@@ -45,11 +45,10 @@ def test_demoted_functions_are_listed_after_the_convicted_in_the_same_form() -> 
     assert "  … and 3 more demoted (--format json lists all)" in many
 
 
-def test_counts_and_specs_come_first_after_the_sandbox_level() -> None:
+def test_counts_and_specs_come_first() -> None:
     signed = replace(REPORT, manifest_unsigned=False, signed_by=("ada",))
     assert index_text(signed, "L2").splitlines() == [
-        "sandbox L3, embedding lexical",
-        "1 file in 2 chunks: queries can find 1, the others are blank or withheld",
+        "1 file in 2 chunks: queries can find 1 by lexical, the others are blank or withheld",
         "this run: 0 files unchanged, 2 chunks written, 0 removed, in 0.5 s",
         "trusted: 1 file, signed by ada",
         "to compare with: 2 trusted functions, 1 of them with examples, and 0 hand-written specs "
@@ -57,6 +56,11 @@ def test_counts_and_specs_come_first_after_the_sandbox_level() -> None:
         "behavior: 0 of 10 functions convicted, 3 demoted for a false claim, 2 passed, 5 without a verdict; "
         "codeguard check FILE says why",
     ]
+
+
+def test_a_sandbox_that_is_too_weak_is_named_first() -> None:
+    weak = index_text(replace(REPORT, sandbox_level="L1"), "L2")
+    assert weak.startswith("sandbox L1 is BELOW the required L2")
 
 
 def test_an_index_without_checks_says_so() -> None:

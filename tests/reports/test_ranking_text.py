@@ -51,7 +51,7 @@ def test_the_explanation_says_what_own_code_changes() -> None:
 
 
 EXPLAINED = """\
-1 result for 'add' (sandbox L3)
+1 result for 'add'
 
 without the defense
  1 f3  bad.py:3  distance 0.100
