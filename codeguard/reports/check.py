@@ -64,7 +64,8 @@ def check_text(
 ) -> str:
     """Return one line per function followed by its details; the sandbox level comes first."""
     below = checked_below(checked, required_level)
-    lines = [X, checked))} of {len(checked)} functions tested"]
+    first = f"{sum(map(tested, checked))} of {len(checked)} functions tested"
+    lines = [f"{below}, {first}" if below else first]
     lines += [f"sandbox: {budget}"] if budget else []
     for item in checked:
         report = item.report
