@@ -232,7 +232,7 @@ def _attack_chart(default: Outcome) -> str:
 
 
 def _rank_chart(similar: Sequence[Ranking], rankings: Sequence[Ranking], truth: Labels) -> str:
-    """Return the rank of each poisoned result of the undefended top k, before and after, by what decided."""
+    """Return the rank of each poisoned result of the undefended top k, before and after, by the rule that decided."""
     groups: dict[str, list[tuple[str, int, int]]] = {}
     for before, after in zip(similar, rankings, strict=True):
         now = {item.id: item for item in after.ranking}
@@ -241,9 +241,9 @@ def _rank_chart(similar: Sequence[Ranking], rankings: Sequence[Ranking], truth: 
             if not truth(item.chunk).poisoned:
                 continue
             found = now.get(item.id)
-            signal = (
-                decisive(found).split(" ")[1].partition(".")[0] if found and decisive(found) else "nothing"
-            )
+            reason = decisive(found) if found is not None else ""
+            decided = reason.split(" ")[1].rstrip(":") if reason else "nothing"
             rank = found.rank if found is not None else last + 1
-            groups.setdefault(signal, []).append((f"{before.query}: {item.chunk.path}", item.rank, rank))
+            label = escaped(f"{before.query}: {item.chunk.path}")
+            groups.setdefault(decided, []).append((label, item.rank, rank))
     return rank_lines(dict(sorted(groups.items(), key=lambda group: -len(group[1]))))

@@ -103,7 +103,7 @@ def test_a_full_ranking_says_what_moved_and_why() -> None:
     assert "POISON targeted" in lines[1]
     assert lines[1].endswith("→ 2")
     assert "▲ from 2" in lines[4]
-    assert "▼ from 1   +3.0 behavior.fail: <script>" in lines[5]
+    assert "▼ from 1  +3.0 behavior.fail: <script>" in lines[5]
     assert not set("".join(lines)) & {"\x1b", "\x07", "\u202e"}
 
 
