@@ -20,20 +20,19 @@ from codeguard.corpus.discovery import EXCLUDED, Discovery, FoundFile, discover,
 from codeguard.corpus.secrets import scanner
 from codeguard.errors import REBUILD, CorpusError, NothingToDoError, StoreError
 from codeguard.index.catalog import TO_BE_READ_AGAIN, Catalog, FileState
-from codeguard.index.chunk_tasks import PASSING, chunked
 from codeguard.index.embedding import open_embedding
 from codeguard.index.embedding.base import Vectors
 from codeguard.index.embedding_tasks import embed_texts
 from codeguard.index.evidence import Judge, VerdictCounts
 from codeguard.index.evidence_tasks import start_workers
 from codeguard.index.executor import open_executor
+from codeguard.index.file_tasks import PASSING, chunked, masked
 from codeguard.index.moved import FOLLOWED, refuse_gone, remember_place
 from codeguard.index.on_disk import is_indexed
 from codeguard.index.report import IndexReport, Progress, Suspect, WithheldLines
 from codeguard.index.retrieval_text import holds_recorded_specs, retrievable, retrieval_text
 from codeguard.index.sandbox_budget import BudgetReport
 from codeguard.index.scopes import below
-from codeguard.index.secret_tasks import masked
 from codeguard.index.store_contents import StoreContents
 from codeguard.index.store_rows import row_of
 from codeguard.index.store_writer import StoreWriter

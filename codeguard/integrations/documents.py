@@ -22,10 +22,9 @@ from codeguard.corpus.secrets import mask_secrets
 from codeguard.corpus.syntax import parse
 from codeguard.errors import CorpusError, SandboxWarning
 from codeguard.index.behavior_reports import BehaviorReports
-from codeguard.index.chunk_tasks import chunk_one
+from codeguard.index.file_tasks import chunk_one, masked, secrets_in
 from codeguard.index.on_disk import IndexOnDisk
 from codeguard.index.sandbox_budget import SandboxBudget
-from codeguard.index.secret_tasks import masked, secrets_in
 from codeguard.index.static_evidence import evidence_alone
 from codeguard.index.workspace import stamp
 from codeguard.models import (
@@ -51,7 +50,7 @@ from codeguard.ranking.signals.base import Moment, Signal, SignalServices, Subje
 from codeguard.trust import VerifiedManifest
 from codeguard.trust.acceptances import ACCEPTED_NAME, load_acceptances
 from codeguard.workers.processes import default_workers, send
-from codeguard.workers.tasks import ItemBounds, Run
+from codeguard.workers.tasks import ItemBounds, Run, by_values, encoded
 
 KEPT_DOCUMENTS = 50_000  # whose evidence stays in memory
 LONGEST = 1 << 20  # characters of a document; a longer one is judged unread
@@ -349,24 +348,24 @@ def _is_python(text: str) -> bool:
     """Return whether a text is Python: the author of the metadata must not choose what is checked."""
     if len(text) > LONGEST or not _PYTHON_LINE.search(text):
         return False
-    payload = textwrap.dedent(text).encode("utf-8", "replace")
+    payload = encoded(textwrap.dedent(text).encode("utf-8", "replace").decode())
     (answer,) = send(default_workers(), python_task, [payload], None, ItemBounds(PARSING_S)).result()
-    return bool(answer.ended) or answer.last == b"python"
+    return bool(answer.ended) or answer.value is True
 
 
 def python_task() -> Run:
     """Return whether texts parse as Python."""
 
-    def run(payload: bytes) -> Iterator[bytes]:
+    def parses(text: str) -> Iterator[object]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                parse(payload.decode())
-                yield b"python"
+                parse(text)
+                yield True
             except (SyntaxError, ValueError, RecursionError, MemoryError):
-                yield b""
+                yield False
 
-    return run
+    return by_values(parses)
 
 
 def _listed(manifest: VerifiedManifest | None) -> dict[str, list[str]]:

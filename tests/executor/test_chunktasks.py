@@ -8,7 +8,7 @@ import pytest
 
 from codeguard.corpus.chunking import chunk_file
 from codeguard.corpus.chunking.registry import gave_up, uncut
-from codeguard.index.chunk_tasks import PASSING, chunk_task, chunked
+from codeguard.index.file_tasks import PASSING, chunk_task, chunked
 from codeguard.models import SourceFile, text_digest
 from codeguard.workers.tasks import TaskAnswer, WorkerError
 
@@ -29,7 +29,7 @@ class Lying(Executor):
 
 def honest() -> list[Any]:
     name, data = FILE
-    (answer,) = chunk_task()(json.dumps(name).encode() + b"\n" + data)
+    (answer,) = chunk_task()(json.dumps([name, data.decode("latin-1")]).encode())
     cuts: list[Any] = json.loads(answer)
     return cuts
 

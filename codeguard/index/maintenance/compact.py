@@ -96,7 +96,7 @@ def _drop_analyses(workspace: Workspace) -> None:
         file = catalog.file(path)
         if file is not None:
             for chunk in filter(checkable, file.chunks):
-                keys += [reports.near_key(chunk, file), ProbeAnswers.key(chunk)]
+                keys += [reports.own_key(chunk, file), reports.near_key(chunk, file), ProbeAnswers.key(chunk)]
     catalog.keep_analyses(keys)
 
 
