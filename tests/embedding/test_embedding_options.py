@@ -1,13 +1,10 @@
-"""The other embeddings: a service on loopback, Chroma's function, sentence-transformers, OpenVINO."""
+"""The other embeddings: a service on loopback, Chroma's archive, sentence-transformers, OpenVINO."""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import json
-import os
-import subprocess
-import sys
 import tarfile
 import threading
 from collections.abc import Callable, Iterator
@@ -151,7 +148,6 @@ def test_every_kind_is_listed_with_a_reason_or_a_place() -> None:
         "static",
         "minilm",
         "lexical",
-        "chroma",
         "openai",
         "openvino",
         "sentence-transformers",
@@ -173,32 +169,6 @@ def test_sentence_transformers_gives_minilms_vectors() -> None:
     folder = next(weights.places()).path
     theirs = open_embedding(f"sentence-transformers:{folder}")
     assert ((theirs.embed(TEXTS) * open_embedding("minilm").embed(TEXTS)).sum(axis=1) > 0.9999).all()
-
-
-@pytest.mark.slow
-@needs_weights
-def test_chromas_function_gives_minilms_vectors_and_reads_no_env_file(tmp_path: Path) -> None:
-    """In a process of its own, because Chroma takes its cache from the home it finds when imported."""
-    pytest.importorskip("onnx")
-    from experiments.benchmarks.chroma_files import place
-
-    place(first_loaded(), tmp_path)
-    work = tmp_path / "work"
-    work.mkdir()
-    (work / ".env").write_text(
-        "CHROMA_PRODUCT_TELEMETRY_IMPL=no.such.module\nANONYMIZED_TELEMETRY=not-a-bool\n"
-    )
-    code = (
-        "import sys; from codeguard.index.embedding import open_embedding;"
-        f"rows = open_embedding('chroma').embed({TEXTS!r}); sys.stdout.buffer.write(rows.tobytes())"
-    )
-    environment = {**os.environ, "HOME": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=work, env=environment, capture_output=True, check=False
-    )
-    assert done.returncode == 0, done.stderr.decode()
-    theirs = np.frombuffer(done.stdout, dtype=np.float32).reshape(len(TEXTS), 384)
-    assert ((theirs * open_embedding("minilm").embed(TEXTS)).sum(axis=1) > 0.9999).all()
 
 
 @pytest.mark.slow

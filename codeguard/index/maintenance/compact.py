@@ -16,13 +16,13 @@ import numpy as np
 from codeguard.errors import StoreError
 from codeguard.index.behavior_reports import TRUSTED_ANSWERS, ProbeAnswers, checkable
 from codeguard.index.embedding.base import Vectors as Matrix
-from codeguard.index.maintenance.disk import folder_bytes
 from codeguard.index.maintenance.expected import expected
+from codeguard.index.maintenance.info import folder_bytes
 from codeguard.index.pipeline import Indexer
 from codeguard.index.report import Progress
 from codeguard.index.retrieval_text import retrieval_text
 from codeguard.index.store import Row
-from codeguard.index.store_rows import row_of
+from codeguard.index.store.base import row_of
 from codeguard.index.workspace import Workspace
 
 BUSY_S = 30.0
