@@ -21,7 +21,7 @@ from codeguard.api import CodeGuard
 from codeguard.audit.findings import AuditReport
 from codeguard.audit.run import AuditOptions, audit
 from codeguard.config import CATALOG, Settings
-from codeguard.index.chunk_tasks import chunked
+from codeguard.index.file_tasks import chunked
 from codeguard.index.report import IndexReport
 from codeguard.models import Confidence, Severity
 from codeguard.ranking.reranking import Ranked, Ranking

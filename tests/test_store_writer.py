@@ -10,8 +10,7 @@ from codeguard.corpus.chunking import chunk_file
 from codeguard.errors import StoreError
 from codeguard.index.catalog import FileState
 from codeguard.index.embedding.base import Vectors
-from codeguard.index.store.base import Row
-from codeguard.index.store_rows import row_of
+from codeguard.index.store.base import Row, row_of
 from codeguard.index.store_writer import StoreWriter
 from codeguard.index.workspace import Workspace
 from codeguard.models import SourceFile

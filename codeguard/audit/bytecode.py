@@ -8,7 +8,6 @@ everything else is compared.
 from __future__ import annotations
 
 import importlib.util
-import json
 import marshal
 import re
 import sys
@@ -20,13 +19,13 @@ from pathlib import PurePosixPath
 from codeguard.audit.inspection import Source
 from codeguard.corpus.discovery import FoundFile, read_file
 from codeguard.errors import CorpusError
-from codeguard.index.executor import batched, spread
+from codeguard.index.executor import BatchSize, answered
 from codeguard.models import Skipped
-from codeguard.workers.tasks import ItemBounds, Run
+from codeguard.workers.tasks import ItemBounds, Run, by_values
 
 CACHE = "__pycache__"
 BOUNDS = ItemBounds(5.0)
-PAIRS_A_BATCH, BATCH_BYTES = 64, 1 << 20
+BATCH = BatchSize(64)
 _HEADER = 16  # magic number, flags, and time and size or hash of the source (PEP 552)
 _FOLLOWS_SOURCE = (b"\0\0\0\0", b"\3\0\0\0")  # flags: an unchecked hash outlives source changes
 # PEP 3147 and 488; the bytecode of another interpreter cannot be made here.
@@ -39,9 +38,8 @@ def made_of_sources(sources: Sequence[Source], skipped: Sequence[Skipped], execu
     Files that cannot be read or compiled, or that reach a limit, are not included.
     """
     known = {source.name: source for source in sources}
-    names: list[str] = []
 
-    def pairs() -> Iterator[bytes]:
+    def pairs() -> Iterator[tuple[str, object]]:
         for item in skipped:
             folder, name = PurePosixPath(item.path).parent, PurePosixPath(item.path).name
             parts = _NAME.fullmatch(name)
@@ -53,23 +51,20 @@ def made_of_sources(sources: Sequence[Source], skipped: Sequence[Skipped], execu
                 texts = [data.decode("latin-1") for data in (source.read(), read_file(compiled))]
             except CorpusError:
                 continue
-            names.append(item.path)
-            yield json.dumps([*texts, int(parts[2] or 0)]).encode("ascii")
+            yield item.path, [*texts, int(parts[2] or 0)]
 
-    answers = spread(executor, comparing_task, batched(pairs(), PAIRS_A_BATCH, BATCH_BYTES), bounds=BOUNDS)
-    alike = [not answer.ended and answer.last == b"same" for answer in answers]
-    return {name for name, same in zip(names, alike, strict=True) if same}
+    answers = answered(executor, comparing_task, pairs(), BATCH, BOUNDS)
+    return {name for name, answer in answers if not answer.ended and answer.value is True}
 
 
 def comparing_task() -> Run:
     """Compare bytecode with what its source compiles to at an optimization level."""
 
-    def run(payload: bytes) -> Iterator[bytes]:
-        source, compiled, level = json.loads(payload)
-        same = is_compiled_from(compiled.encode("latin-1"), source.encode("latin-1"), level)
-        yield b"same" if same else b"other"
+    def same(pair: tuple[str, str, int]) -> Iterator[object]:
+        source, compiled, level = pair
+        yield is_compiled_from(compiled.encode("latin-1"), source.encode("latin-1"), level)
 
-    return run
+    return by_values(same)
 
 
 def is_compiled_from(compiled: bytes, source: bytes, level: int = 0) -> bool:

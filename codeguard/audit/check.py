@@ -18,11 +18,10 @@ from codeguard.corpus.decoding import unreadable_reason
 from codeguard.corpus.discovery import HEAD_BYTES, discover
 from codeguard.errors import ConfigError, CorpusError, NoIndexError, NothingToDoError
 from codeguard.index.behavior_reports import checkable
-from codeguard.index.chunk_tasks import chunked
 from codeguard.index.evidence_tasks import Checks, Material
 from codeguard.index.executor import open_executor
+from codeguard.index.file_tasks import chunked, masked
 from codeguard.index.sandbox_budget import SandboxBudget
-from codeguard.index.secret_tasks import masked
 from codeguard.index.siblings import Siblings
 from codeguard.index.workspace import Workspace
 from codeguard.models import CheckReport, Chunk, Skipped, SourceFile

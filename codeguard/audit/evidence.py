@@ -145,7 +145,6 @@ def _checked(
     progress: Callable[[int, int], None],
     siblings: Siblings,
 ) -> Checked:
-    from codeguard.behavior.budget import SPENT
     from codeguard.index.behavior_reports import checkable
     from codeguard.index.without_index import ensure_level
 
@@ -169,6 +168,8 @@ def _checked(
     budget = reports.budget.report()
     digests = {file.path: file.sha256 for file in files}
     for path in budget.files:
+        from codeguard.behavior.budget import SPENT  # imports the sandbox
+
         reason = f"{SPENT}: {budget.file_s:g} CPU seconds at most, and a fair part of {budget.allowed_s:g}"
         found.append(own_finding(f"{AUDIT}.budget-spent", path, reason, digests[path]))
     warnings = [*([below] if below else []), *workspace.warnings]

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from codeguard.corpus.discovery import LARGEST_FILE, FoundFile, read_file
 from codeguard.errors import CorpusError
-from codeguard.index.chunk_tasks import chunked
-from codeguard.index.secret_tasks import masked
+from codeguard.index.file_tasks import chunked, masked
 from codeguard.index.siblings import sibling_of
 from codeguard.models import Sibling, Skipped
 

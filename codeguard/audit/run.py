@@ -29,8 +29,8 @@ from codeguard.corpus.discovery import EXCLUDED, NOT_REGULAR, discover
 from codeguard.corpus.ignore_rules import Exclusion
 from codeguard.errors import CorpusError, NothingToDoError
 from codeguard.index.executor import open_executor
+from codeguard.index.file_tasks import masked
 from codeguard.index.observation_tasks import Compared
-from codeguard.index.secret_tasks import masked
 from codeguard.index.trusted_base import TrustedBase, of_paths
 from codeguard.models import Confidence, Severity, Skipped
 from codeguard.ranking.signals import load_all, refuse_unknown

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
+from typing import Any
 
 from codeguard.analysis import Reading
 from codeguard.analysis.observations import (
@@ -21,11 +21,11 @@ from codeguard.audit.findings import Finding
 from codeguard.audit.inspection import Inspected, Source, finding_of, findings_of, inspected, unreadable
 from codeguard.corpus.serialization import as_json, rebuilt
 from codeguard.errors import CorpusError
-from codeguard.index.chunk_tasks import chunked
 from codeguard.index.executor import spread
+from codeguard.index.file_tasks import chunked
 from codeguard.index.observation_tasks import ExaminationRequest, examine_files
 from codeguard.models import Skipped, SourceFile
-from codeguard.workers.tasks import MEMORY_BYTES, ItemBounds, Run, Shared, WorkerError
+from codeguard.workers.tasks import MEMORY_BYTES, ItemBounds, Run, Shared, WorkerError, by_values, encoded
 
 WORTH_A_PROCESS = 400_000  # bytes: about the text that is examined in the time a process needs to start
 FILES_A_PROCESS = 12
@@ -94,7 +94,7 @@ def corpus_findings(
     files = [item.file for item in all_inspected if item.file is not None]
     if not files or not names:
         return []
-    payload = json.dumps([as_json(file) for file in files]).encode("ascii")
+    payload = encoded([as_json(file) for file in files])
     size = len(payload)
     bounds = ItemBounds(
         CORPUS_CPU_S + CORPUS_CPU_S_PER_BYTE * size,
@@ -106,8 +106,8 @@ def corpus_findings(
         raise WorkerError("a worker has other signals than this process", hint="start it again")
     found = [
         finding
-        for part in answer.parts
-        for place, rows in json.loads(part)
+        for part in answer.values
+        for place, rows in part
         for finding in findings_of(files[place], list(map(Observation.from_values, rows)))
     ]
     if answer.ended:  # reported for the first file, because it concerns all of them
@@ -121,16 +121,17 @@ def corpus_task(shared: Shared) -> Run:
     """Run the signals that need all files at once; one part per signal."""
     signals = load_corpus_signals()
 
-    def run(payload: bytes) -> Iterator[bytes]:
-        files = [rebuilt(value) for value in json.loads(payload)]
+    def found(values: list[Any]) -> Iterator[object]:
+        files = [rebuilt(value) for value in values]
         readings = {file.path: Reading(file) for file in files}
         places = {file.path: place for place, file in enumerate(files)}
         for signal in signals:
-            found = _of_corpus(signal, readings)
-            rows = [(places[path], [item.to_values() for item in items]) for path, items in found.items()]
-            yield json.dumps(rows).encode("ascii")
+            yield [
+                (places[path], [item.to_values() for item in items])
+                for path, items in _of_corpus(signal, readings).items()
+            ]
 
-    return run
+    return by_values(found)
 
 
 def _of_corpus(signal: CorpusSignal, readings: dict[str, Reading]) -> dict[str, list[Observation]]:

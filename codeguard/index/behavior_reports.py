@@ -106,13 +106,12 @@ class BehaviorReports:
 
     def __call__(self, chunk: Chunk, file: SourceFile) -> CheckReport:
         """Return the report of one function."""
-        near = self.near_key(chunk, file)
-        report = self._cached(near)
+        report = self._of(chunk, file)
         if report is None and self._known_only:
             report = CheckReport(Verdict.NO_SIGNAL, NOT_CHECKED, level="", not_yet=True)
         elif report is None:
             self.prepare([(chunk, file)])
-            report = self._fresh[near]
+            report = self._fresh[self.near_key(chunk, file)]
         self.unchecked += report.not_yet or report.spent
         if report.spent:
             self.budget.unfinished(file.path)
@@ -125,12 +124,11 @@ class BehaviorReports:
         workers: CheckWorkers | None = None,
     ) -> int:
         """Run checks missing in the cache; return their number. `workers` may run them instead."""
-        by_key = {self.near_key(*subject): subject for subject in subjects}
-        missing = [subject for key, subject in by_key.items() if self._cached(key) is None]
+        missing = {self.near_key(*subject): subject for subject in subjects if self._of(*subject) is None}
         if missing:
-            self._run(missing, progress, workers or self._checks())
-        for key, (_, file) in by_key.items():
-            report = self._cached(key)
+            self._run(list(missing.values()), progress, workers or self._checks())
+        for chunk, file in subjects:
+            report = self._of(chunk, file)
             if report is not None and report.spent:
                 self.budget.unfinished(file.path)
         return len(missing)
@@ -175,9 +173,10 @@ class BehaviorReports:
                 self.ran_at = min(self.ran_at or report.level, report.level)
             if not self._lasting(report):
                 continue
-            rows[near] = report.to_json()
+            place = self.own_key(*subject) if report.alone else near
+            rows[place] = report.to_json()
             if report.spent:  # only what has the same limits
-                rows[near] |= {"limits": self.budget.limits}
+                rows[place] |= {"limits": self.budget.limits}
             elif far is not None:
                 rows[f"{FAR}{far}"] = report.to_json()
         if self._catalog is not None:
@@ -189,6 +188,10 @@ class BehaviorReports:
         if report.verdict is Verdict.ERROR:
             return False
         return report.verdict is not Verdict.UNSUPPORTED or report.level >= self._level
+
+    def _of(self, chunk: Chunk, file: SourceFile) -> CheckReport | None:
+        """Return the known report of a function; what its file imports is read only where the report depends on it."""
+        return self._cached(self.own_key(chunk, file)) or self._cached(self.near_key(chunk, file))
 
     def _cached(self, key: str) -> CheckReport | None:
         if key in self._fresh:
@@ -203,11 +206,14 @@ class BehaviorReports:
             return None  # written by another version: recomputed
         return report if run_s >= self.budget.run_s and file_s >= self.budget.file_s else None
 
-    def near_key(self, chunk: Chunk, file: SourceFile) -> str:
-        """Return the key under which a function's report is cached for this epoch."""
+    def own_key(self, chunk: Chunk, file: SourceFile) -> str:
+        """Return the key of a function's report for this epoch if it depends on nothing but its file."""
         span = f"{chunk.span.start_byte}:{chunk.span.end_byte}"
-        beside = self._siblings.digest(file)
-        return "near:" + parts_digest(self._epoch, file.sha256, chunk.sha256, chunk.symbol, span, beside)
+        return "own:" + parts_digest(self._epoch, file.sha256, chunk.sha256, chunk.symbol, span)
+
+    def near_key(self, chunk: Chunk, file: SourceFile) -> str:
+        """Return the key of a function's report for this epoch if it depends on what its file imports, too."""
+        return "near:" + parts_digest(self.own_key(chunk, file), self._siblings.digest(file))
 
 
 def _apart(

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
-from codeguard.corpus.discovery import discover
 from codeguard.errors import ConfigError, ManifestError, NothingToDoError
-from codeguard.index.on_disk import IndexOnDisk, is_indexed
+from codeguard.index.on_disk import IndexOnDisk, found_on_disk, is_indexed
 from codeguard.index.pipeline import Indexer
 from codeguard.index.retrieval_text import retrievable
 from codeguard.index.scopes import below
@@ -17,7 +15,6 @@ from codeguard.index.trusted_paths import name_in_index, trusted_by_name
 from codeguard.index.unchanged import LAST_RUN, forget
 from codeguard.index.workspace import Workspace
 from codeguard.models import Chunk
-from codeguard.trust.installation import is_own_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,15 +118,8 @@ def changes(workspace: Workspace) -> Changes:
         raise NothingToDoError("nothing has been indexed", hint="codeguard index PATH…")
     files = workspace.catalog.files()
     trusted = workspace.trusted_paths
-    settings = workspace.settings
-    found = discover(
-        [path for path in paths if path.exists()],
-        root=Path(root),
-        exclude=workspace.excluded(),
-        known={name: state.stamp for name, state in files.items()},
-        withhold_secrets=not settings.include_secrets,
-        is_own_state=partial(is_own_state, shared=settings.shared_state),
-    )
+    there = [path for path in paths if path.exists()]
+    found = found_on_disk(there, Path(root), workspace.settings, workspace.excluded(), files, paths)
     here = {item.name: item for item in found.files}
     differing = [
         name

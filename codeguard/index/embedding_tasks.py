@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import base64
 import functools
-import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 
@@ -15,7 +15,7 @@ from codeguard.index.embedding import Embedding, open_embedding
 from codeguard.index.embedding.base import Vectors
 from codeguard.index.embedding.choose import by_workers
 from codeguard.index.executor import spread
-from codeguard.workers.tasks import NO_BOUNDS, Run, Shared, WorkerError
+from codeguard.workers.tasks import NO_BOUNDS, Run, Shared, WorkerError, by_values, encoded
 
 BATCH_CHARACTERS = 1 << 17
 
@@ -37,10 +37,11 @@ def embed_texts(executor: Executor, embedding: Embedding, name: str, texts: Sequ
         for batch in batches:
             rows[batch] = embedding.embed([texts[index] for index in batch])
         return rows
-    shared = Shared.of(json.dumps({"name": name, "identity": embedding.identity}).encode())
-    payloads = ([json.dumps([texts[index] for index in batch]).encode("ascii")] for batch in batches)
+    shared = Shared.of_values({"name": name, "identity": embedding.identity})
+    payloads = ([encoded([texts[index] for index in batch])] for batch in batches)
     answers = spread(executor, embed_task, payloads, shared, NO_BOUNDS)  # texts of a bounded length
-    for batch, answer in zip(batches, (item.last for item in answers), strict=True):
+    for batch, item in zip(batches, answers, strict=True):
+        answer = base64.b64decode(item.value)
         if len(answer) != 4 * len(batch) * embedding.dimension:
             raise WorkerError(
                 "a worker's rows have another shape",
@@ -55,15 +56,15 @@ def embed_task(shared: Shared) -> Run:
     """Embed the texts of a payload."""
     embedding = _opened(shared)
 
-    def run(payload: bytes) -> Iterator[bytes]:
-        yield embedding.embed(json.loads(payload)).astype("<f4").tobytes()
+    def rows(texts: list[str]) -> Iterator[object]:
+        yield base64.b64encode(embedding.embed(texts).astype("<f4").tobytes()).decode("ascii")
 
-    return run
+    return by_values(rows)
 
 
 @functools.lru_cache(maxsize=1)
 def _opened(shared: Shared) -> Embedding:
-    wanted = json.loads(shared.verified())
+    wanted = shared.value()
     embedding = open_embedding(wanted["name"])
     if embedding.identity != wanted["identity"]:
         raise EmbeddingError(

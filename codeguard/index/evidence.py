@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,7 +35,7 @@ from codeguard.models import (
 )
 from codeguard.sandbox import Level
 from codeguard.trust.acceptances import load_acceptances
-from codeguard.workers.tasks import Shared
+from codeguard.workers.tasks import Shared, encoded
 
 # Up to so many functions, those of one name go to one worker, which then runs their trusted namesake once. Of more,
 # each worker runs most trusted functions anyway, and each file would be sent many times.
@@ -195,9 +194,9 @@ class Judge:
             from codeguard.index.evidence_tasks import TRUSTED_TOGETHER, coverage_task  # imports the checker
 
             # A worker has what it counts if it has checked a function.
-            batch = [json.dumps(given).encode("ascii")]
-            (answer,) = spread(self._executor, coverage_task, [batch], self._shared(), TRUSTED_TOGETHER)
-            kept = json.loads(answer.last)
+            batches = [[encoded(given)]]
+            (answer,) = spread(self._executor, coverage_task, batches, self._shared(), TRUSTED_TOGETHER)
+            kept = answer.value
             self._catalog.put_analyses({key: kept})
         return SpecCoverage(**kept)
 

@@ -39,7 +39,17 @@ from codeguard.sandbox import Level, Sandbox
 from codeguard.sandbox.given import Texts
 from codeguard.workers.deadline import CPU, WALL
 from codeguard.workers.processes import Processes, at_end, send
-from codeguard.workers.tasks import CHECKING_S, MEMORY, NO_BOUNDS, ItemBounds, Run, Shared, TaskAnswer
+from codeguard.workers.tasks import (
+    CHECKING_S,
+    MEMORY,
+    NO_BOUNDS,
+    ItemBounds,
+    Run,
+    Shared,
+    TaskAnswer,
+    by_values,
+    encoded,
+)
 
 CHECKS_A_TASK = 16
 FILES_KEPT = CHECKS_A_TASK  # as many as one task has at most
@@ -89,7 +99,7 @@ class Material:
             "zygotes": self.zygotes,
             "given": self.given,
         }
-        return Shared.of(json.dumps(value, sort_keys=True).encode("ascii"))
+        return Shared.of_values(value)
 
 
 class _Bench:
@@ -161,7 +171,7 @@ def _library(specs: str, trusted: str) -> SpecLibrary:
 
 @functools.lru_cache(maxsize=1)
 def _bench(shared: Shared) -> _Bench:
-    return _Bench(json.loads(shared.verified()))
+    return _Bench(shared.value())
 
 
 @functools.lru_cache(maxsize=FILES_KEPT)
@@ -175,8 +185,7 @@ def check_task(shared: Shared) -> Run:
     bench = _bench(shared)
     checker, level = bench.checker, bench.sandbox.level.name
 
-    def run(payload: bytes) -> Iterator[bytes]:
-        asked = json.loads(payload)
+    def reports(asked: dict[str, Any]) -> Iterator[object]:
         files = [_file(text) for text in asked["files"]]
         subjects = [(files[file].chunks[chunk], files[file]) for file, chunk in asked["subjects"]]
 
@@ -190,30 +199,21 @@ def check_task(shared: Shared) -> Run:
             (far, None if report is None else report.to_json(), meter.spent_s)
             for (far, report), meter in zip(found, meters, strict=True)
         ]
-        answer = {"level": level, "reports": rows, "answered": answered, "trusted": bench.fresh_answers()}
-        yield json.dumps(answer).encode("ascii")
+        yield {"level": level, "reports": rows, "answered": answered, "trusted": bench.fresh_answers()}
 
-    return run
+    return by_values(reports)
 
 
 def probe_task(shared: Shared) -> Run:
     """Run a share of the trusted functions on the probes, so that no worker has to run all of them."""
     checker = _bench(shared).checker
-
-    def run(payload: bytes) -> Iterator[bytes]:
-        yield json.dumps(checker.probe_trusted(**json.loads(payload))).encode("ascii")
-
-    return run
+    return by_values(lambda asked: [checker.probe_trusted(**asked)])
 
 
 def coverage_task(shared: Shared) -> Run:
     """Count the trusted functions, and those with examples; an item names the modules given to the sandbox."""
     library = _bench(shared).library
-
-    def run(payload: bytes) -> Iterator[bytes]:
-        yield json.dumps(asdict(library.coverage(json.loads(payload)))).encode("ascii")
-
-    return run
+    return by_values(lambda given: [asdict(library.coverage(given))])
 
 
 def loading_task() -> Run:
@@ -297,11 +297,11 @@ class Checks:
         if workers == 1 or checks < PROBED_TOGETHER:
             return shared
         shares = workers * SHARES_A_WORKER
-        batches = ([json.dumps({"share": share, "of": shares}).encode("ascii")] for share in range(shares))
+        batches = ([encoded({"share": share, "of": shares})] for share in range(shares))
         probed: Answered = {}
         for answer in spread(self._executor, probe_task, batches, shared, TRUSTED_TOGETHER):
             if not answer.ended:  # what is missing is run where it is needed
-                probed.update(json.loads(answer.last))
+                probed.update(answer.value)
         self._answers.keep({TRUSTED_ANSWERS: probed})
         return self._shared(probed)
 
@@ -315,7 +315,7 @@ class Checks:
             budget.charge(file.path, share)  # what it has spent is lost with the worker
             verdict = CHECKED_SO_FAR.get(answer.ended, Verdict.ERROR)
             return [(None, CheckReport(verdict, f"codeguard could not examine it: {answer.why}", level=""))]
-        found = json.loads(answer.last)
+        found = answer.value
         rows = zip(subjects, found["answered"], strict=True)
         kept = {ProbeAnswers.key(chunk): answered for (chunk, _), answered in rows if answered}
         self._answers.keep({**kept, TRUSTED_ANSWERS: found["trusted"]} if found["trusted"] else kept)
@@ -346,7 +346,7 @@ class Checks:
             "answered": [self._answers.of(chunk) for chunk, _ in subjects],
             "seconds": [seconds for _, seconds in asked],
         }
-        return json.dumps(value).encode("ascii")
+        return encoded(value)
 
 
 def _parts(subjects: Sequence[Asked]) -> Iterator[Sequence[Asked]]:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, wait
+from itertools import chain
+from typing import NamedTuple, TypeVar
 
 from codeguard.errors import CodeguardError
 from codeguard.workers.processes import Pool, Processes, default_workers, may_fork, send
-from codeguard.workers.tasks import ItemBounds, Shared, Task, TaskAnswer, WorkerError
+from codeguard.workers.tasks import ItemBounds, Shared, Task, TaskAnswer, WorkerError, encoded
+
+T = TypeVar("T")
 
 TRIES = 3
 AHEAD = 3  # batches in flight per worker
@@ -86,6 +90,43 @@ def spread(
             yield from _result(executor, task, *flying.popleft(), shared, bounds)
     while flying:
         yield from _result(executor, task, *flying.popleft(), shared, bounds)
+
+
+class BatchSize(NamedTuple):
+    """What a worker is sent at once, at most; a tenth of a second of work is enough."""
+
+    items: int
+    bytes: int = 1 << 20
+
+
+def answered(
+    executor: Executor,
+    task: Task,
+    items: Iterable[tuple[T, object]],
+    batch: BatchSize,
+    bounds: ItemBounds,
+    shared: Callable[[], Shared] | None = None,
+) -> Iterator[tuple[T, TaskAnswer]]:
+    """Yield items with a task's answers to their plain values, in order.
+
+    They are read ahead only as far as the workers need; `shared` is made if there is one.
+
+    Raises:
+        WorkerError: see `spread`.
+    """
+    sent: deque[T] = deque()
+
+    def payloads() -> Iterator[bytes]:
+        for item, value in items:
+            sent.append(item)
+            yield encoded(value)
+
+    batches = batched(payloads(), *batch)
+    first = next(batches, None)
+    if first is not None:
+        given = None if shared is None else shared()
+        for answer in spread(executor, task, chain([first], batches), given, bounds):
+            yield sent.popleft(), answer
 
 
 def batched(items: Iterable[bytes], most: int, most_bytes: int) -> Iterator[list[bytes]]:

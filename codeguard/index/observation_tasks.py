@@ -7,13 +7,10 @@ until then, and does not affect other files.
 from __future__ import annotations
 
 import functools
-import json
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from codeguard.analysis.engine import ENGINE, Engine, Step, signal_version
 from codeguard.analysis.observations import AUDIT, Observation, bound_met, detector_error
@@ -22,12 +19,20 @@ from codeguard.analysis.rules import DetectorContext, load_file_signals
 from codeguard.analysis.rules.base import FileSignal
 from codeguard.analysis.rules.services import services_for
 from codeguard.corpus.serialization import as_json, rebuilt
-from codeguard.index.executor import batched, spread
+from codeguard.index.executor import BatchSize, answered
 from codeguard.models import SourceFile
-from codeguard.workers.tasks import FAILED, LOOKING_S, ItemBounds, Run, Shared, TaskAnswer, WorkerError
+from codeguard.workers.tasks import (
+    FAILED,
+    LOOKING_S,
+    ItemBounds,
+    Run,
+    Shared,
+    TaskAnswer,
+    WorkerError,
+    by_values,
+)
 
-FILES_A_BATCH = 12
-BATCH_BYTES = 1 << 18
+BATCH = BatchSize(12, 1 << 18)
 OBSERVING = ItemBounds(LOOKING_S)
 
 
@@ -67,7 +72,7 @@ class Compared:
 
     def shared(self) -> Shared:
         """Return it as bytes, the same for the same content."""
-        return Shared.of(json.dumps(self.to_json(), sort_keys=True).encode("ascii"))
+        return Shared.of_values(self.to_json())
 
     def to_json(self) -> dict[str, object]:
         """Return it as plain values."""
@@ -86,7 +91,7 @@ def versions_of(signals: Iterable[FileSignal], names: Sequence[str]) -> dict[str
 
 @functools.lru_cache(maxsize=1)
 def _engine(shared: Shared) -> Engine:
-    value = json.loads(shared.verified())
+    value = shared.value()
     names, trusted, audited = value["signals"], value["trusted"], value["audited"]
     signals = [item for item in load_file_signals() if item.name in names]
     if versions_of(signals, names) != value["versions"]:
@@ -106,12 +111,11 @@ def observe_task(shared: Shared) -> Run:
     """Examine a file; a part for each step."""
     engine = _engine(shared)
 
-    def run(payload: bytes) -> Iterator[bytes]:
-        asked = json.loads(payload)
-        for step in engine.observe(rebuilt(asked["file"]), asked["only"]):
-            yield json.dumps(step.to_values()).encode("ascii")
+    def steps(request: list[Any]) -> Iterator[object]:
+        file, only = request
+        return (step.to_values() for step in engine.observe(rebuilt(file), only))
 
-    return run
+    return by_values(steps)
 
 
 def examine_files(
@@ -128,25 +132,14 @@ def examine_files(
         names: the detectors in order, to report which one was ended by a limit.
         requests: read ahead only as far as the workers need.
     """
-    sent: deque[ExaminationRequest] = deque()
-
-    def items() -> Iterator[bytes]:
-        for request in requests:
-            sent.append(request)
-            value = {"file": as_json(request.file), "only": request.only}
-            yield json.dumps(value).encode("ascii")
-
-    batches = batched(items(), FILES_A_BATCH, BATCH_BYTES)
-    first = next(batches, None)
-    if first is None:
-        return
-    for answer in spread(executor, observe_task, chain([first], batches), shared(), OBSERVING):
-        yield _answered(sent.popleft(), answer, names)
+    values = ((request, [as_json(request.file), request.only]) for request in requests)
+    for request, answer in answered(executor, observe_task, values, BATCH, OBSERVING, shared):
+        yield _examined(request, answer, names)
 
 
-def _answered(request: ExaminationRequest, answer: TaskAnswer, names: Sequence[str]) -> ExaminedFile:
+def _examined(request: ExaminationRequest, answer: TaskAnswer, names: Sequence[str]) -> ExaminedFile:
     try:
-        steps = [Step.from_values(json.loads(part)) for part in answer.parts]
+        steps = [Step.from_values(value) for value in answer.values]
     except (TypeError, ValueError) as error:
         raise WorkerError(f"a worker found what cannot be found ({error})") from error
     if answer.ended:

@@ -4,15 +4,38 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path, PurePosixPath
 
-from codeguard.corpus.discovery import FoundFile, find_file, read_file
+from codeguard.config import Settings
+from codeguard.corpus.discovery import Discovery, FoundFile, discover, find_file, read_file
 from codeguard.corpus.stamps import UNSETTLED
 from codeguard.errors import CorpusError
 from codeguard.index.catalog import Catalog, FileState
 from codeguard.index.scopes import below
 from codeguard.models import OnDisk
+from codeguard.trust.installation import is_own_state
+
+
+def found_on_disk(
+    paths: Sequence[Path],
+    root: Path,
+    settings: Settings,
+    exclude: Sequence[str],
+    known: Mapping[str, FileState],
+    tops: Sequence[Path],
+) -> Discovery:
+    """Find the files under paths as an index run does; `known` are the indexed ones, `tops` the indexed paths."""
+    return discover(
+        paths,
+        root=root,
+        exclude=exclude,
+        known={name: state.stamp for name, state in known.items()},
+        withhold_secrets=not settings.include_secrets,
+        tops=tops,
+        is_own_state=partial(is_own_state, shared=settings.shared_state),
+    )
 
 
 def is_indexed(found: FoundFile, state: FileState, *, trusted: bool) -> bool:

@@ -6,36 +6,34 @@ import hashlib
 import os
 import time
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from codeguard.config import Settings, below_level, check_exclusions
 from codeguard.corpus.chunking.chunker import is_prose
-from codeguard.corpus.discovery import EXCLUDED, Discovery, FoundFile, discover, read_file
+from codeguard.corpus.discovery import EXCLUDED, Discovery, FoundFile, read_file
 from codeguard.corpus.secrets import scanner
 from codeguard.errors import REBUILD, CorpusError, NothingToDoError, StoreError
 from codeguard.index.catalog import TO_BE_READ_AGAIN, Catalog, FileState
-from codeguard.index.chunk_tasks import PASSING, chunked
 from codeguard.index.embedding import open_embedding
 from codeguard.index.embedding.base import Vectors
 from codeguard.index.embedding_tasks import embed_texts
 from codeguard.index.evidence import Judge, VerdictCounts
 from codeguard.index.evidence_tasks import start_workers
 from codeguard.index.executor import open_executor
+from codeguard.index.file_tasks import PASSING, chunked, masked
 from codeguard.index.moved import FOLLOWED, refuse_gone, remember_place
-from codeguard.index.on_disk import is_indexed
+from codeguard.index.on_disk import found_on_disk, is_indexed
 from codeguard.index.report import IndexReport, Progress, Suspect, WithheldLines
 from codeguard.index.retrieval_text import holds_recorded_specs, retrievable, retrieval_text
 from codeguard.index.sandbox_budget import BudgetReport
 from codeguard.index.scopes import below
-from codeguard.index.secret_tasks import masked
+from codeguard.index.store.base import row_of
 from codeguard.index.store_contents import StoreContents
-from codeguard.index.store_rows import row_of
 from codeguard.index.store_writer import StoreWriter
 from codeguard.index.swapping import discard_unfinished
 from codeguard.index.trusted import REPLACED, TrustUpdate, signed_trees
@@ -43,7 +41,6 @@ from codeguard.index.unchanged import forget, remember
 from codeguard.index.workspace import Stage, Workspace
 from codeguard.models import Chunk, Skipped, SourceFile, SpecCoverage
 from codeguard.trust import BUNDLE_NAME, MANIFEST_NAME
-from codeguard.trust.installation import is_own_state
 from codeguard.workers.processes import default_workers
 
 FILES_A_BATCH = 64
@@ -85,31 +82,12 @@ def found_first(
     check_exclusions(exclude)
     _check_specs(settings)
     root = first_root(settings)
-    found = _discovered([*paths, *trust], root, settings, (*settings.exclude, *exclude), {}, [])
+    found = found_on_disk([*paths, *trust], root, settings, (*settings.exclude, *exclude), {}, [])
     signed_trees(
         settings, [path.resolve() for path in trust], root, [path.resolve() for path in (*paths, *trust)]
     )
     _refuse_empty(found.files, found)
     return found
-
-
-def _discovered(
-    paths: Sequence[Path],
-    root: Path,
-    settings: Settings,
-    exclude: Sequence[str],
-    known: Mapping[str, str],
-    tops: Sequence[Path],
-) -> Discovery:
-    return discover(
-        paths,
-        root=root,
-        exclude=exclude,
-        known=known,
-        withhold_secrets=not settings.include_secrets,
-        tops=tops,
-        is_own_state=partial(is_own_state, shared=settings.shared_state),
-    )
 
 
 def _check_specs(settings: Settings) -> None:
@@ -207,13 +185,13 @@ class Indexer:
         fresh = self._catalog.meta("root") is None
         root = self._root()
         refuse_gone(root, self._workspace.indexed_paths, self._workspace.trusted_paths)
-        known = {name: state.stamp for name, state in self._catalog.files().items()}
+        known = self._catalog.files()
         settings = self._workspace.settings
         again = self._to_scan_again(known)
         known = {name: state for name, state in known.items() if name not in again}
         if discovery is None or not fresh:  # another process may have created the index, with another root
             workspace = self._workspace
-            discovery = _discovered(
+            discovery = found_on_disk(
                 [*paths, *trust], root, settings, workspace.excluded(exclude), known, workspace.indexed_paths
             )
         plan = update.plan(paths, trust, untrust, root)

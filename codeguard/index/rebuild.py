@@ -18,7 +18,16 @@ from codeguard.index.catalog import EXCLUDED_GLOBS, INDEXED_PATHS, SIGNED_TREES,
 from codeguard.index.moved import follow_move, refuse_gone, remember_place
 from codeguard.index.pipeline import Indexer, first_root
 from codeguard.index.report import IndexReport, Progress
-from codeguard.index.swapping import WRITING, discard_unfinished, finish_swap, fresh_folder, put_in_place
+from codeguard.index.store.base import BusyError
+from codeguard.index.store.chroma import replace_vectors
+from codeguard.index.swapping import (
+    VECTORS,
+    WRITING,
+    discard_unfinished,
+    finish_swap,
+    fresh_folder,
+    put_in_place,
+)
 from codeguard.index.trusted import refuse_vanished
 from codeguard.index.trusted_paths import TrustedPath, trusted_by_name, with_changes
 from codeguard.index.workspace import (
@@ -138,6 +147,8 @@ def rebuild(
             report = _built(built, chosen, trust, untrust, old, quarantine, exclude, progress)
             warnings += _left_out(old, folder, key)
             put_in_place(state)
+            with contextlib.suppress(BusyError):  # whatever opens them next does it
+                replace_vectors(state / VECTORS)
             with Catalog(state / CATALOG, key) as catalog:
                 remember_place(catalog)
         finally:

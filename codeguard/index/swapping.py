@@ -63,8 +63,9 @@ def _move(state: Path) -> None:
     if not ready.exists():  # another process was first
         return
     try:
-        if (ready / VECTORS).exists():
-            _move_vectors(state)
+        if (ready / VECTORS).exists():  # the store puts them in place itself, when it is opened next
+            _clear(ready_of(state / VECTORS))
+            (ready / VECTORS).rename(ready_of(state / VECTORS))
         for name in json.loads((ready / _ABSENT).read_text()):
             (state / str(name)).unlink(missing_ok=True)
         (state / f"{CATALOG}-shm").unlink(missing_ok=True)
@@ -80,19 +81,9 @@ def _move(state: Path) -> None:
         ) from None
 
 
-def _move_vectors(state: Path) -> None:
-    from codeguard.index.store.chroma import lock_folder  # imports Chroma code; needed only after a rebuild
-
-    folder, old = state / VECTORS, state / f"{VECTORS}.old"
-    lock = lock_folder(folder)
-    try:
-        _clear(old)
-        if os.path.lexists(folder):
-            folder.rename(old)
-        (state / READY / VECTORS).rename(folder)
-        _clear(old)
-    finally:
-        lock.release()
+def ready_of(folder: Path) -> Path:
+    """Return the folder that will replace a folder of vectors."""
+    return folder.with_name(folder.name + ".ready")
 
 
 def _clear(path: Path) -> None:

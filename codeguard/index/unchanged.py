@@ -15,11 +15,10 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from codeguard.config import CATALOG, Settings, user_config_dir
-from codeguard.corpus.discovery import Discovery, discover
+from codeguard.corpus.discovery import Discovery
 from codeguard.corpus.stamps import stamp_of
 from codeguard.errors import CodeguardError
 from codeguard.index.catalog import (
@@ -30,11 +29,11 @@ from codeguard.index.catalog import (
     TRUSTED_PATHS,
     Catalog,
 )
-from codeguard.index.on_disk import is_indexed
+from codeguard.index.on_disk import found_on_disk, is_indexed
 from codeguard.index.report import IndexReport
 from codeguard.index.swapping import ROWS, VECTORS
 from codeguard.index.trusted_paths import from_text, trusted_by_path
-from codeguard.trust.installation import EVIDENCE_KEY, ensure_ours, is_own_state
+from codeguard.trust.installation import EVIDENCE_KEY, ensure_ours
 from codeguard.trust.state_files import inode_of
 
 LAST_RUN = "last run"
@@ -134,16 +133,8 @@ def _same_files(
         return None
     files = catalog.files()
     trusted = from_text(catalog.meta(TRUSTED_PATHS))
-    withhold = not settings.include_secrets
-    discovery = discover(
-        paths,
-        root=Path(root),
-        exclude=(*settings.exclude, *excluded),
-        known={name: state.stamp for name, state in files.items()},
-        withhold_secrets=withhold,
-        tops=[Path(item) for item in json.loads(catalog.meta(INDEXED_PATHS) or "[]")],
-        is_own_state=partial(is_own_state, shared=settings.shared_state),
-    )
+    tops = [Path(item) for item in json.loads(catalog.meta(INDEXED_PATHS) or "[]")]
+    discovery = found_on_disk(paths, Path(root), settings, (*settings.exclude, *excluded), files, tops)
     same = all(
         (state := files.get(item.name)) is not None
         and state.stamp != TO_BE_READ_AGAIN

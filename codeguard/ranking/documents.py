@@ -17,8 +17,7 @@ from typing import Any
 from codeguard.corpus.secrets import mask_secrets
 from codeguard.corpus.syntax import parse
 from codeguard.errors import CorpusError
-from codeguard.index.chunk_tasks import chunk_one
-from codeguard.index.secret_tasks import masked, secrets_in
+from codeguard.index.file_tasks import chunk_one, masked, secrets_in
 from codeguard.models import (
     DETECTOR_ERROR,
     NOT_YET,
@@ -35,7 +34,7 @@ from codeguard.models import (
 from codeguard.ranking.signals.base import Subject
 from codeguard.trust import VerifiedManifest
 from codeguard.workers.processes import default_workers, send
-from codeguard.workers.tasks import ItemBounds, Run
+from codeguard.workers.tasks import ItemBounds, Run, by_values, encoded
 
 LONGEST = 1 << 20  # characters of a document; a longer one is judged unread
 PARSING_S = 1.0  # of the processor, to find out whether a document is Python
@@ -180,24 +179,24 @@ def _is_python(text: str) -> bool:
     """Return whether a text is Python: the author of the metadata must not choose what is checked."""
     if len(text) > LONGEST or not _PYTHON_LINE.search(text):
         return False
-    payload = textwrap.dedent(text).encode("utf-8", "replace")
+    payload = encoded(textwrap.dedent(text).encode("utf-8", "replace").decode())
     (answer,) = send(default_workers(), python_task, [payload], None, ItemBounds(PARSING_S)).result()
-    return bool(answer.ended) or answer.last == b"python"
+    return bool(answer.ended) or answer.value is True
 
 
 def python_task() -> Run:
     """Return whether texts parse as Python."""
 
-    def run(payload: bytes) -> Iterator[bytes]:
+    def parses(text: str) -> Iterator[object]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                parse(payload.decode())
-                yield b"python"
+                parse(text)
+                yield True
             except (SyntaxError, ValueError, RecursionError, MemoryError):
-                yield b""
+                yield False
 
-    return run
+    return by_values(parses)
 
 
 def is_passing(part: Evidence) -> bool:

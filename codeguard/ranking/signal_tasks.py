@@ -22,7 +22,16 @@ from codeguard.ranking.signals import load_signals
 from codeguard.ranking.signals.base import Signal, SignalContext, SignalServices, Subject
 from codeguard.weights import Weights
 from codeguard.workers.processes import default_workers, send
-from codeguard.workers.tasks import FAILED, LOOKING_S, ItemBounds, Run, Shared, WorkerError
+from codeguard.workers.tasks import (
+    FAILED,
+    LOOKING_S,
+    ItemBounds,
+    Run,
+    Shared,
+    WorkerError,
+    by_values,
+    encoded,
+)
 
 if TYPE_CHECKING:
     from codeguard.analysis.perplexity import PerplexityModel
@@ -48,7 +57,7 @@ def examined(signal: Signal, subject: Subject, context: SignalContext) -> tuple[
     Raises:
         WorkerError: the signal failed, or a worker does not have it.
     """
-    payload = json.dumps(_asked(signal, subject, context)).encode("ascii")
+    payload = encoded(_asked(signal, subject, context))
     used = context.weights
     weights = json.dumps([dict(used.overrides), dict(used.factors), dict(used.own)], sort_keys=True)
     shared = _shared(weights, context.services.perplexity if PERPLEXITY in _wanted(signal) else None)
@@ -57,7 +66,7 @@ def examined(signal: Signal, subject: Subject, context: SignalContext) -> tuple[
         raise WorkerError(answer.why)
     if answer.ended:
         return (ended(signal, answer.why, context.weights),)
-    return tuple(Evidence.from_json(value) for value in json.loads(answer.last))
+    return tuple(Evidence.from_json(value) for value in answer.value)
 
 
 def ended(signal: Signal, why: str, weights: Weights) -> Evidence:
@@ -94,7 +103,7 @@ def _asked(signal: Signal, subject: Subject, context: SignalContext) -> dict[str
 @functools.lru_cache(maxsize=2)
 def _shared(weights: str, model: PerplexityModel | None) -> Shared:
     data = None if model is None else base64.b64encode(_saved(model)).decode("ascii")
-    return Shared.of(json.dumps({"weights": json.loads(weights), "model": data}).encode("ascii"))
+    return Shared.of_values({"weights": json.loads(weights), "model": data})
 
 
 def _saved(model: PerplexityModel) -> bytes:
@@ -105,22 +114,21 @@ def _saved(model: PerplexityModel) -> bytes:
 
 def examine_task(shared: Shared) -> Run:
     """Let a signal examine chunks."""
-    value = json.loads(shared.verified())
+    value = shared.value()
     weights = Weights(*value["weights"])
     signals = {signal.name: signal for signal in load_signals()}
     model = None if value["model"] is None else _loaded(base64.b64decode(value["model"]))
 
-    def run(payload: bytes) -> Iterator[bytes]:
-        asked = json.loads(payload)
+    def evidence(asked: dict[str, Any]) -> Iterator[object]:
         report = None if asked["report"] is None else CheckReport.from_json(asked["report"])
         services = SignalServices(None if report is None else lambda chunk, file: report, model)
         file = rebuilt(asked["file"])
         chunk = file.chunks[asked["chunk"]]
         subject = Subject(chunk, file, Trust(asked["trust"]), asked["distance"], asked["distance_z"])
         found = signals[asked["signal"]].examine(subject, SignalContext(services, weights))
-        yield json.dumps([item.to_json() for item in islice(found, MOST)]).encode("ascii")
+        yield [item.to_json() for item in islice(found, MOST)]
 
-    return run
+    return by_values(evidence)
 
 
 def _loaded(data: bytes) -> PerplexityModel:

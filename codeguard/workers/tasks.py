@@ -1,10 +1,12 @@
-"""The definition of a task: a function from bytes to bytes, run within limits anywhere."""
+"""The definition of a task: a function from bytes to bytes, run within limits anywhere; and the one form of both."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from codeguard.errors import CodeguardError
 from codeguard.workers.deadline import CPU, WALL
@@ -61,6 +63,38 @@ class TaskAnswer:
             raise WorkerError(f"a task did not finish: {self.why or 'no answer'}")
         return self.parts[-1]
 
+    @property
+    def value(self) -> Any:
+        """The last part of a complete answer, as plain values."""
+        return _decoded(self.last)
+
+    @property
+    def values(self) -> list[Any]:
+        """All parts, as plain values."""
+        return [_decoded(part) for part in self.parts]
+
+
+def encoded(value: object) -> bytes:
+    """Return plain values in the form in which every task gets and answers them."""
+    return json.dumps(value).encode("ascii")
+
+
+def by_values(answers: Callable[[Any], Iterable[object]]) -> Run:
+    """Return a task's function from one of plain values to the plain values of each part of its answer."""
+
+    def run(payload: bytes) -> Iterator[bytes]:
+        for part in answers(json.loads(payload)):
+            yield encoded(part)
+
+    return run
+
+
+def _decoded(part: bytes) -> Any:
+    try:
+        return json.loads(part)
+    except (ValueError, RecursionError) as error:
+        raise WorkerError(f"a worker's answer is no plain value ({error})") from error
+
 
 def end_clause(ended: str, bounds: ItemBounds) -> str:
     """Return a clause for messages about what ended an item."""
@@ -83,6 +117,15 @@ class Shared:
     def of(cls, data: bytes) -> Shared:
         """Create a reference to some bytes."""
         return cls(hashlib.sha256(data).hexdigest(), data)
+
+    @classmethod
+    def of_values(cls, value: object) -> Shared:
+        """Create a reference to plain values, the same for the same values."""
+        return cls.of(json.dumps(value, sort_keys=True).encode("ascii"))
+
+    def value(self) -> Any:
+        """Return the plain values; raise WorkerError if they do not match the digest."""
+        return json.loads(self.verified())
 
     def verified(self) -> bytes:
         """Return the bytes; raise WorkerError if they do not match the digest."""

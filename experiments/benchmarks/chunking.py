@@ -30,8 +30,8 @@ from typing import Any
 from codeguard.corpus.chunking import chunk_file
 from codeguard.corpus.discovery import discover, read_file
 from codeguard.errors import CorpusError
-from codeguard.index.chunk_tasks import BATCH_BYTES, chunked
 from codeguard.index.executor import open_executor
+from codeguard.index.file_tasks import BATCH, chunked
 from experiments.benchmarks.processor import processor_seconds
 
 MAX_CHARS = 4000
@@ -100,7 +100,7 @@ def batches(files: Batch) -> list[Batch]:
     for item in files:
         grouped[-1].append(item)
         size += len(item[1])
-        if size > BATCH_BYTES:
+        if size > BATCH.bytes:
             grouped.append([])
             size = 0
     return [batch for batch in grouped if batch]
@@ -117,7 +117,7 @@ def ours_on_two(files: Batch) -> Times:
     """Return the seconds until two processes that are already running have chunked the files for this one."""
     with open_executor(2) as executor:
         # A batch for each, and one more that keeps the first from taking both.
-        list(chunked(executor, [("warm.py", b"x = 1\n" * (BATCH_BYTES // 6 + 1))] * 3))
+        list(chunked(executor, [("warm.py", b"x = 1\n" * (BATCH.bytes // 6 + 1))] * 3))
         processors, clock = processor_seconds(), time.perf_counter()
         for _ in chunked(executor, files):
             pass

@@ -27,6 +27,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ import numpy as np
 
 from codeguard.index.chroma_import import import_chromadb
 from codeguard.index.embedding import Embedding, open_embedding
-from codeguard.index.embedding.chroma import ChromaEmbedding
+from codeguard.index.embedding.base import Vectors
 from codeguard.index.embedding.minilm import first_loaded, open_tokenizer
 from experiments.benchmarks.chroma_files import place
 from experiments.benchmarks.standard_library import described, functions, read, shuffled, standard_files
@@ -94,12 +95,26 @@ def main() -> None:
         arguments.json.write_text(json.dumps(figures, indent=1) + "\n")
 
 
+@dataclass(frozen=True)
+class ChromaFunction:
+    """Chroma's own embedding function, as the peer."""
+
+    function: Callable[[list[str]], Any]
+    identity: str = "chroma"
+    dimension: int = 384
+    note: str = ""
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return one row a text."""
+        return np.asarray(self.function(list(texts)), dtype=np.float32)
+
+
 def open_all(home: Path) -> dict[str, Embedding]:
     """Open every embedding that runs on one machine; Chroma's finds its files under `home`."""
     chromadb = import_chromadb()
     functions_ = chromadb.utils.embedding_functions
     functions_.ONNXMiniLM_L6_V2.DOWNLOAD_PATH = place(first_loaded(), home)
-    embeddings: dict[str, Embedding] = {"chroma": ChromaEmbedding()}
+    embeddings: dict[str, Embedding] = {"chroma": ChromaFunction(functions_.ONNXMiniLM_L6_V2())}
     embeddings |= {name: open_embedding(name) for name in ("static", "minilm")}
     if importlib.util.find_spec("openvino"):
         embeddings["openvino"] = open_embedding("openvino")

@@ -39,7 +39,7 @@ import numpy as np
 from codeguard.analysis.rules import load_file_signals
 from codeguard.api import CodeGuard
 from codeguard.config import DefenseConfig, Settings
-from codeguard.index.maintenance.disk import folder_bytes
+from codeguard.index.maintenance.info import folder_bytes
 from codeguard.index.store.wire import ask_to_retire, connect, receive, send
 
 PART_FILES = 250

@@ -7,14 +7,14 @@ import time
 from typing import Any
 
 from codeguard.analysis.perplexity import PerplexityModel
-from codeguard.index import chunk_tasks, pipeline
+from codeguard.index import file_tasks, pipeline
 from codeguard.index.catalog import Catalog
 from codeguard.index.static_evidence import StaticEvidence
 from codeguard.index.trusted import TrustUpdate
 
 STAGES: tuple[tuple[object, str, str], ...] = (
     (pipeline, "discover", "find the files"),
-    (chunk_tasks, "assembled", "put the files together that were cut"),
+    (file_tasks, "assembled", "put the files together that were cut"),
     (Catalog, "put_file", "write catalog and words"),
     (Catalog, "chunks", "read the catalog"),
     (pipeline, "embed_texts", "compute the vectors"),

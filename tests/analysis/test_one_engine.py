@@ -19,7 +19,7 @@ from codeguard.audit.inspection import Source
 from codeguard.audit.workers import inspect_all
 from codeguard.corpus.secrets import without_secrets
 from codeguard.index.catalog import Catalog, FileState
-from codeguard.index.chunk_tasks import chunk_one
+from codeguard.index.file_tasks import chunk_one
 from codeguard.index.observation_tasks import Compared, ExaminationRequest, examine_files
 from codeguard.index.static_evidence import StaticEvidence
 from codeguard.models import DETECTOR_ERROR, Evidence, Severity, SourceFile, Trust

@@ -83,7 +83,7 @@ from codeguard.corpus.discovery import discover
 from codeguard.index import observation_tasks
 from codeguard.index.executor import open_executor
 if __name__ == "__main__":
-    observation_tasks.FILES_A_BATCH = 2
+    observation_tasks.BATCH = observation_tasks.BATCH._replace(items=2)
     files = [Source(item.name, item) for item in discover([Path(sys.argv[1])]).files]
     names = [item.name for item in load_file_signals()]
     shared = observation_tasks.Compared(None, (), names).shared()

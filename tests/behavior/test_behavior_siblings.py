@@ -370,6 +370,24 @@ def test_index_query_audit_and_check_agree_and_judge_again_when_the_other_file_c
         assert checked.report.verdict is verdict
 
 
+def test_a_change_of_an_imported_file_leaves_what_does_not_depend_on_it(tmp_path: Path) -> None:
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p/a.py").write_text(
+        "from ._util import compare\n\ndef same(a, b):\n    return not compare(a, b)\n"
+    )
+    checked = []
+    for helper in (RIGHT, RIGHT, RIGHT + "# a comment\n", WRONG):
+        (tmp_path / "p/_util.py").write_text(helper)
+        with CodeGuard.open(settings=lexical_settings(tmp_path, tmp_path / "state")) as guard:
+            checked.append(guard.index([tmp_path / "p"]).checked)
+    assert checked == [
+        2,
+        0,
+        1,
+        1,
+    ]  # nothing is trusted, so no function is compared, or run with what it imports
+
+
 def test_a_file_that_was_too_large_counts_once_it_is_smaller(tmp_path: Path) -> None:
     corpus = tmp_path / "corpus"
     (corpus / "ours").mkdir(parents=True)

@@ -84,7 +84,7 @@ MISTAKES = [
     ("query add -k ten", 2, "'ten' is not a valid integer", "codeguard query --help"),
     ("query add --mode dorp", 2, "'dorp' is not one of", "did you mean drop?"),
     ("query add --embedding minilm3", 2, "unknown embedding", "static, minilm, lexical"),
-    ("query add --embedding chroma", 2, "another embedding", "leave --embedding out"),
+    ("query add --embedding static", 2, "another embedding", "leave --embedding out"),
     ("query --explian add", 2, "no such option", "--explain"),
     ("qurey add", 2, "no such command 'qurey'", "did you mean query?"),
     ("index --store nosuch", 2, "index what?", "codeguard index src"),

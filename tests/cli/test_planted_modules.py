@@ -46,7 +46,7 @@ sys.addaudithook(
 )
 import codeguard.audit.workers, codeguard.index.observation_tasks, codeguard.index.pipeline
 codeguard.audit.workers.WORTH_A_PROCESS = codeguard.index.pipeline.BYTES_A_POOL = 1
-codeguard.index.observation_tasks.FILES_A_BATCH = 2
+codeguard.index.observation_tasks.BATCH = codeguard.index.observation_tasks.BATCH._replace(items=2)
 from codeguard.cli import main
 main(prog_name="codeguard")
 """

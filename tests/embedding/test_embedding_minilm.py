@@ -7,7 +7,6 @@ import importlib.util
 import io
 import json
 import shutil
-import tarfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -165,8 +164,6 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
 @needs_weights
 def test_one_changed_byte_of_the_weights_is_refused(tmp_path: Path) -> None:
     found = next(weights.places())
-    if found.is_archive:
-        pytest.skip("only Chroma's archive is here")
     shutil.copy(found.path / "tokenizer.json", tmp_path)
     shutil.copy(found.path / "model.safetensors", tmp_path)
     with (tmp_path / "model.safetensors").open("r+b") as file:
@@ -193,41 +190,11 @@ def test_places_are_searched_in_the_stated_order(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     snapshot = tmp_path / "hub" / "models--sentence-transformers--all-MiniLM-L6-v2" / "snapshots" / "0"
-    chroma = tmp_path / ".cache" / "chroma" / "onnx_models" / "all-MiniLM-L6-v2"
-    for folder in (snapshot, chroma):
-        folder.mkdir(parents=True)
-    for file in (snapshot / "model.safetensors", snapshot / "tokenizer.json", chroma / "onnx.tar.gz"):
+    snapshot.mkdir(parents=True)
+    package = [found.path for found in weights.places()]
+    for file in (snapshot / "model.safetensors", snapshot / "tokenizer.json"):
         file.touch()
-    assert [found.path for found in weights.places()][-2:] == [snapshot, chroma / "onnx.tar.gz"]
-
-
-@pytest.mark.parametrize(
-    ("members", "line"),
-    [
-        ({}, "lacks onnx/model.onnx"),
-        ({"onnx/model.onnx": b"graph"}, "lacks onnx/tokenizer.json"),
-        ({"onnx/model.onnx": b"graph", "onnx/tokenizer.json": b"{}"}, ""),
-    ],
-    ids=["empty", "no tokenizer", "whole"],
-)
-def test_chromas_archive(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, members: dict[str, bytes], line: str
-) -> None:
-    path = tmp_path / "onnx.tar.gz"
-    with tarfile.open(path, "w:gz") as archive:
-        for name, content in members.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(content)
-            archive.addfile(entry, io.BytesIO(content))
-    found = weights.WeightsFile("Chroma's download", path)
-    with pytest.raises(EmbeddingError, match="is not the published file"):
-        weights.load_weights(found)
-    monkeypatch.setattr(weights, "ARCHIVE_SHA256", hashlib.sha256(path.read_bytes()).hexdigest())
-    if line:
-        with pytest.raises(EmbeddingError, match=line):
-            weights.load_weights(found)
-    else:
-        assert weights.load_weights(found).graph == b"graph"
+    assert [found.path for found in weights.places()] == [*package, snapshot]
 
 
 @given(st.binary(max_size=200))

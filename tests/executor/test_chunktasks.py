@@ -8,7 +8,7 @@ import pytest
 
 from codeguard.corpus.chunking import chunk_file
 from codeguard.corpus.chunking.registry import gave_up, uncut
-from codeguard.index.chunk_tasks import PASSING, chunk_task, chunked
+from codeguard.index.file_tasks import PASSING, chunk_task, chunked, masked
 from codeguard.models import SourceFile, text_digest
 from codeguard.workers.tasks import TaskAnswer, WorkerError
 
@@ -29,7 +29,7 @@ class Lying(Executor):
 
 def honest() -> list[Any]:
     name, data = FILE
-    (answer,) = chunk_task()(json.dumps(name).encode() + b"\n" + data)
+    (answer,) = chunk_task()(json.dumps([name, data.decode("latin-1")]).encode())
     cuts: list[Any] = json.loads(answer)
     return cuts
 
@@ -78,6 +78,20 @@ def test_an_answer_that_leaves_out_or_repeats_bytes_is_refused(pieces: list[Any]
 def test_an_answer_about_other_files_is_refused(answer: Any) -> None:
     with pytest.raises(WorkerError):
         answered(answer)
+
+
+@pytest.mark.parametrize("answer", [b"", b"\xff", b"[" * 100_000, b"[[0, 99, 'r']]"])
+def test_an_answer_that_is_no_plain_value_is_refused(answer: bytes) -> None:
+    with pytest.raises(WorkerError, match="no plain value"):
+        list(chunked(Lying(answer), [FILE]))
+    with pytest.raises(WorkerError, match="no plain value"):
+        list(masked([chunk_file(*FILE)], Lying(answer)))
+
+
+@pytest.mark.parametrize("found", [[[0]], [[3, 2, "r"]], [[-1, 2, "r"]], [[0, 999, "r"]], 7])
+def test_a_secret_that_is_not_in_the_text_is_refused(found: Any) -> None:
+    with pytest.raises(WorkerError, match="a secret"):
+        list(masked([chunk_file(*FILE)], Lying(json.dumps(found).encode())))
 
 
 @pytest.mark.parametrize(

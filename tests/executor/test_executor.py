@@ -12,8 +12,8 @@ import pytest
 
 from codeguard.corpus.chunking import chunk_file
 from codeguard.errors import ConfigError, MissingExtraError
-from codeguard.index.chunk_tasks import chunked
 from codeguard.index.executor import batched, open_executor, spread
+from codeguard.index.file_tasks import chunked
 from codeguard.models import Skipped
 from codeguard.workers.processes import Processes, send
 from codeguard.workers.tasks import ItemBounds, Run, Shared, WorkerError

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from parallel_index import dump, index, made
 
+from codeguard.index.executor import BatchSize
+
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
@@ -22,7 +24,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 @pytest.fixture(autouse=True)
 def _everything_by_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """However small the work is, and in many tasks."""
-    monkeypatch.setattr("codeguard.index.chunk_tasks.BATCH_BYTES", 100)
-    monkeypatch.setattr("codeguard.index.observation_tasks.FILES_A_BATCH", 2)
+    monkeypatch.setattr("codeguard.index.file_tasks.BATCH", BatchSize(256, 100))
+    monkeypatch.setattr("codeguard.index.observation_tasks.BATCH", BatchSize(2))
     monkeypatch.setattr("codeguard.index.evidence_tasks.CHECKS_A_TASK", 2)
     monkeypatch.setattr("codeguard.index.embedding_tasks.BATCH_CHARACTERS", 300)

@@ -250,7 +250,7 @@ def test_a_crash_at_any_step_of_the_swap_leaves_one_whole_index(
     verdicts.pop("theirs/new.py", None)  # it is there if the new index is
     assert verdicts == {"ours/m.py": ("trusted", ""), "theirs/wrong.py": ("unlisted", "fail")}
     indexed.run("index", ".")
-    assert not {NEW, READY, "chroma.old"} & {path.name for path in indexed.state.iterdir()}
+    assert not {NEW, READY, "chroma.old", "chroma.ready"} & {path.name for path in indexed.state.iterdir()}
     opened = Workspace(indexed.settings())
     assert verify(opened, all_vectors=True).clean
     opened.close()

@@ -188,7 +188,7 @@ class BehaviorChecker:
             return CheckReport(Verdict.UNSUPPORTED, reason, level.name)
         candidate = read_candidate(chunk, file, self._library.modules)
         if isinstance(candidate, str):
-            return CheckReport(Verdict.NO_SIGNAL, candidate, level.name)
+            return CheckReport(Verdict.NO_SIGNAL, candidate, level.name, alone=True)
         if does_nothing(candidate.definition.node):
             empty = self._stub_report(candidate)
             if empty is not None:
@@ -230,8 +230,10 @@ class BehaviorChecker:
         named = bool(self._namesakes(candidate))
         if not (references or probed or named or specs or shown_examples(candidate)):
             reason = "no spec and no similar trusted function accepts its arguments"
-            report = CheckReport(Verdict.NO_SIGNAL, reason, level.name, effects=candidate.effects_of_file)
-            return replace(report, claims=self._lookalike_name(candidate))
+            effects, claims = candidate.effects_of_file, self._lookalike_name(candidate)
+            return CheckReport(
+                Verdict.NO_SIGNAL, reason, level.name, effects=effects, claims=claims, alone=True
+            )
         if candidate.usable is None:
             return CheckReport(Verdict.NO_SIGNAL, TOO_LARGE, level.name)
         return _with_missing_names(candidate, references), references

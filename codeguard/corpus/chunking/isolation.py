@@ -6,7 +6,6 @@ cancellation interrupts the parser.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 from codeguard.corpus.chunking import registry
@@ -14,7 +13,7 @@ from codeguard.corpus.chunking.base import Grammar
 from codeguard.corpus.chunking.cutting import Cut, by_lines, cut_by_grammar
 from codeguard.corpus.chunking.cutvalues import cut_of, cut_values
 from codeguard.workers.processes import default_workers, in_worker, send
-from codeguard.workers.tasks import CUTTING_S, ItemBounds, Run
+from codeguard.workers.tasks import CUTTING_S, ItemBounds, Run, by_values, encoded
 
 BOUNDS = ItemBounds(CUTTING_S)
 
@@ -26,21 +25,20 @@ def cut_apart(text: bytes, grammar: Grammar, max_chars: int) -> Cut:
     """
     if in_worker():
         return cut_by_grammar(text, grammar, max_chars)
-    header = json.dumps({"grammar": grammar.name, "max_chars": max_chars}).encode()
-    (answer,) = send(default_workers(), cut_task, [header + b"\n" + text], None, BOUNDS).result()
+    payload = encoded([grammar.name, max_chars, text.decode("latin-1")])
+    (answer,) = send(default_workers(), cut_task, [payload], None, BOUNDS).result()
     if answer.ended:
         return by_lines(text, max_chars, f"chunked by lines: the {grammar.name} parser gave up on it")
-    return cut_of(json.loads(answer.last))
+    return cut_of(answer.value)
 
 
 def cut_task() -> Run:
     """Cut texts by the grammars that they name."""
 
-    def run(payload: bytes) -> Iterator[bytes]:
-        header, _, text = payload.partition(b"\n")
-        asked = json.loads(header)
-        grammar = registry.by_name(asked["grammar"])
+    def cuts(asked: tuple[str, int, str]) -> Iterator[object]:
+        name, max_chars, text = asked
+        grammar = registry.by_name(name)
         assert grammar is not None
-        yield json.dumps(cut_values(cut_by_grammar(text, grammar, asked["max_chars"]))).encode("ascii")
+        yield cut_values(cut_by_grammar(text.encode("latin-1"), grammar, max_chars))
 
-    return run
+    return by_values(cuts)

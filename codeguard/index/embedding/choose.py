@@ -8,12 +8,12 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from codeguard.errors import EmbeddingError, MissingExtraError
-from codeguard.index import embedding
 from codeguard.index.embedding.base import Embedding, EmbeddingInfo, EmbeddingKind, EmbeddingOptions
 from codeguard.index.embedding.lexical import LexicalEmbedding
 
 ENTRY_POINT_GROUP = "codeguard.embeddings"
 DEFAULT = "static"  # what `auto` is for code
+PACKAGE, FOLDERS = __name__.rpartition(".")[0], [str(Path(__file__).parent)]
 FIRST_SHOWN = (DEFAULT, "minilm", "lexical")
 
 
@@ -59,7 +59,7 @@ def embedding_kinds() -> tuple[EmbeddingKind, ...]:
     Raises:
         EmbeddingError: a third party's kind cannot be loaded, or is none.
     """
-    modules = (module.name for module in pkgutil.iter_modules(embedding.__path__))
+    modules = (module.name for module in pkgutil.iter_modules(FOLDERS))
     ours = [kind for name in modules if (kind := _in_module(name)) is not None]
     ours.sort(
         key=lambda kind: (
@@ -81,13 +81,13 @@ def by_workers(name: str) -> bool:
 def _kind(name: str) -> EmbeddingKind | None:
     """Return the kind of a name; no other one's libraries are imported for it."""
     module = name.replace("-", "_")
-    there = {item.name for item in pkgutil.iter_modules(embedding.__path__)}
+    there = {item.name for item in pkgutil.iter_modules(FOLDERS)}
     found = _in_module(module) if module in there else None
     return found if found is not None and found.name == name else _third_party(name)
 
 
 def _in_module(name: str) -> EmbeddingKind | None:
-    found = getattr(importlib.import_module(f"{embedding.__name__}.{name}"), "KIND", None)
+    found = getattr(importlib.import_module(f"{PACKAGE}.{name}"), "KIND", None)
     return found if isinstance(found, EmbeddingKind) else None
 
 

@@ -209,37 +209,17 @@ def _open_session(loaded: WeightFiles) -> tuple[Run, bool]:
     options.log_severity_level = 3
     gpu = gpu_provider()
     providers = [*([gpu] if gpu else ()), "CPUExecutionProvider"]
-    if loaded.graph is not None:
-        session = onnxruntime.InferenceSession(loaded.graph, options, providers=providers)
-        run = _unpooled_run(session)
-    else:
-        graph, tensors = build_graph(loaded.tensors)
-        values = [onnxruntime.OrtValue.ortvalue_from_numpy(tensor) for tensor in tensors.values()]
-        options.add_external_initializers(list(tensors), values)
-        session = onnxruntime.InferenceSession(graph, options, providers=providers)
-        run = _pooled_run(session, values)
-    return run, session.get_providers()[0] in GPU_PROVIDERS
+    graph, tensors = build_graph(loaded.tensors)
+    values = [onnxruntime.OrtValue.ortvalue_from_numpy(tensor) for tensor in tensors.values()]
+    options.add_external_initializers(list(tensors), values)
+    session = onnxruntime.InferenceSession(graph, options, providers=providers)
 
-
-def _pooled_run(session: Any, kept: Sequence[object]) -> Run:
-    """Run the graph of `build_graph`; the session reads the memory of the values `kept` as long as it lives."""
-
-    def run(ids: Ids, _kept: Sequence[object] = kept) -> NDArray[np.float32]:
+    # The session reads the memory of the values as long as it lives.
+    def run(ids: Ids, _values: Sequence[object] = values) -> NDArray[np.float32]:
         rows: NDArray[np.float32] = session.run(["embedding"], {"input_ids": ids})[0]
         return rows
 
-    return run
-
-
-def _unpooled_run(session: Any) -> Run:
-    """Run the graph of Chroma's archive, which leaves pooling to its caller."""
-
-    def run(ids: Ids) -> NDArray[np.float32]:
-        feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
-        rows: NDArray[np.float32] = session.run(None, feed)[0].mean(axis=1)
-        return rows
-
-    return run
+    return run, session.get_providers()[0] in GPU_PROVIDERS
 
 
 KIND = EmbeddingKind(

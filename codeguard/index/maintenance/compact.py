@@ -16,13 +16,13 @@ import numpy as np
 from codeguard.errors import StoreError
 from codeguard.index.behavior_reports import TRUSTED_ANSWERS, ProbeAnswers, checkable
 from codeguard.index.embedding.base import Vectors as Matrix
-from codeguard.index.maintenance.disk import folder_bytes
 from codeguard.index.maintenance.expected import expected
+from codeguard.index.maintenance.info import folder_bytes
 from codeguard.index.pipeline import Indexer
 from codeguard.index.report import Progress
 from codeguard.index.retrieval_text import retrieval_text
 from codeguard.index.store import Row
-from codeguard.index.store_rows import row_of
+from codeguard.index.store.base import row_of
 from codeguard.index.workspace import Workspace
 
 BUSY_S = 30.0
@@ -96,7 +96,7 @@ def _drop_analyses(workspace: Workspace) -> None:
         file = catalog.file(path)
         if file is not None:
             for chunk in filter(checkable, file.chunks):
-                keys += [reports.near_key(chunk, file), ProbeAnswers.key(chunk)]
+                keys += [reports.own_key(chunk, file), reports.near_key(chunk, file), ProbeAnswers.key(chunk)]
     catalog.keep_analyses(keys)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
+from pathlib import Path
 
-from codeguard.index.maintenance.disk import folder_bytes
 from codeguard.index.workspace import Workspace
 
 
@@ -52,3 +53,13 @@ def info(workspace: Workspace) -> StoreInfo:
             path.stat().st_size for path in workspace.state.glob(catalog.path.name + "*") if path.is_file()
         ),
     )
+
+
+def folder_bytes(folder: Path) -> int:
+    """Return the total size of all files under a folder in bytes, skipping those that vanish meanwhile."""
+    total = 0
+    for path in folder.rglob("*"):
+        with contextlib.suppress(OSError):
+            if path.is_file() and not path.is_symlink():
+                total += path.stat().st_size
+    return total

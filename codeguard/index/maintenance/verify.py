@@ -17,7 +17,7 @@ from codeguard.index.maintenance.expected import Batch, expected
 from codeguard.index.pipeline import Indexer
 from codeguard.index.report import Progress
 from codeguard.index.retrieval_text import retrieval_text
-from codeguard.index.store_rows import row_of
+from codeguard.index.store.base import row_of
 from codeguard.index.workspace import Workspace
 from codeguard.models import Chunk, text_digest
 

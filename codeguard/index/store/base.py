@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codeguard.errors import REBUILD, StoreError
+from codeguard.models import Chunk
 
 COLLECTION = "codeguard"
 BATCH = 1000
@@ -35,6 +36,18 @@ class Row:
     id: str
     document: str
     metadata: Mapping[str, str]
+
+
+def row_of(id_: str, chunk: Chunk) -> Row:
+    """Return the data stored with a chunk's vector."""
+    metadata = {
+        "path": chunk.path,
+        "symbol": chunk.symbol,
+        "kind": chunk.kind.value,
+        "language": chunk.language,
+        "sha256": chunk.sha256,
+    }
+    return Row(id_, chunk.text, metadata)
 
 
 class Vectors(Protocol):

@@ -363,6 +363,19 @@ def lock_folder(folder: Path, wait_s: float = LOCK_WAIT_S, *, retire: bool = Tru
     )
 
 
+def replace_vectors(folder: Path) -> None:
+    """Put vectors that are ready to replace a store's folder in place, and delete the old ones.
+
+    Raises:
+        BusyError, StoreError: see `lock_folder` and `codeguard.index.store.replacing.recover`.
+    """
+    lock = lock_folder(folder)
+    try:
+        recover(folder)
+    finally:
+        lock.release()
+
+
 def client_settings() -> Any:
     """Return settings that a `.env` in the current folder cannot change."""
     return import_chromadb().config.Settings(_env_file=None, anonymized_telemetry=False)

@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 from codeguard.errors import StoreError
-from codeguard.index.swapping import sync_folder, sync_names
+from codeguard.index.swapping import ready_of, sync_folder, sync_names
 
 UNSETTLED = ".unsettled"  # suffix of the marker that a store's files may not be on disk yet
 
@@ -27,7 +27,7 @@ class Replacement:
     def put_in_place(self) -> None:
         """Replace the folder by the new one and delete the old one."""
         sync_folder(self.path)
-        self.path.rename(_ready(self._folder))
+        self.path.rename(ready_of(self._folder))
         sync_names(self._folder.parent)
         recover(self._folder)
 
@@ -38,7 +38,7 @@ def recover(folder: Path) -> None:
     Raises:
         StoreError: the folders cannot be renamed or deleted.
     """
-    new, ready = folder.with_name(folder.name + ".new"), _ready(folder)
+    new, ready = folder.with_name(folder.name + ".new"), ready_of(folder)
     old = folder.with_name(folder.name + ".old")
     try:
         if ready.exists():
@@ -58,10 +58,6 @@ def recover(folder: Path) -> None:
         raise StoreError(
             f"the store {folder} cannot be put in place ({error.strerror})", hint="check its folder"
         ) from error
-
-
-def _ready(folder: Path) -> Path:
-    return folder.with_name(folder.name + ".ready")
 
 
 def _delete(folder: Path) -> None:

@@ -37,6 +37,7 @@ from codeguard.index.store.wire import (
     short_name,
     socket_path,
 )
+from codeguard.index.swapping import ready_of
 from codeguard.trust.state_files import StateFolder, inode_of
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ class Server:
         self._end()
 
     def _in_place(self) -> bool:
-        return inode_of(self._folder) == self._identity
+        return inode_of(self._folder) == self._identity and not os.path.lexists(ready_of(self._folder))
 
     def _idle(self) -> bool:
         with self._changed:
