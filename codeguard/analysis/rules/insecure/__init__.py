@@ -13,7 +13,7 @@ from codeguard.analysis.python.test_files import marked
 from codeguard.analysis.rules.base import DetectorContext, Match, Rule
 from codeguard.analysis.rules.insecure.engine import RuleIndex, load_checks
 
-_ENGINE = RuleIndex(load_checks(__name__, __path__))
+_ENGINE = RuleIndex(load_checks(__path__))
 
 
 class InsecureSignal:

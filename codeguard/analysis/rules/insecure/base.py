@@ -225,112 +225,13 @@ class View:
         return node if at is None else at
 
 
-Look = Callable[[View, ast.AST, str], Iterable[NodeMatch]]
-Grades = tuple[Severity | None, Severity | None, Severity | None]  # for REMOTE, LOCAL and CALLER
-
-
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A rule and where it applies.
-
-    `look` is called for calls of `calls` (dotted names) and `methods` (of any object) with the
-    name, and for nodes of the types in `nodes`. `look_at_file` is called once per file. `sinks` are
-    watched by data flow. Values that reach them are reported with the severity of their reach
-    (`grades`; None: not reported), with low severity if `is_usual` recognises the idiom. A plain
-    parameter is only reported if it `counts`. `rows` are what its table lists
-    under `match`. Origins count if their tag is in `tags`; those in
-    `also` have a severity of their own.
-    """
+    """A rule with the rows of its table: `rows` under `match`, `flows` under `flow`."""
 
     rule: Rule
-    calls: frozenset[str] = frozenset()
-    methods: frozenset[str] = frozenset()
-    nodes: tuple[type[ast.AST], ...] = ()
-    look: Look | None = None
-    look_at_file: Callable[[View], Iterable[NodeMatch]] | None = None
-    sinks: tuple[Sink, ...] = ()
-    grades: Grades = (Severity.HIGH, Severity.MEDIUM, Severity.LOW)
-    tags: frozenset[str] = INPUTS
-    also: Mapping[str, Severity] = field(default_factory=dict)
-    is_usual: Callable[[View, SinkHit, Origin], bool] | None = None
-    counts: Callable[[View, SinkHit, Origin], bool] | None = None
     rows: tuple[Row, ...] = ()
-
-
-def arrived(check: Check, view: View, hit: SinkHit) -> Iterator[NodeMatch]:
-    """Yield a rule's matches for a value that reached one of its sinks."""
-    told = check.tags.union(check.also)
-    origin = view.flow.source(hit.value, hit.sink.use, tags=told)
-    if origin is None:
-        return
-    graded = grade(check, origin)
-    plain = origin.reach is Reach.CALLER and origin.tag != SAID
-    if plain and check.counts is not None and not check.counts(view, hit, origin):
-        return
-    if graded is not None and check.is_usual is not None and check.is_usual(view, hit, origin):
-        graded = Severity.LOW, Confidence.LOW
-    if graded is not None and origin.reach is Reach.LOCAL and _OWN_USER.match(origin.what):
-        graded = min(graded[0], Severity.LOW), Confidence.LOW  # an option that the program's own user gives
-    if graded is not None and hit.sink.wording is not None and origin.reach is Reach.CALLER:
-        graded = graded[0], Confidence.LOW  # it is composed here and possibly run elsewhere
-    if graded is not None and origin.tag in check.also:
-        read = origin.what.partition("[")[0]  # the columns of one row
-        if (check.rule.id, read) in view.told:
-            graded = Severity.LOW, Confidence.LOW  # one place is enough to find its origin
-        view.told.add((check.rule.id, read))
-    if graded is not None:
-        reason = f"{origin_text(origin)} {_where(view, hit)}"
-        sure = view.flow.source(hit.value, hit.sink.use, believing=True, tags=told)
-        if sure is None or sure.reach < origin.reach:
-            graded = (None if sure is None else grade(check, sure)) or (Severity.LOW, Confidence.LOW)
-            reason += ", by way of a function of another file whose name says that it checks or cleans"
-        yield NodeMatch(hit.call, reason, *graded)
-
-
-_OWN_USER = lazy(r"argparse\.|optparse\.")
-
-
-def _where(view: View, hit: SinkHit) -> str:
-    if hit.sink.wording is not None:
-        return "is put into a text of this kind"
-    name = view.names.called(hit.call) if isinstance(hit.call, ast.Call) else ""
-    return f"reaches {name.lstrip(':') or 'a call'}"
-
-
-def grade(check: Check, origin: Origin) -> tuple[Severity, Confidence] | None:
-    """Return severity and confidence for an origin; None if the rule does not report it."""
-    if origin.tag in check.also:
-        return check.also[origin.tag], Confidence.LOW
-    severity = check.grades[Reach.REMOTE - origin.reach] if origin.reach else None
-    if origin.tag == SAID and (severity or Severity.LOW) < Severity.MEDIUM and check.grades[0] is not None:
-        return Severity.MEDIUM, Confidence.LOW
-    if severity is None:
-        return None
-    confidence = {Reach.REMOTE: Confidence.HIGH, Reach.LOCAL: Confidence.MEDIUM}.get(
-        origin.reach, Confidence.MEDIUM if severity >= Severity.MEDIUM else Confidence.LOW
-    )
-    return severity, confidence
-
-
-def origin_text(origin: Origin) -> str:
-    """Return an origin in words."""
-    if origin.tag == STORED:
-        return f"what {origin.what} found"
-    if origin.tag == ANSWER:
-        return f"the answer of {origin.what}"
-    if origin.tag == SETTING:
-        return f"a setting of {origin.what}"
-    kind = {
-        Reach.REMOTE: "an untrusted value",
-        Reach.LOCAL: "a value from outside the program",
-        Reach.CALLER: "the parameter",
-    }[origin.reach]
-    return f"{kind} {origin.what}"
-
-
-def source(view: View, value: Value, use: str) -> Origin | None:
-    """Return the origin of a value that is not harmless for a use."""
-    return view.flow.source(value, use)
+    flows: tuple[FlowRow, ...] = ()
 
 
 def parameters_of(function: FunctionNode | None) -> frozenset[str]:
@@ -339,16 +240,3 @@ def parameters_of(function: FunctionNode | None) -> frozenset[str]:
         return frozenset()
     listed = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
     return frozenset(argument.arg for argument in listed)
-
-
-def leaves(body: Sequence[ast.stmt]) -> bool:
-    """Return whether a block leaves its function: it ends with return, raise, or a call such as `abort(403)`."""
-    last = body[-1]
-    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
-        return _REFUSES.match(unqualified_name(last.value.func)) is not None
-    return isinstance(last, ast.Raise | ast.Return)
-
-
-def word_set(text: str) -> frozenset[str]:
-    """Return the words of a text as a set, for readable tables."""
-    return frozenset(text.split())

@@ -30,6 +30,7 @@ from typing import Any
 
 from codeguard.analysis.rules.insecure.base import View, parameters_of
 from codeguard.analysis.rules.insecure.words import last_name, mentions, vocabulary
+from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name, walk
 
 _VARIABLE = re.compile(r"\$([A-Z_]+)")
@@ -38,13 +39,14 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _SETTERS = frozenset({"set_option", "setopt", "set", "setdefault", "setattr"})
 _LEFT_OUT = frozenset({"ctx", "type_comment", "kind", "simple", "type_params", "lineno"})
 _OF_DEFINITIONS = frozenset({"args", "bases", "keywords", "decorator_list", "returns"})
+_LONGEST_NAME = 100
 _SHORT_FUNCTION = 12  # lines; the name of a longer function does not describe each value in it
 Bound = dict[str, ast.expr]
 Where = Mapping[str, Any]
 
 
 @functools.cache  # of nodes of patterns, which live as long as the program
-def _variable(node: ast.AST | None) -> str:
+def variable(node: ast.AST | None) -> str:
     """Return the name of a metavariable, or ""."""
     return node.id.removeprefix(_PREFIX) if isinstance(node, ast.Name) and node.id.startswith(_PREFIX) else ""
 
@@ -61,7 +63,7 @@ def _dotted(node: ast.AST) -> str:
     if isinstance(node, ast.Attribute):
         owner = _dotted(node.value)
         return owner and f"{owner}.{node.attr}"
-    return node.id if isinstance(node, ast.Name) and not _variable(node) else ""
+    return node.id if isinstance(node, ast.Name) and not variable(node) else ""
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class Pattern:
     def is_setting(self) -> bool:
         """Return whether the pattern is a setting."""
         target = self.node.targets[0] if isinstance(self.node, ast.Assign) else None
-        return _variable(target) == "NAME" or bool(target and _dotted(target))
+        return variable(target) == "NAME" or bool(target and _dotted(target))
 
     @cached_property
     def keys(self) -> tuple[tuple[str, str | type[ast.AST]], ...]:
@@ -89,7 +91,9 @@ class Pattern:
         if self.decorator:
             return (("decorator", ""),)
         if self.is_setting and isinstance(node, ast.Assign):
-            names = self.where["NAME"] if _variable(node.targets[0]) else [_dotted(node.targets[0])]
+            names = self.where["NAME"] if variable(node.targets[0]) else [_dotted(node.targets[0])]
+            if isinstance(names, dict):
+                return (("setting", ""),)
             return tuple(("setting", each) for each in names)
         if isinstance(node, ast.Call) and (dotted := _dotted(node.func)):
             return (("call", dotted),)
@@ -119,18 +123,22 @@ def patterns_of(texts: str | Iterable[str], where: Where | None = None) -> tuple
     compiled = {name: _condition(given) for name, given in (where or {}).items()}
     for text in [texts] if isinstance(texts, str) else texts:
         for written in _expanded(text, where or {}):
-            plain = _VARIABLE.sub(rf"{_PREFIX}\1", written)
-            decorator = plain.startswith("@")
-            statement = ast.parse(plain.removeprefix("@")).body[0]
-            node = statement.value if isinstance(statement, ast.Expr) else statement
-            names = {
-                name: (where or {})[name]
-                if name == "NAME" and isinstance(node, ast.Assign)
-                else compiled[name]
-                for name in compiled
-            }
-            found.append(Pattern(node, names, decorator))
+            found.append(_pattern(written, where or {}, compiled))
     return tuple(found)
+
+
+def pattern_of(text: str, where: Where) -> Pattern:
+    """Return the pattern of a text as it is written; raise SyntaxError if it is no Python."""
+    return _pattern(text, where, {name: _condition(given) for name, given in where.items()})
+
+
+def _pattern(text: str, where: Where, compiled: Where) -> Pattern:
+    plain = _VARIABLE.sub(rf"{_PREFIX}\1", text)
+    statement = ast.parse(plain.removeprefix("@")).body[0]
+    node = statement.value if isinstance(statement, ast.Expr) else statement
+    of_setting = isinstance(node, ast.Assign)
+    names = {name: where[name] if name == "NAME" and of_setting else compiled[name] for name in compiled}
+    return Pattern(node, names, plain.startswith("@"))
 
 
 def _expanded(text: str, where: Where) -> Iterator[str]:
@@ -189,8 +197,10 @@ class Matcher:
     def _sets(self, pattern: Pattern, node: ast.AST, bound: Bound) -> bool:
         assert isinstance(pattern.node, ast.Assign)
         keys = {key for _, key in pattern.keys}
+        like = lazy(pattern.where["NAME"]["like"]) if "" in keys else None
         return any(
-            name in keys and self._value(pattern.node.value, value, pattern.where, bound)
+            (name in keys if like is None else like.search(name[:_LONGEST_NAME]) is not None)
+            and self._value(pattern.node.value, value, pattern.where, bound)
             for name, value in self.settings(node)
         )
 
@@ -237,7 +247,7 @@ class Matcher:
         )
 
     def _expression(self, pattern: ast.expr, node: ast.expr, where: Where, bound: Bound) -> bool:
-        name = _variable(pattern)
+        name = variable(pattern)
         if name:
             return self._binds(name, node, where, bound)
         if _is_gap(pattern):
@@ -257,7 +267,7 @@ class Matcher:
         """Return whether a value, or what its name is bound to, is of a pattern."""
         return self._expression(pattern, node, where, bound) or (
             isinstance(node, ast.Name | ast.Attribute)
-            and not _variable(pattern)
+            and not variable(pattern)
             and any(self._expression(pattern, value, where, bound) for value in self.names.values_of(node))
         )
 
@@ -404,6 +414,21 @@ class Matcher:
                 return True
         return False
 
+    def _is_like(self, pattern: str, node: ast.expr) -> bool:
+        return lazy(pattern).search(self.view.writer.text(node)) is not None
+
+    def _shows(self, words: str, node: ast.expr) -> bool:
+        """Return whether a value of some name is an expression, or is put into the text that it is."""
+        if isinstance(node, ast.JoinedStr | ast.BinOp | ast.Tuple | ast.FormattedValue):
+            return any(
+                self._shows(words, part) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)
+            )
+        if isinstance(node, ast.Call):
+            method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+            return method == "format" and any(self._shows(words, part) for part in node.args)
+        named = isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
+        return named and mentions(last_name(node), vocabulary(words))
+
     def _is_made_of(self, patterns: Iterable[Pattern], node: ast.expr) -> bool:
         return any(
             self.matches(pattern, part) is not None for part in self.view.behind(node) for pattern in patterns
@@ -420,6 +445,8 @@ _CONDITIONS: dict[str, Callable[[Matcher, Any, ast.expr], bool]] = {
     "no_bits": lambda matcher, bits, node: matcher._is_between(node, lambda value: not int(value) & bits),
     "begins": lambda matcher, texts, node: matcher._begins(texts, node),
     "longer": lambda matcher, length, node: len(matcher.names.text(node) or "") > length,
+    "like": lambda matcher, pattern, node: matcher._is_like(pattern, node),
+    "shows": lambda matcher, words, node: matcher._shows(words, node),
     "holds": lambda matcher, texts, node: matcher._holds(texts, node),
     "named": lambda matcher, words, node: matcher._is_called(words, node),
     "is": lambda matcher, patterns, node: any(matcher._value(each.node, node, {}, {}) for each in patterns),

@@ -136,6 +136,7 @@ class RowIndex:
             for node in view.reading.nodes_of(kind):
                 for name, _ in matcher.settings(node):
                     yield from ((entry, node) for entry in entries.get(("setting", name), ()))
+                yield from ((entry, node) for entry in entries.get(("setting", ""), ()))
         for keyword in view.reading.nodes_of(ast.keyword):
             for entry in entries.get(("keyword", keyword.arg or ""), ()):
                 yield entry, view.reading.parents[keyword]
