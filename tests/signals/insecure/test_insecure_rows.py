@@ -31,7 +31,8 @@ def settings() -> list[tuple[str, Row, str, str]]:
         for check in _ENGINE.checks
         for row in check.rows
         for pattern in row.patterns
-        if pattern.is_setting and not (row.needed or row.purpose)
+        if pattern.is_setting
+        and not (row.needed or row.purpose or isinstance(pattern.where.get("NAME"), dict))
         for _, name in pattern.keys
         for value in values(pattern)
     ]

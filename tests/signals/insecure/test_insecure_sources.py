@@ -49,12 +49,6 @@ PAIRS = {
         "import json\ndef f(channel, method, properties, body):\n    open('/srv/' + json.loads(body)['n'])\n",
         "import json\ndef f(channel, method, settings, text):\n    open('/srv/' + json.loads(text)['n'])\n",
     ),
-    "the environment of a request": (
-        "def app(env, start):\n    start('302 Found', [('Location', '/p/' + env['QUERY_STRING'])])\n"
-        "    return []\n",
-        "def app(env, start):\n    start('302 Found', [('Location', '/p/' + env['SERVER_NAME'])])\n"
-        "    return []\n",
-    ),
     "a column of text": (
         "from django.db import models\nfrom django.utils.safestring import mark_safe\n"
         "class Note(models.Model):\n"

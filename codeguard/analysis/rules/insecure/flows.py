@@ -27,6 +27,7 @@ from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View
 from codeguard.analysis.rules.insecure.patterns import (
     Matcher,
     Pattern,
+    dotted,
     pattern_of,
     patterns_of,
     variable,
@@ -175,33 +176,22 @@ def _target(
         if variable(getattr(given, "value", given)) == _SINK
     ]
     arguments += [item.arg or "" for item in call.keywords if variable(item.value) == _SINK]
-    names, methods, receiver, function = frozenset[str](), frozenset[str](), False, call.func
-    if variable(function) in called:
-        names, function = called[variable(function)], _ANYTHING
-    elif isinstance(function, ast.Attribute) and variable(function.value):
-        receiver = variable(function.value) == _SINK
-        methods, function = _methods(function, called), _ANYTHING
-    elif isinstance(function, ast.Attribute) and not _is_dotted(function):
-        methods = _methods(function, called)
+    names, methods, receiver, function = frozenset[str](), frozenset[str](), False, "$_"
+    if not isinstance(call.func, ast.Attribute) or dotted(call.func):
+        names = called[variable(call.func)] if variable(call.func) else frozenset({dotted(call.func)})
     else:
-        names, function = frozenset({ast.unparse(function)}), _ANYTHING
-    rest = ast.Call(function, [_GAP], [item for item in call.keywords if variable(item.value) != _SINK])
-    sink = Sink(key, use, names, methods, tuple(arguments), receiver, built, least=least)
-    return sink, Pattern(rest, pattern.where)
+        name = variable(ast.Name(call.func.attr))
+        methods = called[name] if name else frozenset({call.func.attr})
+        receiver = variable(call.func.value) == _SINK
+        if not variable(call.func.value):  # `$X.str.match($SINK)`
+            function = text.partition("(")[0]
+    others = [f"{item.arg}={_written(item.value)}" for item in call.keywords if variable(item.value) != _SINK]
+    rest = pattern_of(f"{function}({', '.join(['...', *others])})", where)
+    return Sink(key, use, names, methods, tuple(arguments), receiver, built, least=least), rest
 
 
-def _methods(function: ast.Attribute, called: Mapping[str, frozenset[str]]) -> frozenset[str]:
-    name = variable(ast.Name(function.attr))
-    return called[name] if name else frozenset({function.attr})
-
-
-def _is_dotted(node: ast.expr) -> bool:
-    return _is_dotted(node.value) if isinstance(node, ast.Attribute) else not variable(node)
-
-
-_ANYTHING = pattern_of("$_", {}).node
-_GAP = ast.Constant(...)
-assert isinstance(_ANYTHING, ast.expr)
+def _written(node: ast.expr) -> str:
+    return f"${variable(node)}" if variable(node) else ast.unparse(node)
 
 
 def _in_words(origin: Origin) -> str:

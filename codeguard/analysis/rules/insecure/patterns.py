@@ -58,10 +58,10 @@ def _is_gap(node: ast.AST | None) -> bool:
 
 
 @functools.cache
-def _dotted(node: ast.AST) -> str:
+def dotted(node: ast.AST) -> str:
     """Return a dotted name without metavariables, or ""."""
     if isinstance(node, ast.Attribute):
-        owner = _dotted(node.value)
+        owner = dotted(node.value)
         return owner and f"{owner}.{node.attr}"
     return node.id if isinstance(node, ast.Name) and not variable(node) else ""
 
@@ -82,7 +82,7 @@ class Pattern:
     def is_setting(self) -> bool:
         """Return whether the pattern is a setting."""
         target = self.node.targets[0] if isinstance(self.node, ast.Assign) else None
-        return variable(target) == "NAME" or bool(target and _dotted(target))
+        return variable(target) == "NAME" or bool(target and dotted(target))
 
     @cached_property
     def keys(self) -> tuple[tuple[str, str | type[ast.AST]], ...]:
@@ -91,12 +91,12 @@ class Pattern:
         if self.decorator:
             return (("decorator", ""),)
         if self.is_setting and isinstance(node, ast.Assign):
-            names = self.where["NAME"] if variable(node.targets[0]) else [_dotted(node.targets[0])]
+            names = self.where["NAME"] if variable(node.targets[0]) else [dotted(node.targets[0])]
             if isinstance(names, dict):
                 return (("setting", ""),)
             return tuple(("setting", each) for each in names)
-        if isinstance(node, ast.Call) and (dotted := _dotted(node.func)):
-            return (("call", dotted),)
+        if isinstance(node, ast.Call) and (name := dotted(node.func)):
+            return (("call", name),)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             return (("method", node.func.attr),)
         if isinstance(node, ast.Call) and node.keywords:
@@ -105,8 +105,8 @@ class Pattern:
             return (("target", next(iter(names_of(node.targets[0])), "")),)
         if isinstance(node, _DEFINITIONS):
             return (("definition", node.name),)
-        if dotted := _dotted(node):
-            return (("name", dotted.rpartition(".")[2]),)
+        if name := dotted(node):
+            return (("name", name.rpartition(".")[2]),)
         return (("node", type(node)),)
 
 
@@ -190,7 +190,7 @@ class Matcher:
                 self.matches(pattern, part, known) is not None
                 for part in walk(holder)
                 for pattern in listed
-                if pattern.is_setting or isinstance(part, type(pattern.node)) or _dotted(pattern.node)
+                if pattern.is_setting or isinstance(part, type(pattern.node)) or dotted(pattern.node)
             )
         )
 
@@ -254,9 +254,8 @@ class Matcher:
             return True
         if isinstance(pattern, ast.Constant):
             return self._is_constant(pattern.value, node)
-        dotted = _dotted(pattern)
-        if dotted:
-            return self._is_named(dotted, node)
+        if dotted(pattern):
+            return self._is_named(dotted(pattern), node)
         if isinstance(pattern, ast.Call):
             return isinstance(node, ast.Call) and self._call(pattern, node, where, bound)
         if isinstance(pattern, ast.Dict):
@@ -278,7 +277,7 @@ class Matcher:
             for each in (value, *(value if isinstance(value, tuple) else ()))
         )
 
-    def _is_named(self, dotted: str, node: ast.expr) -> bool:
+    def _is_named(self, wanted: str, node: ast.expr) -> bool:
         """Return whether an expression may be what a dotted name is, of that class, or a class derived from it.
 
         A bare name is the last part of one.
@@ -288,14 +287,13 @@ class Matcher:
             definition = self.names.definition(name)
             if isinstance(definition, ast.ClassDef):
                 found += self.names.bases(definition)
-        if "." in dotted:
-            return any(name == dotted for name in found)
-        return any(name.rpartition(".")[2] == dotted for name in found)
+        if "." in wanted:
+            return any(name == wanted for name in found)
+        return any(name.rpartition(".")[2] == wanted for name in found)
 
     def _call(self, pattern: ast.Call, node: ast.Call, where: Where, bound: Bound) -> bool:
-        dotted = _dotted(pattern.func)
-        if dotted:
-            if dotted not in self.names.names_of(node.func):
+        if dotted(pattern.func):
+            if dotted(pattern.func) not in self.names.names_of(node.func):
                 return False
         elif not self._same(pattern.func, node.func, where, bound):
             return False
