@@ -30,15 +30,6 @@ def view(request):
     if {}:
         return redirect(to)
 """
-SIGNED = """
-import hmac, pickle
-
-def load(data, key, same):
-    sig, msg = data.split(b"?", 1)
-    mac = hmac.new(key, msg, "sha256").digest()
-    if {}:
-        return pickle.loads(msg)
-"""
 
 
 def serious(name: str, text: str) -> set[str]:

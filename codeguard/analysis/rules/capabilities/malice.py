@@ -88,17 +88,6 @@ _DATES = frozenset(
         "time.mktime",
     }
 )
-_CHECKING = lazy(
-    r"^_{0,2}(?:is_?)?(?:valid|verif|check|authenti|authoriz|compare|match|confirm"
-    r"|login)\w*",
-    re.IGNORECASE,
-)
-_PROOF = lazy(
-    r"(?:^|_)(?:token|signature|sig|mac|hmac|digest|password|passwd|pwd|secret|api_?key|otp|code|hash|key"
-    r"|checksum)s?$",
-    re.IGNORECASE,
-)
-_FEW = 24  # a slice of at most this many items covers only a part of a proof
 _SERIOUS = RUNNING_COMMANDS | RUNNING_CODE | SENDING | {"shutil.rmtree", "os.remove", "os.unlink", "os.kill"}
 
 
@@ -144,15 +133,13 @@ class _Facts:
 
 
 def malice(reading: Reading) -> Iterator[Match]:
-    """Yield stealers, clipboard hijackers, spyware, machine code, time bombs and partial checks."""
+    """Yield stealers, clipboard hijackers, spyware, machine code and time bombs."""
     if reading.nodes_of(ast.Call):
         facts = _Facts(reading)
         for look in (_stealing, _swapping, _spying, _machine_code, _hook_of_audit, _drop):
             yield from look(facts)
-    yield from _reduced(reading)
     yield from _bombs(reading)
     yield from _encrypting(reading)
-    yield from _checks(reading)
 
 
 def _at(facts: _Facts, rule: str, node: ast.AST, reason: str) -> Match:
@@ -284,19 +271,6 @@ def _drop(facts: _Facts) -> Iterator[Match]:
         )
 
 
-def _reduced(reading: Reading) -> Iterator[Match]:
-    """Yield objects that run code when they are unpickled."""
-    for node in reading.nodes_of(ast.FunctionDef):
-        if node.name not in ("__reduce__", "__reduce_ex__"):
-            continue
-        for item in walk(node):
-            if isinstance(item, ast.Return) and isinstance(item.value, ast.Tuple) and item.value.elts:
-                name = reading.names.resolve(item.value.elts[0])
-                if name in RUNNING_COMMANDS or name in RUNNING_CODE:
-                    start, end = reading.place(item)
-                    yield Match("unpickles-command", start, end, f"anyone who unpickles this runs {name}")
-
-
 def _bombs(reading: Reading) -> Iterator[Match]:
     waited_for = _CLOCKS | _HOST_READERS
     if not any(
@@ -378,113 +352,3 @@ def _encrypting(reading: Reading) -> Iterator[Match]:
         if "encrypt" in methods and removes and methods & {"write", "write_bytes"}:
             start, end = reading.place(node.iter)
             yield Match("destroys", start, end, "writes files of a folder encrypted and removes them")
-
-
-def _checks(reading: Reading) -> Iterator[Match]:
-    """Yield checks of a token, signature or password that compare a part of it, or accept a fixed one."""
-    functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = [*reading.nodes_of(ast.FunctionDef)]
-    functions += reading.nodes_of(ast.AsyncFunctionDef)
-    for node in functions:
-        if _CHECKING.match(node.name):
-            yield from _partial(reading, node)
-
-
-def _partial(reading: Reading, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Match]:
-    listed = function.args
-    proofs = {
-        item.arg
-        for item in (*listed.posonlyargs, *listed.args, *listed.kwonlyargs)
-        if _PROOF.search(item.arg)
-    }
-    if not proofs:
-        return
-    for item in walk(function):
-        reason = ""
-        if (
-            isinstance(item, ast.Compare)
-            and len(item.ops) == 1
-            and isinstance(item.ops[0], ast.Eq | ast.NotEq)
-        ):
-            reason = _cut(item.left, item.comparators[0], proofs)
-        elif isinstance(item, ast.Call):
-            reason = _compared(reading, item, proofs)
-        elif isinstance(item, ast.If):
-            reason = _master(item, proofs)
-        elif isinstance(item, ast.For) and isinstance(item.iter, ast.Call):
-            reason = _zipped(reading, function, item.iter, proofs)
-        if reason:
-            start, end = reading.place(
-                item.iter if isinstance(item, ast.For) else item.test if isinstance(item, ast.If) else item
-            )
-            yield Match("partial-check", start, end, f"{function.name} {reason}")
-            return
-
-
-def _cut(left: ast.expr, right: ast.expr, proofs: set[str]) -> str:
-    """Return a description if a comparison of two slices only covers the start of a proof."""
-    cuts = [_few(side) for side in (left, right)]
-    if all(cuts) and any(_named(side, proofs) for side in (left, right)):
-        return f"compares the first {min(cuts)} alone"
-    return ""
-
-
-def _few(node: ast.expr) -> int:
-    """Return the maximum number of items in a short slice, 0 for other slices."""
-    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Slice):
-        return 0
-    ends = node.slice
-    if (
-        ends.lower is not None
-        or not isinstance(ends.upper, ast.Constant)
-        or not isinstance(ends.upper.value, int)
-    ):
-        return 0
-    return ends.upper.value if 0 < ends.upper.value <= _FEW else 0
-
-
-def _named(node: ast.AST, proofs: set[str]) -> bool:
-    return any(isinstance(item, ast.Name) and item.id in proofs for item in walk(node))
-
-
-def _compared(reading: Reading, call: ast.Call, proofs: set[str]) -> str:
-    name = reading.names.called(call)
-    if name in ("hmac.compare_digest", "secrets.compare_digest") and len(call.args) == 2:
-        return _cut(call.args[0], call.args[1], proofs)
-    if isinstance(call.func, ast.Attribute) and call.func.attr == "startswith" and len(call.args) == 1:
-        given = call.args[0]
-        if (
-            isinstance(given, ast.Name)
-            and given.id in proofs
-            and not isinstance(call.func.value, ast.Constant)
-        ):
-            return f"takes any beginning for {given.id}"
-    return ""
-
-
-def _master(node: ast.If, proofs: set[str]) -> str:
-    test = node.test
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq):
-        return ""
-    names = [
-        side.id
-        for side in (test.left, test.comparators[0])
-        if isinstance(side, ast.Name) and side.id in proofs
-    ]
-    written = [
-        side.value
-        for side in (test.left, test.comparators[0])
-        if isinstance(side, ast.Constant) and isinstance(side.value, str | bytes)
-    ]
-    first = node.body[0]
-    says_yes = (
-        isinstance(first, ast.Return) and isinstance(first.value, ast.Constant) and first.value.value is True
-    )
-    return f"says yes to one written {names[0]}" if names and written and written[0] and says_yes else ""
-
-
-def _zipped(reading: Reading, function: ast.AST, call: ast.Call, proofs: set[str]) -> str:
-    if reading.names.called(call) != "zip" or not _named(call, proofs) or call.keywords:
-        return ""
-    if any(isinstance(item, ast.Call) and reading.names.called(item) == "len" for item in walk(function)):
-        return ""
-    return "compares no more than the shorter one is long"

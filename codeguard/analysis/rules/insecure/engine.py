@@ -54,9 +54,10 @@ class RuleIndex:
         ended: DeadlineError | None = None
         try:
             _collect(view, reading.unread.apart("the rules that are rows", self._rows.found, view), seen)
-            with reading.unread.alone("the data flow"):
-                view.flow.follow()
-            _collect(view, self._flows.found(view), seen)
+            if self._flows:
+                with reading.unread.alone("the data flow"):
+                    view.flow.follow()
+                _collect(view, self._flows.found(view), seen)
         except DeadlineError as error:
             ended = error
             with suppress(DeadlineError):  # what the data flow found in other functions until then

@@ -222,6 +222,9 @@ class FlowIndex:
                     listed.append(sink)
         self.sinks = SinkIndex(listed)
 
+    def __len__(self) -> int:
+        return len(self._at) + len(self._statements)
+
     def found(self, view: View) -> Iterator[tuple[Check, NodeMatch]]:
         """Yield what arrived somewhere in a file; an exception costs one rule at one place."""
         matcher = Matcher(view)

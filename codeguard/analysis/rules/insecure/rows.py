@@ -5,6 +5,7 @@ A row has
 - `but`, patterns of the same node that are harmless, and `unless`, patterns that make it harmless anywhere in the
   function, or in the module for a node outside of functions; `nowhere` the same in the whole file; `with` must be
   there;
+- `in`, a vocabulary of `words.toml` that the name of the function around has;
 - `of`, libraries of which the file imports one; `purpose`, a vocabulary of `words.toml` that one of the names has which
   get the value, or the function's; `asked`, a vocabulary of what a branch asks that makes a finding low;
 - `says`, the reason; `severity` and `confidence`, where they are not the rule's.
@@ -39,6 +40,7 @@ class Row:
     nowhere: tuple[Pattern, ...] = ()
     needed: tuple[Pattern, ...] = ()
     of: frozenset[str] = frozenset()
+    inside: str = ""
     purpose: str = ""
     asked: str = ""
     severity: Severity | None = None
@@ -51,7 +53,7 @@ class Row:
         Raises:
             KeyError, SyntaxError, TypeError: the table does not describe a row.
         """
-        known = {"find", "where", "says", "but", "unless", "nowhere", "with", "of", "purpose", "asked"}
+        known = {"find", "where", "says", "but", "unless", "nowhere", "with", "of", "in", "purpose", "asked"}
         unknown = table.keys() - known - {"severity", "confidence"}
         if unknown:
             raise KeyError(f"a row has no {', '.join(sorted(unknown))}")
@@ -64,6 +66,7 @@ class Row:
             nowhere=patterns_of(table.get("nowhere", ()), where),
             needed=patterns_of(table.get("with", ()), where),
             of=frozenset(table.get("of", ())),
+            inside=table.get("in", ""),
             purpose=table.get("purpose", ""),
             asked=table.get("asked", ""),
             severity=Severity[table["severity"].upper()] if "severity" in table else None,
@@ -76,9 +79,12 @@ class Row:
         bound = None if self.of and not _imports(view, node, self.of) else matcher.matches(pattern, node)
         if bound is None or any(matcher.matches(each, node, bound) is not None for each in self.but):
             return None
+        function = view.function_of(node)
+        if self.inside and (function is None or not mentions(function.name, vocabulary(self.inside))):
+            return None
         if self.purpose and not self._is_for(view, node):
             return None
-        around = view.function_of(node) or view.reading.tree
+        around = function or view.reading.tree
         if matcher.occurs(self.unless, around, bound) or matcher.occurs(
             self.nowhere, view.reading.tree, bound
         ):
