@@ -9,8 +9,8 @@ A row has
   a use of `codeguard.flow.effects`; of others, with `$SINK` among them, conditions as in `patterns`;
 - `use`, what a value has to be cleaned for (`codeguard.flow.values.Use`); with `built`, a parameter counts only as part
   of a text that is put together here;
-- `from`, which origins count and how severe they are, if it is not the rule's `from`: `remote`, `local`, `caller`, or
-  the tag of an origin, such as `stored`;
+- `from`, which origins count and how severe they are, if it is not the rule's `from`: `remote`, `local`, `caller`,
+  `plain` for a parameter that is handed on as it is, or the tag of an origin, such as `stored`;
 - `but`, patterns of the same call that are harmless, and `low` those that are usual unless the value is remote;
   `unless`, patterns that make it harmless anywhere in the function; `of`, libraries of which the file imports one.
 """
@@ -40,6 +40,7 @@ from codeguard.models import Confidence, Severity
 
 _SINK = "SINK"
 _REACHES = {Reach.REMOTE: "remote", Reach.LOCAL: "local", Reach.CALLER: "caller"}
+_UNTAGGED = frozenset({*_REACHES.values(), "plain"})
 _SURE = {"remote": Confidence.HIGH, "local": Confidence.MEDIUM}
 _OWN_USER = lazy(r"argparse\.|optparse\.")
 _CONTROLS = {
@@ -80,7 +81,7 @@ class FlowRow:
         others = {name: text for name, text in where.items() if not isinstance(text, str)}
         use, built = Use(table["use"]), bool(table.get("built"))
         reaches = [reach for reach, name in _REACHES.items() if name in given]
-        tagged = [Reach.LOCAL] if given.keys() - set(_REACHES.values()) else []
+        tagged = [Reach.LOCAL] if given.keys() - _UNTAGGED else []
         least = min([*reaches, *tagged])
         to = [
             _target(f"{key}.{place}", text, called, others, use, built, least)
@@ -119,16 +120,17 @@ class FlowRow:
             return
         if any(matcher.matches(each, node) is not None for each in self.but):
             return
-        tagged = self.grades.keys() - set(_REACHES.values())
+        tagged = self.grades.keys() - _UNTAGGED
         tags = frozenset(tagged if len(tagged) == len(self.grades) else {*tagged, "input"})
         origin = view.flow.source(value, self.use, tags=tags)
-        severity = self.severity(origin)
+        severity = self._severity(origin, value.built)
         if origin is None or severity is None:
             return
         if matcher.occurs(self.unless, view.function_of(node) or view.reading.tree, {}):
             return
         confidence = _SURE.get(
-            self._key(origin), Confidence.MEDIUM if severity >= Severity.MEDIUM else Confidence.LOW
+            self._key(origin, value.built),
+            Confidence.MEDIUM if severity >= Severity.MEDIUM else Confidence.LOW,
         )
         usual = origin.reach is not Reach.REMOTE and any(
             matcher.matches(each, node) is not None for each in self.low
@@ -138,16 +140,18 @@ class FlowRow:
         reason = f"{_in_words(origin)} {_where(view, node)}"
         sure = view.flow.source(value, self.use, believing=True, tags=tags)
         if sure is None or sure.reach < origin.reach:
-            severity, confidence = self.severity(sure) or Severity.LOW, Confidence.LOW
+            severity, confidence = self._severity(sure, value.built) or Severity.LOW, Confidence.LOW
             reason += ", by way of a function of another file whose name says that it checks or cleans"
         yield NodeMatch(node, reason, severity, confidence)
 
-    def _key(self, origin: Origin) -> str:
-        return origin.tag if origin.tag in self.grades else _REACHES.get(origin.reach, "")
+    def _key(self, origin: Origin, built: bool) -> str:
+        if origin.tag in self.grades:
+            return origin.tag
+        plain = origin.reach is Reach.CALLER and not built and "plain" in self.grades
+        return "plain" if plain else _REACHES.get(origin.reach, "")
 
-    def severity(self, origin: Origin | None) -> Severity | None:
-        """Return the severity for an origin; None if the row does not report it."""
-        return None if origin is None else self.grades.get(self._key(origin))
+    def _severity(self, origin: Origin | None, built: bool) -> Severity | None:
+        return None if origin is None else self.grades.get(self._key(origin, built))
 
 
 def _names(text: str) -> frozenset[str]:
