@@ -1,73 +1,15 @@
-"""Stealers, spyware, time bombs and the like: calls, texts and comparisons without an honest combination."""
+"""Time bombs, and loops that encrypt the files of a folder: the order of statements counts, which no row says."""
 
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterable, Iterator
-from functools import cached_property
+from collections.abc import Iterator
 
 from codeguard.analysis import Reading
 from codeguard.analysis.rules.base import Match
-from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import walk
-from codeguard.flow.effects import RUNNING_CODE, RUNNING_COMMANDS, SENDING, WATCHING
-from codeguard.syntax.capabilities import NETWORK, effect_of_name
+from codeguard.flow.effects import RUNNING_CODE, RUNNING_COMMANDS, SENDING
 
-BROWSER_LOGINS = lazy(
-    r"Login Data$|logins\.json$|key4\.db$|\bpassword_value\b|\blogins\b.{0,40}\bpassword|Local State$"
-)
-BROWSER_FILES = lazy(
-    r"Login Data|Web Data|Local Storage[\\/]{1,4}leveldb|User Data[\\/]{1,4}Default|cookies\.sqlite"
-    r"|Network[\\/]{1,4}Cookies"
-    r"|\[\\w-\]\{2[346]\}\\?\.\[\\w-\]\{6\}|mfa\\?\.\[\\w-\]\{84\}|dQw4w9WgXcQ|\btdata\b"
-)
-WALLETS = lazy(
-    r"\bexodus(?:\.wallet)?\b|\belectrum\b|\batomic[\\/]|\bmetamask\b|\bwallet\.dat\b"
-    r"|nkbihfbeogaeaoehlefnkodbefgpgknn"
-    r"|\bkeystore[\\/]|solana[\\/]id\.json|\bphantom\b.{0,20}wallet|\bjaxx\b|\bcoinomi\b|\bguarda\b",
-    re.IGNORECASE,
-)
-WALLET_ADDRESS = lazy(r"\[13\]|bc1|0x\[a-f|0x\[0-9a|\bT\[A-Za-z1|\[48\]\[0-9AB\]|\(1\|3\)")
-DROP_PLACE = lazy(
-    r"discord(?:app)?\.com/api/(?:v\d{1,2}/)?webhooks/|api\.telegram\.org/bot|webhook\.site|requestbin"
-    r"|\bpipedream\.net"
-    r"|burpcollaborator|\boast(?:ify)?\.(?:pro|live|fun|me|online|site|com)|interact\.?sh\b"
-    r"|\bngrok(?:-free)?\.(?:io|app)|\bbeeceptor"
-    r"|canarytokens|dnslog\.cn|\bceye\.io|\btransfer\.sh|\bgofile\.io|anonfiles|\bhookb\.in|\bpastebin\.com/raw"
-    r"|\brentry\.co"
-)
-"""Where anybody can have something sent to without a name."""
-
-_DECRYPTING = frozenset({"win32crypt.CryptUnprotectData", "win32crypt.CryptUnProtectData"})
-_COOKIE_READERS = ("browser_cookie3.", "browsercookie.", "rookiepy.", "pycookiecheat.")
-_PASTING = frozenset({"pyperclip.paste", "win32clipboard.GetClipboardData", "clipboard.paste", "xerox.paste"})
-_COPYING = frozenset(
-    {
-        "pyperclip.copy",
-        "win32clipboard.SetClipboardData",
-        "win32clipboard.SetClipboardText",
-        "clipboard.copy",
-        "xerox.copy",
-    }
-)
-_KEY_LISTENERS = frozenset(
-    """
-    pynput.keyboard.Listener keyboard.on_press keyboard.on_release keyboard.hook pyxhook.HookManager
-    pythoncom.PumpMessages pyHook.HookManager
-    """.split()  # noqa: SIM905 - words read better as words
-)
-_NATIVE_METHODS = frozenset(
-    {
-        "VirtualAlloc",
-        "VirtualAllocEx",
-        "CreateThread",
-        "CreateRemoteThread",
-        "RtlMoveMemory",
-        "WriteProcessMemory",
-        "VirtualProtect",
-    }
-)
 _REMOVING = frozenset({"os.remove", "os.unlink", "os.rename", "os.replace", "shutil.rmtree"})
 _CLOCKS = frozenset(
     """
@@ -91,184 +33,10 @@ _DATES = frozenset(
 _SERIOUS = RUNNING_COMMANDS | RUNNING_CODE | SENDING | {"shutil.rmtree", "os.remove", "os.unlink", "os.kill"}
 
 
-class _Facts:
-    """The calls and texts of a file by name, each with the first position."""
-
-    def __init__(self, reading: Reading) -> None:
-        self.reading = reading
-        self.calls: dict[str, ast.Call] = {}
-        self.methods: dict[str, ast.Call] = {}
-        for node in reading.nodes_of(ast.Call):
-            name = reading.names.called(node)
-            if name:
-                self.calls.setdefault(name.removesuffix("()"), node)
-            if isinstance(node.func, ast.Attribute):
-                self.methods.setdefault(node.func.attr, node)
-
-    @cached_property
-    def texts(self) -> list[tuple[str, ast.Constant]]:
-        """The texts of the file except docstrings."""
-        found = []
-        for node in self.reading.nodes_of(ast.Constant):
-            short = isinstance(node.value, str) and 2 < len(node.value) <= 4_000
-            if short and not isinstance(self.reading.parents.get(node), ast.Expr):
-                found.append((str(node.value), node))
-        return found
-
-    def any_call(self, names: Iterable[str]) -> ast.Call | None:
-        """Return the first call of one of these names."""
-        found = (self.calls[name] for name in names if name in self.calls)
-        return min(found, key=lambda call: (call.lineno, call.col_offset), default=None)
-
-    def any_text(self, pattern: re.Pattern[str]) -> ast.Constant | None:
-        """Return the first text that matches a pattern."""
-        return next((node for text, node in self.texts if pattern.search(text)), None)
-
-    @cached_property
-    def sends(self) -> bool:
-        """Whether the file sends data."""
-        if self.any_call(SENDING) is not None:
-            return True
-        return "send" in self.methods and any(effect_of_name(name) == NETWORK for name in self.calls)
-
-
 def malice(reading: Reading) -> Iterator[Match]:
-    """Yield stealers, clipboard hijackers, spyware, machine code and time bombs."""
-    if reading.nodes_of(ast.Call):
-        facts = _Facts(reading)
-        for look in (_stealing, _swapping, _spying, _machine_code, _hook_of_audit, _drop):
-            yield from look(facts)
+    """Yield what waits for a date or a machine, and what encrypts the files of a folder."""
     yield from _bombs(reading)
     yield from _encrypting(reading)
-
-
-def _at(facts: _Facts, rule: str, node: ast.AST, reason: str) -> Match:
-    start, end = facts.reading.place(node)
-    return Match(rule, start, end, reason)
-
-
-def _stealing(facts: _Facts) -> Iterator[Match]:
-    decrypts = facts.any_call(_DECRYPTING)
-    logins = facts.any_text(BROWSER_LOGINS)
-    if decrypts is not None and (logins is not None or facts.any_text(BROWSER_FILES) is not None):
-        yield _at(facts, "steals-logins", decrypts, "decrypts what a browser has stored of the user's logins")
-        return
-    reader = next((node for name, node in facts.calls.items() if name.startswith(_COOKIE_READERS)), None)
-    loaded = reader is not None or any(name.startswith(_COOKIE_READERS) for name in _imported(facts))
-    if loaded and facts.sends:
-        node = reader if reader is not None else facts.reading.nodes_of(ast.Call)[0]
-        yield _at(facts, "steals-logins", node, "reads the cookies of browsers and sends something")
-        return
-    files = facts.any_text(BROWSER_FILES)
-    wallets = facts.any_text(WALLETS)
-    place = facts.any_text(DROP_PLACE)
-    reads = facts.methods.keys() & {
-        "read",
-        "readlines",
-        "read_text",
-        "read_bytes",
-        "make_archive",
-        "copy",
-        "copy2",
-        "copyfile",
-        "copytree",
-        "write",
-        "listdir",
-    }
-    if files is not None and reads and (facts.sends or place is not None):
-        yield _at(facts, "steals-logins", files, "reads files of a browser's profile and sends something")
-    elif wallets is not None and reads and (facts.sends or place is not None) and _is_place(wallets):
-        yield _at(facts, "steals-logins", wallets, "reads the files of wallets and sends something")
-
-
-def _is_place(node: ast.Constant) -> bool:
-    return isinstance(node.value, str) and ("/" in node.value or "\\" in node.value or len(node.value) < 40)
-
-
-def _imported(facts: _Facts) -> set[str]:
-    found = {f"{alias.name}." for node in facts.reading.nodes_of(ast.Import) for alias in node.names}
-    return found | {f"{node.module}." for node in facts.reading.nodes_of(ast.ImportFrom) if node.module}
-
-
-def _swapping(facts: _Facts) -> Iterator[Match]:
-    pastes = (
-        facts.any_call(_PASTING)
-        or facts.methods.get("GetClipboardData")
-        or facts.methods.get("clipboard_get")
-    )
-    copies = (
-        facts.any_call(_COPYING)
-        or facts.methods.get("SetClipboardData")
-        or facts.methods.get("clipboard_append")
-    )
-    if pastes is not None and copies is not None and facts.any_text(WALLET_ADDRESS) is not None:
-        yield _at(facts, "swaps-clipboard", copies, "puts something else in place of a copied wallet address")
-
-
-def _spying(facts: _Facts) -> Iterator[Match]:
-    keys = facts.any_call(_KEY_LISTENERS) or facts.methods.get("GetAsyncKeyState")
-    if keys is not None and facts.sends:
-        yield _at(facts, "spies", keys, "listens to every key and sends something")
-    seen = facts.any_call(WATCHING)
-    if seen is not None and facts.any_text(DROP_PLACE) is not None:
-        yield _at(facts, "spies", seen, "takes what the user sees or copies, for an address without a name")
-
-
-def _machine_code(facts: _Facts) -> Iterator[Match]:
-    native = [name for name in _NATIVE_METHODS if name in facts.methods]
-    if len(native) >= 2:
-        yield _at(
-            facts,
-            "runs-machine-code",
-            min((facts.methods[name] for name in native), key=lambda call: (call.lineno, call.col_offset)),
-            f"calls {' and '.join(sorted(native)[:3])}: memory is filled and run",
-        )
-    mapped = facts.calls.get("mmap.mmap")
-    if (
-        mapped is not None
-        and "PROT_EXEC" in ast.dump(mapped)
-        and facts.any_call(("ctypes.CFUNCTYPE", "ctypes.cast")) is not None
-    ):
-        yield _at(facts, "runs-machine-code", mapped, "memory is filled and run")
-
-
-def _hook_of_audit(facts: _Facts) -> Iterator[Match]:
-    hook = facts.calls.get("sys.addaudithook")
-    if hook is None:
-        return
-    if facts.sends or facts.any_call(RUNNING_COMMANDS) is not None:
-        yield _at(
-            facts,
-            "spies",
-            hook,
-            "hears of every file and connection of the process, and sends or runs something",
-        )
-
-
-def _drop(facts: _Facts) -> Iterator[Match]:
-    """Yield an IP address that data of this machine is sent to."""
-    place = facts.any_text(DROP_PLACE)
-    if place is None or not facts.sends:
-        return
-    reader = facts.any_call(
-        (
-            *_HOST_READERS,
-            "platform.platform",
-            "os.walk",
-            "os.listdir",
-            "glob.glob",
-            "os.environ.items",
-            "psutil.virtual_memory",
-        )
-    )
-    environment = any(node.attr == "environ" for node in facts.reading.nodes_of(ast.Attribute))
-    if reader is not None or environment:
-        yield _at(
-            facts,
-            "sends-to-drop",
-            place,
-            "what this machine holds, and an address that anybody can have without a name",
-        )
 
 
 def _bombs(reading: Reading) -> Iterator[Match]:

@@ -32,6 +32,7 @@ from codeguard.analysis.rules.insecure.base import View, parameters_of
 from codeguard.analysis.rules.insecure.words import last_name, mentions, vocabulary
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name, walk
+from codeguard.flow.effects import python_names
 
 _VARIABLE = re.compile(r"\$([A-Z_]+)")
 _PREFIX = "_any_"
@@ -120,10 +121,11 @@ def patterns_of(texts: str | Iterable[str], where: Where | None = None) -> tuple
         SyntaxError: a text is no Python.
     """
     found: list[Pattern] = []
-    compiled = {name: _condition(given) for name, given in (where or {}).items()}
+    where = {name: _with_uses(given) for name, given in (where or {}).items()}
+    compiled = {name: _condition(given) for name, given in where.items()}
     for text in [texts] if isinstance(texts, str) else texts:
-        for written in _expanded(text, where or {}):
-            found.append(_pattern(written, where or {}, compiled))
+        for written in _expanded(text, where):
+            found.append(_pattern(written, where, compiled))
     return tuple(found)
 
 
@@ -139,6 +141,14 @@ def _pattern(text: str, where: Where, compiled: Where) -> Pattern:
     of_setting = isinstance(node, ast.Assign)
     names = {name: where[name] if name == "NAME" and of_setting else compiled[name] for name in compiled}
     return Pattern(node, names, plain.startswith("@"))
+
+
+def _with_uses(given: Any) -> Any:
+    """Return alternatives with the calls that `@shells` stands for: a use of `codeguard.flow.effects`."""
+    if not isinstance(given, list):
+        return given
+    uses = [each[1:] for each in given if each.startswith("@")]
+    return [each for each in given if not each.startswith("@")] + sorted(python_names(*uses))
 
 
 def _expanded(text: str, where: Where) -> Iterator[str]:
@@ -190,9 +200,16 @@ class Matcher:
                 self.matches(pattern, part, known) is not None
                 for part in walk(holder)
                 for pattern in listed
-                if pattern.is_setting or isinstance(part, type(pattern.node)) or dotted(pattern.node)
+                if pattern.is_setting
+                or (self._is_text(part) if variable(pattern.node) else isinstance(part, type(pattern.node)))
+                or dotted(pattern.node)
             )
         )
+
+    def _is_text(self, node: ast.AST) -> bool:
+        """Return whether a node is a text in code, not a docstring."""
+        is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+        return is_text and not isinstance(self.view.parent(node), ast.Expr)
 
     def _sets(self, pattern: Pattern, node: ast.AST, bound: Bound) -> bool:
         assert isinstance(pattern.node, ast.Assign)

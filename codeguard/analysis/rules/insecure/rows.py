@@ -4,7 +4,7 @@ A row has
 - `find`, a pattern or several (see `patterns`), with `where` on what their metavariables may be;
 - `but`, patterns of the same node that are harmless, and `unless`, patterns that make it harmless anywhere in the
   function, or in the module for a node outside of functions; `nowhere` the same in the whole file; `with` must be
-  there;
+  there; `beside`, groups of patterns of which one each occurs in the file, `$X` any text: such a row reports one place;
 - `in`, a vocabulary of `words.toml` that the name of the function around has;
 - `of`, libraries of which the file imports one; `purpose`, a vocabulary of `words.toml` that one of the names has which
   get the value, or the function's; `asked`, a vocabulary of what a branch asks that makes a finding low;
@@ -39,6 +39,7 @@ class Row:
     unless: tuple[Pattern, ...] = ()
     nowhere: tuple[Pattern, ...] = ()
     needed: tuple[Pattern, ...] = ()
+    beside: tuple[tuple[Pattern, ...], ...] = ()
     of: frozenset[str] = frozenset()
     inside: str = ""
     purpose: str = ""
@@ -53,7 +54,20 @@ class Row:
         Raises:
             KeyError, SyntaxError, TypeError: the table does not describe a row.
         """
-        known = {"find", "where", "says", "but", "unless", "nowhere", "with", "of", "in", "purpose", "asked"}
+        known = {
+            "find",
+            "where",
+            "says",
+            "but",
+            "unless",
+            "nowhere",
+            "with",
+            "beside",
+            "of",
+            "in",
+            "purpose",
+            "asked",
+        }
         unknown = table.keys() - known - {"severity", "confidence"}
         if unknown:
             raise KeyError(f"a row has no {', '.join(sorted(unknown))}")
@@ -65,6 +79,7 @@ class Row:
             unless=patterns_of(table.get("unless", ()), where),
             nowhere=patterns_of(table.get("nowhere", ()), where),
             needed=patterns_of(table.get("with", ()), where),
+            beside=tuple(patterns_of(group, where) for group in table.get("beside", ())),
             of=frozenset(table.get("of", ())),
             inside=table.get("in", ""),
             purpose=table.get("purpose", ""),
@@ -90,6 +105,8 @@ class Row:
         ):
             return None
         if self.needed and not matcher.occurs(self.needed, around, bound):
+            return None
+        if not all(matcher.occurs(group, view.reading.tree, {}) for group in self.beside):
             return None
         severity = Severity.LOW if self.asked and _is_asked(view, node, self.asked) else self.severity
         place = next(matcher.settings(node))[1] if isinstance(node, ast.Dict) else node
@@ -117,14 +134,19 @@ class RowIndex:
     def found(self, view: View) -> Iterator[tuple[Check, NodeMatch]]:
         """Yield what the rows find in a file; an exception costs one rule at one node."""
         matcher = Matcher(view)
+        decided: set[int] = set()  # rows about the whole file
         for entry, node in self._candidates(matcher):
             check, row, pattern = entry
+            if id(row) in decided:
+                continue
             try:
                 match = row.at(matcher, pattern, node)
             except Exception as error:  # hostile text meets code that did not expect it
                 view.reading.unread.fail(check.rule.id, error)
                 continue
             if match is not None:
+                if row.beside:
+                    decided.add(id(row))
                 yield check, match
 
     def _candidates(self, matcher: Matcher) -> Iterator[tuple[Entry, ast.AST]]:
