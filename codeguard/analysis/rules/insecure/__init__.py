@@ -1,7 +1,4 @@
-"""Insecure code by CWE, one module per family of rules; modules are registered automatically.
-
-A module of this package registers its rules by defining `CHECKS`.
-"""
+"""Insecure code by CWE: every rule is a table in a TOML file of this folder, found by the engine."""
 
 from __future__ import annotations
 
