@@ -85,6 +85,10 @@ class Pattern:
         target = self.node.targets[0] if isinstance(self.node, ast.Assign) else None
         return variable(target) == "NAME" or bool(target and dotted(target))
 
+    def is_named(self, name: str) -> bool:
+        """Return whether a name is one of those that a setting is described by, not listed."""
+        return _is_like(self.where["NAME"]["like"], name[:_LONGEST_NAME])
+
     @cached_property
     def keys(self) -> tuple[tuple[str, str | type[ast.AST]], ...]:
         """The names, or the node type, under which an index has the pattern: pairs of a kind and a key."""
@@ -109,6 +113,11 @@ class Pattern:
         if name := dotted(node):
             return (("name", name.rpartition(".")[2]),)
         return (("node", type(node)),)
+
+
+@functools.lru_cache(maxsize=20_000)
+def _is_like(pattern: str, name: str) -> bool:
+    return lazy(pattern).search(name) is not None
 
 
 def patterns_of(texts: str | Iterable[str], where: Where | None = None) -> tuple[Pattern, ...]:
@@ -214,9 +223,9 @@ class Matcher:
     def _sets(self, pattern: Pattern, node: ast.AST, bound: Bound) -> bool:
         assert isinstance(pattern.node, ast.Assign)
         keys = {key for _, key in pattern.keys}
-        like = lazy(pattern.where["NAME"]["like"]) if "" in keys else None
+        by_form = "" in keys
         return any(
-            (name in keys if like is None else like.search(name[:_LONGEST_NAME]) is not None)
+            (pattern.is_named(name) if by_form else name in keys)
             and self._value(pattern.node.value, value, pattern.where, bound)
             for name, value in self.settings(node)
         )
@@ -446,7 +455,10 @@ class Matcher:
 
     def _is_made_of(self, patterns: Iterable[Pattern], node: ast.expr) -> bool:
         return any(
-            self.matches(pattern, part) is not None for part in self.view.behind(node) for pattern in patterns
+            self.matches(pattern, part) is not None
+            for part in self.view.behind(node)
+            for pattern in patterns
+            if isinstance(part, type(pattern.node)) or dotted(pattern.node)
         )
 
 

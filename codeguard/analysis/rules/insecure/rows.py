@@ -129,6 +129,8 @@ class RowIndex:
             for pattern in row.patterns:
                 for key in pattern.keys:
                     self._entries.setdefault(key, []).append((check, row, pattern))
+        self._named = self._entries.pop(("setting", ""), [])
+        self._kinds = {kind for kind, _ in self._entries} | ({"setting"} if self._named else set())
         self._types = {key for kind, key in self._entries if kind == "node" and isinstance(key, type)}
 
     def found(self, view: View) -> Iterator[tuple[Check, NodeMatch]]:
@@ -150,43 +152,44 @@ class RowIndex:
                 yield check, match
 
     def _candidates(self, matcher: Matcher) -> Iterator[tuple[Entry, ast.AST]]:
-        view, entries = matcher.view, self._entries
-        for call in view.reading.nodes_of(ast.Call):
-            for name in view.names.names_of(call.func):
-                yield from ((entry, call) for entry in entries.get(("call", name), ()))
+        nodes_of, names = matcher.view.reading.nodes_of, matcher.view.names
+        for call in nodes_of(ast.Call):
+            for name in names.names_of(call.func):
+                yield from self._at("call", name, call)
             if isinstance(call.func, ast.Attribute):
-                yield from ((entry, call) for entry in entries.get(("method", call.func.attr), ()))
-        for attribute in view.reading.nodes_of(ast.Attribute):
-            yield from ((entry, attribute) for entry in entries.get(("name", attribute.attr), ()))
-        for name_node in view.reading.nodes_of(ast.Name):
-            yield from ((entry, name_node) for entry in entries.get(("name", name_node.id), ()))
-        for kind in _SETTINGS:
-            for node in view.reading.nodes_of(kind):
+                yield from self._at("method", call.func.attr, call)
+        for attribute in nodes_of(ast.Attribute) if "name" in self._kinds else ():
+            yield from self._at("name", attribute.attr, attribute)
+        for name_node in nodes_of(ast.Name) if "name" in self._kinds else ():
+            yield from self._at("name", name_node.id, name_node)
+        for kind in _SETTINGS if "setting" in self._kinds else ():
+            for node in nodes_of(kind):
                 for name, _ in matcher.settings(node):
-                    yield from ((entry, node) for entry in entries.get(("setting", name), ()))
-                yield from ((entry, node) for entry in entries.get(("setting", ""), ()))
-        for keyword in view.reading.nodes_of(ast.keyword):
-            for entry in entries.get(("keyword", keyword.arg or ""), ()):
-                yield entry, view.reading.parents[keyword]
-        for assignment in view.reading.nodes_of(ast.Assign):
+                    yield from self._at("setting", name, node)
+                    yield from ((entry, node) for entry in self._named if entry[2].is_named(name))
+        for keyword in nodes_of(ast.keyword) if "keyword" in self._kinds else ():
+            for entry, _ in self._at("keyword", keyword.arg or "", keyword):
+                yield entry, matcher.view.reading.parents[keyword]
+        for assignment in nodes_of(ast.Assign) if "target" in self._kinds else ():
             for target in assignment.targets:
-                for name in (
-                    {*names_of(target)[:1], ""} if isinstance(target, ast.Subscript) else names_of(target)[:1]
-                ):
-                    yield from ((entry, assignment) for entry in entries.get(("target", name), ()))
-        nodes_of = view.reading.nodes_of
+                own = names_of(target)[:1]
+                for name in {*own, ""} if isinstance(target, ast.Subscript) else own:
+                    yield from self._at("target", name, assignment)
         definitions: list[FunctionNode | ast.ClassDef] = [
             *nodes_of(ast.FunctionDef),
             *nodes_of(ast.AsyncFunctionDef),
             *nodes_of(ast.ClassDef),
         ]
         for definition in definitions:
-            yield from ((entry, definition) for entry in entries.get(("definition", definition.name), ()))
+            yield from self._at("definition", definition.name, definition)
             for decorator in definition.decorator_list:
-                yield from ((entry, decorator) for entry in entries.get(("decorator", ""), ()))
+                yield from self._at("decorator", "", decorator)
         for of_type in self._types:
             for other in nodes_of(of_type):
-                yield from ((entry, other) for entry in entries[("node", of_type)])
+                yield from self._at("node", of_type, other)
+
+    def _at(self, kind: str, key: str | type[ast.AST], node: ast.AST) -> Iterator[tuple[Entry, ast.AST]]:
+        return ((entry, node) for entry in self._entries.get((kind, key), ()))
 
 
 def _imports(view: View, node: ast.AST, libraries: frozenset[str]) -> bool:
