@@ -345,22 +345,33 @@ class Matcher:
             for wanted, meant in zip(pattern.keys, pattern.values, strict=True)
         )
 
-    def _sequence(self, pattern: list[Any], nodes: list[Any], where: Where, bound: Bound) -> bool:
-        """Return whether some nodes are those of a pattern in order, with any others where it has a gap."""
-        if not pattern:
-            return not nodes
-        if _is_gap(pattern[0]):
-            return any(
-                self._sequence(pattern[1:], nodes[place:], where, bound) for place in range(len(nodes) + 1)
+    def _sequence(
+        self,
+        pattern: list[Any],
+        nodes: list[Any],
+        where: Where,
+        bound: Bound,
+        part: int = 0,
+        place: int = 0,
+    ) -> bool:
+        """Return whether some nodes are those of a pattern in order, with any others where it has a gap.
+
+        Both are read from a place on: a list that somebody wrote with 60,000 items is not copied for each.
+        """
+        if part == len(pattern):
+            return place == len(nodes)
+        wanted = pattern[part]
+        if _is_gap(wanted):
+            return part + 1 == len(pattern) or any(
+                self._sequence(pattern, nodes, where, bound, part + 1, later)
+                for later in range(place, len(nodes) + 1)
             )
-        if not nodes:
+        if place == len(nodes):
             return False
-        first = (
-            self._value(pattern[0], nodes[0], where, bound)
-            if isinstance(pattern[0], ast.expr)
-            else self._same(pattern[0], nodes[0], where, bound)
+        same = self._value if isinstance(wanted, ast.expr) else self._same
+        return same(wanted, nodes[place], where, bound) and self._sequence(
+            pattern, nodes, where, bound, part + 1, place + 1
         )
-        return first and self._sequence(pattern[1:], nodes[1:], where, bound)
 
     def _binds(self, name: str, node: ast.expr, where: Where, bound: Bound) -> bool:
         if name == "_":
