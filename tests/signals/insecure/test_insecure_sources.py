@@ -64,12 +64,6 @@ PAIRS = {
         "def f(sock):\n    verb, name = sock.recv(99).decode().split(' ')\n    if name == 'index':\n"
         "        open('/srv/' + name)\n",
     ),
-    "one attribute is checked, another is used": (
-        "def save_upload(file):\n    if file.kind in ('png', 'gif'):\n"
-        "        open('/srv/' + file.name, 'wb')\n",
-        "def save_upload(file):\n    if file.name in ('a.png', 'b.gif'):\n"
-        "        open('/srv/' + file.name, 'wb')\n",
-    ),
     "the common path of two parameters": (
         "import os, zipfile\ndef f(path, to):\n    for item in zipfile.ZipFile(path).infolist():\n"
         "        open(os.path.join(to, item.filename), 'wb')\n",

@@ -25,10 +25,6 @@ CASES = {
         "import ssl\nNAMES = {'1.0': ssl.TLSVersion.TLSv1, '1.2': ssl.TLSVersion.TLSv1_2}\n",
         "import ssl\ncontext = ssl.SSLContext(ssl.PROTOCOL_TLSv1)\n",
     ),
-    "two objects are equal": (
-        "class A:\n    def __eq__(self, other):\n        return self.signature == other.signature\n",
-        "def check(request, signature):\n    if request.headers['X-Signature'] == signature:\n        return pay()\n",
-    ),
     "what was pickled here is unpickled": (
         "import pickle\ndef copy(x):\n    return pickle.loads(pickle.dumps(x))\n",
         "import pickle\ndef copy(x):\n    return pickle.loads(x)\n",
