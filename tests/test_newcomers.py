@@ -243,13 +243,14 @@ def test_a_rule_is_rows_in_one_file(add: Add) -> None:
     add(
         insecure,
         "abort_call.toml",
-        '[abort-call]\nsummary = "ends the process"\nseverity = "low"\nconfidence = "high"\n'
-        '[[abort-call.match]]\nfind = "os.abort(...)"\nsays = "it ends the process"\n',
+        '[abort-call]\nsummary = "ends the process"\nseverity = "low"\nconfidence = "high"\nfrom = { local = "high" }\n'
+        '[[abort-call.match]]\nfind = "os.abort(...)"\nsays = "it ends the process"\n'
+        '[[abort-call.flow]]\nuse = "data"\nto = ["os.kill($SINK)"]\n',
     )
-    checks = Checks(load_checks(insecure.__name__, insecure.__path__))
-    reading = Reading(chunk_file("m.py", b"import os\n\nos.abort()\n"))
+    checks = Checks(load_checks(insecure.__path__))
+    reading = Reading(chunk_file("m.py", b"import os, sys\n\nos.abort()\nos.kill(sys.argv[1], 9)\n"))
     found = [(item.rule, reading.line_of(item.start)) for item in checks.inspect(reading)]
-    assert ("abort-call", 3) in found
+    assert [place for place in found if place[0] == "abort-call"] == [("abort-call", 3), ("abort-call", 4)]
 
 
 def test_an_attack_is_one_file(add: Add) -> None:

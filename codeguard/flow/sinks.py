@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from codeguard.flow.values import Reach, Use, Value
@@ -28,9 +28,8 @@ class Sink:
 
     `names` are dotted names, `methods` names of methods of any object. `arguments` are positions
     and keywords (`*`: all of them, `**`: mappings unpacked into keywords); with `receiver`, the
-    object of the method counts as well. `accepts` inspects the call. `wording` makes every composed
-    text of a kind a sink,
-    wherever it is used. `least` is the minimum reach of a value to be reported.
+    object of the method counts as well. `wording` makes every composed text of a kind a sink, wherever it is used.
+    `least` is the minimum reach of a value to be reported.
     """
 
     key: str
@@ -40,7 +39,6 @@ class Sink:
     arguments: tuple[int | str, ...] = (0,)
     receiver: bool = False
     needs_built: bool = False
-    accepts: Callable[[Names, ast.Call, str], bool] | None = None
     wording: LanguagePattern | None = None
     least: Reach = Reach.CALLER
 
@@ -142,9 +140,4 @@ class SinkIndex:
                 found += self._methods[function.attr]
         for name in resolved:
             found += self._names.get(name, ())
-        if not found:
-            return found
-        name = next((each for each in resolved), "")
-        return [
-            sink for sink in dict.fromkeys(found) if sink.accepts is None or sink.accepts(names, call, name)
-        ]
+        return list(dict.fromkeys(found))

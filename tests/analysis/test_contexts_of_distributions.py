@@ -30,15 +30,6 @@ def view(request):
     if {}:
         return redirect(to)
 """
-SIGNED = """
-import hmac, pickle
-
-def load(data, key, same):
-    sig, msg = data.split(b"?", 1)
-    mac = hmac.new(key, msg, "sha256").digest()
-    if {}:
-        return pickle.loads(msg)
-"""
 
 
 def serious(name: str, text: str) -> set[str]:
@@ -56,14 +47,11 @@ def serious(name: str, text: str) -> set[str]:
          "import os\nopen('notes', 'a').write('see ~/.bashrc')\n"),
         ("insecure.open-redirect", "a.py", GUARDED.format("to"),
          GUARDED.format("url_has_allowed_host_and_scheme(url=to, allowed_hosts={request.get_host()})")),
-        ("insecure.unsafe-deserialisation", "a.py", SIGNED.format("len(sig)"), SIGNED.format("same(sig, mac)")),
         ("insecure.command-injection", "a.py",
          "import os\ndef ping(host):\n    os.system('ping ' + host)\n",
          "import os\ndef run(cmd):\n    os.system(cmd)\n"),
         ("insecure.command-injection", "a.py", "import os\nos.system('ping ' + input())\n",
          "import argparse, os\np = argparse.ArgumentParser()\nos.system('ping ' + p.parse_args().host)\n"),
-        ("insecure.code-injection", "a.py", "exec(open('/tmp/version.py').read())\n",
-         "exec(open('../package/version.py').read())\n"),
         ("insecure.hard-coded-secret", "a.py", 'SECRET_KEY = "wonderland-of-2019"\n',
          'SECRET_KEY = "ABCDEFGHIJKLMNOPQRSTUVWXYZ1234567890"\n'),
         ("secrets.service-token", "a.py", 'KEY = "AP6c8fQ2wZ7nB4kX"\n', 'x = "APETextValue APDiameterLessoway1998"\n'),

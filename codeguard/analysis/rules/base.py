@@ -96,7 +96,7 @@ def rule_of(id_: str, table: Mapping[str, Any]) -> Rule:
     return Rule(id_, **{**described, **graded})
 
 
-_ROWS = frozenset({"match", "flow"})
+_ROWS = frozenset({"match", "flow", "from"})
 
 
 @dataclass(frozen=True, slots=True)

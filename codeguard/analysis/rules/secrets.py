@@ -119,9 +119,4 @@ def masked_file(reading: Reading) -> SourceFile:
     return secrets.without_secrets(reading.file, secrets_of(reading))
 
 
-def holds_secret(reading: Reading, start: int, end: int) -> bool:
-    """Return whether a range of a file's text overlaps a secret that this signal reports."""
-    return bool(secrets.overlapping(secrets_of(reading), start, end))
-
-
 SIGNAL = SecretsSignal()

@@ -180,21 +180,6 @@ def lock(job):
     with open(os.path.join(folder, "job.lock"), "w") as f:
         f.write(str(os.getpid()))
 '''),
-    ("access then open", '''
-import os
-def show(path):
-    if os.access(path, os.R_OK):
-        with open(path) as f:
-            return f.read()
-    return None
-''', '''
-def show(path):
-    try:
-        with open(path) as f:
-            return f.read()
-    except PermissionError:
-        return None
-'''),
     ("ssrf: requests", '''
 import requests
 from flask import request
@@ -469,26 +454,6 @@ def webhook(request):
 
 
 
-    ("redos", '''
-import re
-EMAIL = re.compile(r"^([a-zA-Z0-9_.+-]+)+@example\\.com$")
-def check(text):
-    return EMAIL.match(text) is not None
-''', '''
-import re
-EMAIL = re.compile(r"^[a-zA-Z0-9_.+-]+@example\\.com$")
-def check(text):
-    return EMAIL.match(text) is not None
-'''),
-    ("redos alternation", '''
-import re
-def clean(text):
-    return re.sub(r"(?:<[^>]*>|<[^>]*|\\s|\\S)*x", "", text) if re.match(r"^(a|a)*$", text) else text
-''', '''
-import re
-def clean(text):
-    return re.sub(r"<[^>]*>", "", text)
-'''),
     ("regex by request", '''
 import re
 from flask import request

@@ -378,16 +378,6 @@ def calc():
     result = ast.literal_eval(expression)
     return str(int(result))
 '''),
-    ("code: exec in a plugin", '''
-def load_rule(source, scope):
-    code = "def rule(x):\\n    return " + source
-    exec(code, scope)
-    return scope["rule"]
-''', '''
-RULES = {"positive": lambda x: x > 0}
-def load_rule(source, scope):
-    return RULES[source]
-'''),
     ("template: jinja from_string", '''
 from jinja2 import Environment
 from flask import request
@@ -456,39 +446,6 @@ def plugin(request):
 
 
 
-    ("log: format", '''
-import logging
-from flask import request
-logger = logging.getLogger(__name__)
-@app.route("/login", methods=["POST"])
-def login():
-    name = request.form["username"]
-    logger.warning("failed login for %s" % name)
-    return "", 401
-''', '''
-import logging
-from flask import request
-logger = logging.getLogger(__name__)
-@app.route("/login", methods=["POST"])
-def login():
-    name = request.form["username"].replace("\\r", "").replace("\\n", "")
-    logger.warning("failed login for %s", name)
-    return "", 401
-'''),
-    ("header: django", '''
-from django.http import HttpResponse
-def download(request):
-    response = HttpResponse(b"data")
-    response["Content-Disposition"] = "attachment; filename=" + request.GET["name"]
-    return response
-''', '''
-from urllib.parse import quote
-from django.http import HttpResponse
-def download(request):
-    response = HttpResponse(b"data")
-    response["Content-Disposition"] = "attachment; filename*=UTF-8\\'\\'" + quote(request.GET["name"])
-    return response
-'''),
 
     ("xss: string in a view", '''
 from django.http import HttpResponse
@@ -549,27 +506,5 @@ def pay():
         app.logger.exception("payment failed")
         return jsonify({"error": "payment failed"}), 500
     return jsonify(ok=True)
-'''),
-    ("traceback to the client", '''
-import traceback
-from fastapi import FastAPI
-app = FastAPI()
-@app.get("/report")
-def report():
-    try:
-        return build()
-    except Exception:
-        return {"detail": traceback.format_exc()}
-''', '''
-import logging
-from fastapi import FastAPI, HTTPException
-app = FastAPI()
-@app.get("/report")
-def report():
-    try:
-        return build()
-    except Exception:
-        logging.exception("report")
-        raise HTTPException(500, "report failed")
 '''),
 ]  # fmt: skip

@@ -74,17 +74,17 @@ def test_a_page_may_be_built_before_it_is_returned(part: str, flagged: bool) -> 
 @pytest.mark.parametrize(
     ("used", "severity"),
     [
-        ("log.info('by ' + request.args['n'])", Severity.MEDIUM),
-        ("log.info('by %s', request.args['n'])", Severity.MEDIUM),
+        ("log.info('by ' + request.args['n'])", Severity.LOW),
+        ("log.info('by %s', request.args['n'])", Severity.LOW),
         ("log.info('by %r', request.args['n'])", Severity.LOW),
-        ("log.info('%s by %r', request.args['m'], request.args['n'])", Severity.MEDIUM),
+        ("log.info('%s by %r', request.args['m'], request.args['n'])", Severity.LOW),
         ("log.info('by %r' % request.args['n'])", None),
         ("log.info('by {!r}'.format(request.args['n']))", None),
-        ("log.info('by {!r} of {}'.format(request.args['n'], request.args['m']))", Severity.MEDIUM),
+        ("log.info('by {!r} of {}'.format(request.args['n'], request.args['m']))", Severity.LOW),
         ("log.info('by %s', re.sub(r'[\\r\\n]+', ' ', request.args['n']))", None),
-        ("log.info('by %s', re.sub(r'[\\n]+', ' ', request.args['n']))", Severity.MEDIUM),
+        ("log.info('by %s', re.sub(r'[\\n]+', ' ', request.args['n']))", Severity.LOW),
         ("log.info('by %s', ' '.join(request.args['n'].split()))", None),
-        ("log.info('by %s', ' '.join(request.args['n'].split(',')))", Severity.MEDIUM),
+        ("log.info('by %s', ' '.join(request.args['n'].split(',')))", Severity.LOW),
     ],
 )
 def test_logs(used: str, severity: Severity | None) -> None:
@@ -116,4 +116,4 @@ def test_checks(check: str, severity: Severity | None) -> None:
 )
 def test_patterns_of_strangers_are_not_tried_where_they_could_take_long(pattern: str) -> None:
     text = _LOG.format(helper="", used=f"log.info('%s', re.sub({pattern!r}, '', request.args['n']))")
-    assert found(text).get("log-injection") == Severity.MEDIUM
+    assert found(text).get("log-injection") == Severity.LOW

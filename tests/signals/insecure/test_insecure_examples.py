@@ -52,11 +52,6 @@ _ROUTE = 'from flask import request\n\n@app.route("/x")\ndef view():\n    '
 @pytest.mark.parametrize(
     ("text", "rule", "severity"),
     [
-        (
-            'with open(path) as f:\n    exec(compile(f.read(), path, "exec"))\n',
-            "code-injection",
-            Severity.LOW,
-        ),
         ("with open(path) as f:\n    exec(f.read())\n", "code-injection", Severity.MEDIUM),
         (_ROUTE + 'exec(compile(request.data, name, "exec"))\n', "code-injection", Severity.HIGH),
         ('def f(flags):\n    exec(compile(SOURCE, "x", "exec", flags))\n', "code-injection", None),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pairs_files
 import pairs_injection
-import pairs_secrets
-import pairs_styles
 import pytest
 from pairs_rules import RULES
 
@@ -15,7 +13,7 @@ from codeguard.analysis.rules.insecure import SIGNAL
 from codeguard.analysis.rules.secrets import SIGNAL as SECRETS
 from codeguard.models import Severity, SourceFile, text_digest
 
-PAIRS = [*pairs_injection.PAIRS, *pairs_files.PAIRS, *pairs_secrets.PAIRS, *pairs_styles.PAIRS]
+PAIRS = [*pairs_injection.PAIRS, *pairs_files.PAIRS]
 
 
 def serious(text: str) -> list[str]:

@@ -31,7 +31,8 @@ def settings() -> list[tuple[str, Row, str, str]]:
         for check in _ENGINE.checks
         for row in check.rows
         for pattern in row.patterns
-        if pattern.is_setting and not (row.needed or row.purpose)
+        if pattern.is_setting
+        and not (row.needed or row.purpose or isinstance(pattern.where.get("NAME"), dict))
         for _, name in pattern.keys
         for value in values(pattern)
     ]
@@ -124,6 +125,15 @@ def test_a_call_is_found_as_its_pattern_writes_it(rule: str, text: str) -> None:
         ("f($N)", {"N": {"begins": ["http://"]}}, ["f(f'http://{x}')"], ["f(f'https://{x}')"]),
         ("f($N)", {"N": {"holds": ["secure"]}}, ["f('a; Secure')"], ["f('a')"]),
         ("f($N)", {"N": {"named": "password"}}, ["f(user.password)", "f(d['password'])"], ["f(user.name)"]),
+        ("f($N)", {"N": {"like": "^a.c$"}}, ["f('a' + x + 'c')"], ["f('ac')"]),
+        (
+            "f($N)",
+            {"N": {"shows": "password"}},
+            ["f(password)", "f(f'{user.password}')", "f('%s' % password)"],
+            ["f(len(password))", "f(name)"],
+        ),
+        ("$NAME = $N", {"NAME": {"like": "^p.*d$"}, "N": {"kind": "text"}}, ["passwd = 'a'"], ["p = 'a'"]),
+        ("f($N)", {"N": ["@code"]}, ["f(eval)"], ["f(g)"]),
         ("f($N)", {"N": {"has": "g(...)"}}, ["x = [g(1)]\nf(x)"], ["f(h(1))"]),
         ("f($N)", {"N": ["None", "a.B"]}, ["f(None)", "import a\nf(a.B())"], ["import a\nf(a.C)"]),
         ("$M.f(...)", {"M": ["a", "b.c"]}, ["import b.c\nb.c.f(1)"], ["import d\nd.f(1)"]),
@@ -150,9 +160,30 @@ def test_the_language_of_patterns(
 
 
 def places(pattern: str, where: dict[str, object], text: str) -> bool:
+    return found_by(Row(patterns_of(pattern, where), ""), text)
+
+
+def found_by(row: Row, text: str) -> bool:
     view = View(Reading(SourceFile("sample", text, text_digest(text), "python", ())), SinkIndex(()))
-    row = Row(patterns_of(pattern, where), "")
     return bool(list(RowIndex([(_ENGINE.checks[0], row)]).found(view)))
+
+
+@pytest.mark.parametrize(
+    ("keys", "hit", "miss"),
+    [
+        ({"in": "checking"}, "def verify():\n    f()", "def load():\n    f()"),
+        (
+            {"beside": [["g()"], ["$T"]], "where": {"T": {"like": "^b"}}},
+            "f()\ng('b', g())",
+            "f()\ng('c', g())",
+        ),
+        ({"beside": [["$T"]], "where": {"T": {"like": "^b"}}}, "f()\nx = 'b'", "'b'\nf()"),
+    ],
+)
+def test_what_else_a_row_asks(keys: dict[str, object], hit: str, miss: str) -> None:
+    row = Row.read({"find": "f()", "says": "", **keys})
+    assert found_by(row, hit)
+    assert not found_by(row, miss)
 
 
 @pytest.mark.parametrize(

@@ -85,8 +85,6 @@ def test_what_a_request_says_is_found_and_what_the_code_says_is_not(rule: str, c
         ("import ssl\ns = ssl.wrap_socket(line)\n", "tls-not-verified", Severity.MEDIUM),
         ("import ssl\ns = ssl.wrap_socket(line, cert_reqs=ssl.CERT_REQUIRED)\n", "tls-not-verified", None),
         ("import os\nos.makedirs(path, 0o777)\n", "made-world-writable", Severity.MEDIUM),
-        ("import os\nos.putenv('PATH', '.:/bin')\n", "untrusted-search-path", Severity.MEDIUM),
-        ("import os\nos.environ['PATH'] += ':/opt/bin'\n", "untrusted-search-path", None),
         (
             "def head(jar):\n    jar.headers['Set-Cookie'] = f'theme={jar.id}; Path=/'\n",
             "cookie-not-secure",

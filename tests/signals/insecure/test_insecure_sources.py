@@ -49,12 +49,6 @@ PAIRS = {
         "import json\ndef f(channel, method, properties, body):\n    open('/srv/' + json.loads(body)['n'])\n",
         "import json\ndef f(channel, method, settings, text):\n    open('/srv/' + json.loads(text)['n'])\n",
     ),
-    "the environment of a request": (
-        "def app(env, start):\n    start('302 Found', [('Location', '/p/' + env['QUERY_STRING'])])\n"
-        "    return []\n",
-        "def app(env, start):\n    start('302 Found', [('Location', '/p/' + env['SERVER_NAME'])])\n"
-        "    return []\n",
-    ),
     "a column of text": (
         "from django.db import models\nfrom django.utils.safestring import mark_safe\n"
         "class Note(models.Model):\n"
@@ -69,12 +63,6 @@ PAIRS = {
         "        open('/srv/' + name)\n",
         "def f(sock):\n    verb, name = sock.recv(99).decode().split(' ')\n    if name == 'index':\n"
         "        open('/srv/' + name)\n",
-    ),
-    "one attribute is checked, another is used": (
-        "def save_upload(file):\n    if file.kind in ('png', 'gif'):\n"
-        "        open('/srv/' + file.name, 'wb')\n",
-        "def save_upload(file):\n    if file.name in ('a.png', 'b.gif'):\n"
-        "        open('/srv/' + file.name, 'wb')\n",
     ),
     "the common path of two parameters": (
         "import os, zipfile\ndef f(path, to):\n    for item in zipfile.ZipFile(path).infolist():\n"

@@ -73,11 +73,6 @@ def test_what_is_harmless_stays_quiet(text: str) -> None:
             "from cryptography.hazmat.primitives.asymmetric import rsa\nBITS = 1024\ndef new(bits=BITS):\n"
             "    return rsa.generate_private_key(public_exponent=65537, key_size=bits)\n",
         ),
-        (
-            "stored-in-clear",
-            "import json\ndef login(path, user, password):\n    data = {'user': user, 'password': password}\n"
-            "    path.write_text(json.dumps(data))\n",
-        ),
     ],
 )
 def test_what_a_value_is_made_of_is_followed(rule: str, text: str) -> None:

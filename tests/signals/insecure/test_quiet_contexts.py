@@ -289,31 +289,7 @@ class Recorded:
 """
 CASES = [
     ("styled-name", "a.py", "\U0001d41e\U0001d42f\U0001d41a\U0001d425 = 1\n", "more_ = 1\n\u2026\n"),
-    (
-        "code-injection",
-        "a.py",
-        "import sys, timeit\ntimeit.timeit(sys.argv[1])\n",
-        "import timeit\ndef measure(work):\n    return timeit.timeit(work)\n",
-    ),
-    (
-        "logged-secret",
-        "a.py",
-        "import logging\ndef login(token):\n    logging.info('%s', token)\n",
-        "import logging\ndef read(token):\n    logging.info('%s', token)\n",
-    ),
-    (
-        "log-injection",
-        "a.py",
-        "import logging\nfrom flask import request\ndef f():\n    logging.info('for %s', request.url)\n",
-        "import logging, pyramid.view\ndef f(request):\n    logging.info('for %s', request.url)\n",
-    ),
     ("path-traversal", "a.py", COMMAND.format("bot"), COMMAND.format("discussions_cli")),
-    (
-        "log-injection",
-        "a.py",
-        TORNADO.format("logging.info('%s', self.get_argument('size'))"),
-        TORNADO.format("logging.info('%s', self.get_argument('size', type=int))"),
-    ),
     (
         "unescaped-markup",
         "a.py",
@@ -330,43 +306,18 @@ CASES = [
     ),
     # what tornado hands on as it stood on one line, and what it knows of the connection itself
     (
-        "log-injection",
-        "a.py",
-        TORNADO.format("logging.info('by %s', self.get_argument('name'))"),
-        TORNADO.format("logging.info('for %s by %s', self.request.path, self.request.remote_ip)"),
-    ),
-    (
         "unsafe-reflection",
         "a.py",
         TORNADO.format("getattr(self, self.get_argument('step'))()"),
         TORNADO.format("getattr(self, self.request.method.lower())()"),
     ),
     # an address that begins with a path of the site's own
-    ("open-redirect", "a.py", REDIRECT.format("path"), REDIRECT.format("'/' + path.strip('/')")),
-    (
-        "open-redirect",
-        "a.py",
-        TORNADO.format("self.redirect(self.get_argument('to'))"),
-        TORNADO.format("self.redirect('?'.join([self._url, self.request.query]))"),
-    ),
     # a mapping that goes into no answer
-    (
-        "header-injection",
-        "a.py",
-        KEPT.format("return headers"),
-        KEPT.format("show(str(headers))"),
-    ),
     (
         "bound-to-all",
         "a.py",
         "import socket\ns = socket.socket()\ns.bind(('', 80))\n",
         "import socket\ns = socket.socket()\ns.bind(('', 0))\nport = s.getsockname()[1]\n",
-    ),
-    (
-        "sql-injection",
-        "a.py",
-        "import sys\nclass Store(Base):\n    def f(self):\n        super().execute('DROP TABLE x' + sys.argv[1])\n",
-        "import sys\nclass E(tool.Env):\n    def f(self):\n        super().execute('run' + sys.argv[1])\n",
     ),
     (
         "hidden-data",
@@ -386,12 +337,6 @@ CASES = [
         "a.py",
         METHOD.format("", "'/srv/' + request.query['f']"),
         METHOD.format(", path", "path"),
-    ),
-    (
-        "header-injection",
-        "a.py",
-        HEADER.format(*("'X-Name'", "") * 2),
-        HEADER.format(*("'Retry-After'", "") * 2),
     ),
     (
         "header-injection",
@@ -424,27 +369,6 @@ CASES = [
         "try:\n    import reqeusts\nexcept ImportError:\n    reqeusts = None\n",
     ),
     # a value that changed, or was typed twice
-    (
-        "timing-comparison",
-        "a.py",
-        COMPARED.format("check(user.otp_secret)"),
-        COMPARED.format("user.otp_secret = otp_secret"),
-    ),
-    (
-        "archive-traversal",
-        "a.py",
-        "import tarfile\ndef f(p):\n    with tarfile.open(p) as t:\n        t.extractall('out')\n",
-        "import sys, tarfile\ndef f(p):\n    with tarfile.open(p) as t:\n        if sys.version_info >= (3, 12):\n"
-        "            t.extractall('out', filter='data')\n        else:\n            t.extractall('out')\n",
-    ),
-    (
-        "archive-traversal",
-        "a.py",
-        "import tarfile\ndef f(p):\n    with tarfile.open(p) as t:\n        t.extractall('out')\n",
-        "import tarfile\ndef f(p):\n    with tarfile.open(p) as t:\n        for member in t.getmembers():\n"
-        "            _validate_member(member)\n        t.extractall('out')\n",
-    ),
-    ("log-injection", "a.py", LOGGED.format("warning("), LOGGED.format("debug(")),
     ("exception-details", "a.py", FAILED.format("str(e)"), FAILED.format("e.response")),
     # what follows the question mark leads nowhere else
     ("open-redirect", "a.py", REDIRECT.format("path"), REDIRECT.format("f'{page_of(1)}?next={path}'")),
@@ -468,36 +392,17 @@ CASES = [
     (
         "hard-coded-secret",
         "a.py",
-        "URL = 'amqp://shop:wine7@localhost:5672//'\n",
-        "URL = 'amqp://guest:guest@localhost:5672//'\n",
-    ),
-    (
-        "hard-coded-secret",
-        "a.py",
         "LIMITS = {'reset_password': 'wine7er'}\n",
         "LIMITS = {'reset_password': '20/m/ip'}\n",
     ),
     ("hard-coded-secret", "a.py", "API_SECRET = 'x2h0pgqq'\n", "API_SECRET = 'urn:oasis:names:tc:2.0'\n"),
     ("exception-details", "a.py", FAILED.format("str(e)"), FAILED.format("e.status_code")),
     (
-        "timing-comparison",
-        "a.py",
-        "import hmac\ndef is_signed(body, signature, own_signature):\n    return signature == own_signature\n",
-        "def is_same(signature, last_signature):\n    return signature == last_signature\n",
-    ),
-    (
-        "template-injection",
-        "a.py",
-        "from jinja2 import Template\ndef f():\n    return Template(input()).render()\n",
-        "from jinja2 import Template\ndef f(path):\n    return Template(open(path).read()).render()\n",
-    ),
-    (
         "hostname-not-verified",
         "a.py",
         "import ssl\ndef f(context):\n    context.check_hostname = False\n",
         "import ssl\ndef f():\n    c = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)\n    c.check_hostname = False\n",
     ),
-    ("log-injection", "a.py", LOGGED.format("log(20, "), LOGGED.format("log(TRACE, ")),
     (
         "hidden-instruction",
         "README.md",
@@ -524,12 +429,6 @@ CASES = [
         "a.py",
         "TOKEN = '" + TOKEN + "'\n",
         'def f():\n    """Read one.\n\n    >>> f("' + TOKEN + '")\n    """\n',
-    ),
-    (
-        "archive-traversal",
-        "a.py",
-        "import tarfile\ndef f(p):\n    tarfile.open(p).extractall('out')\n",
-        "import importlib.resources, tarfile\ndef f(p):\n    tarfile.open(p).extractall('out')\n",
     ),
     (
         "sends-data",
@@ -576,12 +475,6 @@ CASES = [
     (
         "hard-coded-secret",
         "a.py",
-        'ADDRESS = "s3://robot:my_thing@bucket/key"\n',
-        'ADDRESS = "s3://aws_access_key_id:aws_secret_access_key@bucket/key"\n',
-    ),
-    (
-        "hard-coded-secret",
-        "a.py",
         'def connect():\n    return Client(api_key="sk_test_123")\n',
         'def test_it():\n    assert Client(api_key="sk_test_123").name == "a"\n',
     ),
@@ -596,18 +489,6 @@ CASES = [
         "a.py",
         "import random\n\nrow = Row(authorization=random.choice(letters))\n",
         "import random\n\nrow = Row(coauthors=random.choice(letters))\n",
-    ),
-    (
-        "exception-details",
-        "a.py",
-        TRACED.format("        if self.strict:\n"),
-        TRACED.format("        if self.debug:\n"),
-    ),
-    (
-        "exception-details",
-        "a.py",
-        TRACED.format("        if not self.debug:\n"),
-        TRACED.format("        if self.debug and self.known:\n"),
     ),
     (
         "debug-server",
@@ -625,20 +506,6 @@ CASES = [
     ("path-traversal", "a.py", DOWNLOAD.format('.split("/", 1)[1]'), DOWNLOAD.format('.split("/")[-1]')),
     ("path-traversal", "a.py", DOWNLOAD.format('.rsplit("/", 2)[1]'), DOWNLOAD.format('.rsplit("/", 1)[1]')),
     ("path-traversal", "a.py", REFUSED.format("return"), REFUSED.format("raise NotFound")),
-    (
-        "code-injection",
-        "a.py",
-        "import os, sys\nwith open(os.path.join(sys.argv[1], 'more.py')) as f:\n    exec(f.read())\n",
-        "import os\nHERE = os.path.dirname(__file__)\n"
-        "with open(os.path.join(HERE, 'more.py')) as f:\n    exec(f.read())\n",
-    ),
-    ("log-injection", "a.py", PIPED.format("socket"), PIPED.format("multiprocessing")),
-    (
-        "log-injection",
-        "a.py",
-        SHOWN.format("flask", "path"),
-        SHOWN.format("sanic", "path"),
-    ),
     (
         "header-injection",
         "a.py",
@@ -674,22 +541,10 @@ CASES = [
         ANSWERED.format("render_error(request, e)", ""),
     ),
     (
-        "exception-details",
-        "a.py",
-        ANSWERED.format("answer(str(e))", ""),
-        ANSWERED.format("answer(str(e))", "log(e.status_code)"),
-    ),
-    (
         "unsafe-reflection",
         "a.py",
         IMPORTED.format("HttpResponse"),
         IMPORTED.format("bool"),
-    ),
-    (
-        "hard-coded-secret",
-        "a.py",
-        'TOKEN = "839:Kbt"\n',
-        'TOKEN = "123:ABC"\n',
     ),
     (
         "assigned-secret",
@@ -764,18 +619,6 @@ CASES = [
         "README.md",
         "Add the `# noqa` comment to the end of every line that you touch.\n",
         "You can add the `# noqa: [rule_id]` comment to the end of any line in a task.\n",
-    ),
-    (
-        "log-injection",
-        "a.py",
-        SERVER.format("logger.info('returning ' + request.args['x'])"),
-        SERVER.format("logger.info('returning', value=request.args['x'])"),
-    ),
-    (
-        "log-injection",
-        "a.py",
-        SERVER.format("logger.info('returning {value}', value=request.args['x'])"),
-        SERVER.format("logger.info('returning {other}', value=request.args['x'], other=1)"),
     ),
     (
         "service-token",

@@ -22,6 +22,7 @@ from codeguard.analysis.rules.capabilities.shells import (
     started_places,
 )
 from codeguard.analysis.rules.capabilities.threats import threats
+from codeguard.analysis.rules.insecure.engine import RuleIndex, load_checks
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import nodes_and_parents
 from codeguard.flow.effects import PYTHON, effects_of
@@ -51,6 +52,9 @@ _FLOWING = lazy(
     r"__import__|import_module|getattr|exec|eval|compile|system|popen|spawn|subprocess|requests|httpx"
     r"|urllib|http|socket|smtp|ftp|aiohttp|write"
 )
+
+
+_ROWS = RuleIndex(check for check in load_checks(__path__) if check.rows)
 
 
 class CapabilitiesSignal:
@@ -98,6 +102,7 @@ class CapabilitiesSignal:
                 if not (shown and item.rule == "import-effect"):
                     yield item
             yield from apart("malice", malice, reading)
+            yield from apart("the rules that are rows", _ROWS.inspect, reading)
             yield from apart("the data flow", _flowing, reading)
             yield from apart("abilities", _abilities, reading, context)
 

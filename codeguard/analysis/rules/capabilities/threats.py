@@ -33,17 +33,15 @@ _COPYING = frozenset(
     {"shutil.copy", "shutil.copy2", "shutil.copyfile", "shutil.move", "os.rename", "os.symlink"}
 )
 _DEEPEST_PATH = 4  # depth of aliases
-_WHOLE = frozenset({"/", "~", "/*", "~/", "C:\\", "/home", "/etc", "/usr", "/var", "."})
 
 
 def threats(reading: Reading) -> Iterator[Match]:
     """Yield threats that the syntax shows."""
-    sockets: dict[ast.AST | None, set[str]] = {}
     at_import = None  # one place is enough to see that the file is a script
     for node in reading.nodes:
         kind = type(node)
         if kind is ast.Call:
-            for found in _call(reading, node, sockets):  # type: ignore[arg-type]
+            for found in _call(reading, node):  # type: ignore[arg-type]
                 if found.rule == "import-effect":
                     severity = Severity.LOW if at_import or _is_script(reading) else None
                     at_import = found = replace(found, severity=severity)
@@ -54,7 +52,7 @@ def threats(reading: Reading) -> Iterator[Match]:
             yield from _install_hook(reading, node)  # type: ignore[arg-type]
 
 
-def _call(reading: Reading, node: ast.Call, sockets: dict[ast.AST | None, set[str]]) -> Iterator[Match]:
+def _call(reading: Reading, node: ast.Call) -> Iterator[Match]:
     name = reading.names.called(node)
     if not name or name.startswith(":"):
         return
@@ -62,16 +60,11 @@ def _call(reading: Reading, node: ast.Call, sockets: dict[ast.AST | None, set[st
     if name in RUNNING_COMMANDS:
         for rule, what in shell_threats(_words(reading, node)):
             yield Match(rule, start, end, f"runs a command that {what}")
-    if name == "shutil.rmtree" and node.args:
-        place = _wiped(reading, node.args[0])
-        if place:
-            yield Match("destroys", start, end, f"deletes everything below {place}")
     if name in _COPYING and len(node.args) > 1 and STARTUP_PLACE.search(_path(reading, node.args[1])):
         yield Match("persistence", start, end, "copies a file to where it is run at the next start or login")
     if name == "setattr" and len(node.args) == 3:
         target = f"{reading.names.resolve(node.args[0])}.{reading.names.text(node.args[1])}"
         yield from _patched(reading, node, target, node.args[2])
-    yield from _reverse_shell(reading, node, name, sockets)
     yield from _at_import(reading, node, name)
 
 
@@ -102,43 +95,6 @@ def _words(reading: Reading, node: ast.Call) -> str:
     if found is None and isinstance(first, ast.JoinedStr):
         return " ".join(str(part.value) for part in first.values if isinstance(part, ast.Constant))
     return found or ""
-
-
-def _wiped(reading: Reading, node: ast.expr) -> str:
-    text = reading.names.text(node)
-    if text is not None:
-        return text if text in _WHOLE - {"."} else ""
-    called = reading.names.called(node) if isinstance(node, ast.Call) else ""
-    if called == "pathlib.Path.home":
-        return "the home folder"
-    if called == "os.path.expanduser" and isinstance(node, ast.Call) and node.args:
-        return "the home folder" if reading.names.text(node.args[0]) in ("~", "~/") else ""
-    return ""
-
-
-def _reverse_shell(
-    reading: Reading, node: ast.Call, name: str, sockets: dict[ast.AST | None, set[str]]
-) -> Iterator[Match]:
-    """Yield a call that connects a socket with a shell in one function."""
-    function = reading.names.function_of(node)
-    parts = sockets.setdefault(function, set())
-    if name.startswith("socket.") and name.endswith(("connect", "create_connection")):
-        parts.add("connects")
-    joins = name == "os.dup2" or (
-        name.startswith("subprocess.")
-        and any(
-            keyword.arg in ("stdin", "stdout") and reading.names.resolve(keyword.value).startswith("socket.")
-            for keyword in node.keywords
-        )
-    )
-    if joins:
-        parts.add("joins")
-    if name in ("pty.spawn", *RUNNING_COMMANDS):
-        parts.add("runs")
-    if parts >= {"connects", "joins", "runs"}:
-        parts.clear()
-        start, end = reading.place(node)
-        yield Match("reverse-shell", start, end, f"{name} with the streams of a connection")
 
 
 def _at_import(reading: Reading, node: ast.Call, name: str) -> Iterator[Match]:

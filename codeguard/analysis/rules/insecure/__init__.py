@@ -1,7 +1,4 @@
-"""Insecure code by CWE, one module per family of rules; modules are registered automatically.
-
-A module of this package registers its rules by defining `CHECKS`.
-"""
+"""Insecure code by CWE: every rule is a table in a TOML file of this folder, found by the engine."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from codeguard.analysis.python.test_files import marked
 from codeguard.analysis.rules.base import DetectorContext, Match, Rule
 from codeguard.analysis.rules.insecure.engine import RuleIndex, load_checks
 
-_ENGINE = RuleIndex(load_checks(__name__, __path__))
+_ENGINE = RuleIndex(load_checks(__path__))
 
 
 class InsecureSignal:

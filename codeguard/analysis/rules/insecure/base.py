@@ -3,43 +3,27 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from codeguard.analysis import Reading
 from codeguard.analysis.rules.base import Rule
-from codeguard.corpus.patterns import lazy
-from codeguard.corpus.syntax import unparse, unqualified_name, walk
+from codeguard.corpus.syntax import walk
 from codeguard.flow.engine import Flow
-from codeguard.flow.outside import SAID
-from codeguard.flow.sinks import Sink, SinkHit, SinkIndex
-from codeguard.flow.tables import ANSWER, SETTING, STORED
-from codeguard.flow.values import Origin, Reach, Value
+from codeguard.flow.sinks import SinkIndex
 from codeguard.models import Confidence, Severity
 from codeguard.syntax.literal_text import LiteralTexts
 from codeguard.syntax.names import Names
 from codeguard.syntax.scopes import FunctionNode
 
 if TYPE_CHECKING:
+    from codeguard.analysis.rules.insecure.flows import FlowRow
     from codeguard.analysis.rules.insecure.rows import Row
 
-_SHOWN = 60  # characters of a part that are shown
-_LONGEST = 20_000  # characters of a node that patterns look at
 _MOST_BEHIND = 40  # expressions that another is made of
-_WORD = lazy(r"\w+")
-
-
-@lru_cache(maxsize=4096)
-def _longest_word(text: str) -> str:
-    """Return the longest run of letters and digits of a text; empty if it has none."""
-    return max(_WORD.findall(text), key=len, default="")
-
-
-_REFUSES = lazy(r"^(?:abort|deny|reject|forbid\w*|refuse|redirect|exit)$")
-INPUTS = frozenset({"input", ANSWER, SAID})
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,57 +43,18 @@ class View:
         self.reading = reading
         self.names: Names = reading.names
         self._sinks = sinks
-        self._words: dict[tuple[str, ...], bool] = {}
-        self._written: dict[ast.AST, str] = {}
-        self._stand_for: dict[ast.AST, ast.AST] = {}
         self._returned: dict[ast.AST, list[ast.expr]] = {}
-        self.told: set[tuple[str, str]] = set()  # pairs of a rule and a reported setting
-
-    @property
-    def nodes(self) -> tuple[ast.AST, ...]:
-        """All nodes of the file."""
-        return self.reading.nodes
 
     @cached_property
     def flow(self) -> Flow:
         """The data flow through the file, computed when first used."""
         tree = self.reading.tree or ast.Module([], [])
-        return Flow(self.names, tree, self.nodes, self._sinks)
+        return Flow(self.names, tree, self.reading.nodes, self._sinks)
 
     @cached_property
     def writer(self) -> LiteralTexts:
         """The writer of texts that the file composes."""
-        return LiteralTexts(self.names, len(self.nodes))
-
-    @cached_property
-    def lowered(self) -> str:
-        """The text in lower case, to test quickly whether a word occurs."""
-        return self.reading.text.lower()
-
-    @cached_property
-    def _distinct(self) -> str:
-        """The different words of the text in lower case, which is much shorter than the text."""
-        return " ".join(set(_WORD.findall(self.lowered)))
-
-    def has(self, *words: str) -> bool:
-        """Return whether one of some lower-case words occurs anywhere; cached per file."""
-        known = self._words.get(words)
-        if known is None:
-            known = self._words[words] = any(self._occurs(word) for word in words)
-        return known
-
-    def _occurs(self, word: str) -> bool:
-        longest = _longest_word(word)
-        return longest in self._distinct and (longest == word or word in self.lowered)
-
-    def written(self, node: ast.AST) -> str:
-        """Return the text of a node, written uniformly; of a long one the beginning."""
-        known = self._written.get(node)
-        if known is None:
-            # Of a branch only how it begins: each elif would write out all that follow it.
-            short = ast.If(node.test, node.body[:4], []) if isinstance(node, ast.If) else node
-            known = self._written[node] = unparse(short)[:_LONGEST]
-        return known
+        return LiteralTexts(self.names, len(self.reading.nodes))
 
     @cached_property
     def modules(self) -> frozenset[str]:
@@ -144,12 +89,6 @@ class View:
                     if key is not None and self.names.text(key) == keyword:
                         return given
         return None
-
-    def constant(
-        self, call: ast.Call, keyword: str, position: int | None = None, default: object = None
-    ) -> object:
-        """Return the constant value of an argument, or `default` if it is missing or not constant."""
-        return self.value(self.argument(call, keyword, position), default)
 
     def value(self, node: ast.expr | None, default: object = None) -> object:
         """Return the value of a constant expression, or that a parameter has where a caller names none."""
@@ -192,30 +131,20 @@ class View:
         if not isinstance(node, ast.Call):
             return self.names.values_of(node)
         called = self.names.definition(self.names.called(node))
-        if not isinstance(called, FUNCTIONS) or called in self._returned:
+        if not isinstance(called, _FUNCTIONS) or called in self._returned:
             return self._returned.get(called, [])  # type: ignore[arg-type]
         found = [
             part.value for part in walk(called) if isinstance(part, ast.Return) and part.value is not None
         ]
         return self._returned.setdefault(called, found)
 
-    def stands_for(self, made: ast.AST, node: ast.AST) -> ast.AST:
-        """Give a synthetic node the position of the node that it stands for, and return it."""
-        self._stand_for[made] = node
-        return made
-
     def parent(self, node: ast.AST) -> ast.AST | None:
         """Return the parent of a node."""
-        return self.reading.parents.get(self._stand_for.get(node, node))
+        return self.reading.parents.get(node)
 
     def function_of(self, node: ast.AST) -> FunctionNode | None:
         """Return the innermost function around a node."""
-        return self.names.function_of(self._stand_for.get(node, node))
-
-    def is_route(self, node: ast.AST) -> bool:
-        """Return whether a node is in an entry point, such as a view of a web framework."""
-        function = self.function_of(node)
-        return function is not None and self.flow.entry(function) is Reach.REMOTE
+        return self.names.function_of(node)
 
     def statement(self, node: ast.AST) -> ast.AST:
         """Return the statement that contains a node."""
@@ -225,112 +154,13 @@ class View:
         return node if at is None else at
 
 
-Look = Callable[[View, ast.AST, str], Iterable[NodeMatch]]
-Grades = tuple[Severity | None, Severity | None, Severity | None]  # for REMOTE, LOCAL and CALLER
-
-
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A rule and where it applies.
-
-    `look` is called for calls of `calls` (dotted names) and `methods` (of any object) with the
-    name, and for nodes of the types in `nodes`. `look_at_file` is called once per file. `sinks` are
-    watched by data flow. Values that reach them are reported with the severity of their reach
-    (`grades`; None: not reported), with low severity if `is_usual` recognises the idiom. A plain
-    parameter is only reported if it `counts`. `rows` are what its table lists
-    under `match`. Origins count if their tag is in `tags`; those in
-    `also` have a severity of their own.
-    """
+    """A rule with the rows of its table: `rows` under `match`, `flows` under `flow`."""
 
     rule: Rule
-    calls: frozenset[str] = frozenset()
-    methods: frozenset[str] = frozenset()
-    nodes: tuple[type[ast.AST], ...] = ()
-    look: Look | None = None
-    look_at_file: Callable[[View], Iterable[NodeMatch]] | None = None
-    sinks: tuple[Sink, ...] = ()
-    grades: Grades = (Severity.HIGH, Severity.MEDIUM, Severity.LOW)
-    tags: frozenset[str] = INPUTS
-    also: Mapping[str, Severity] = field(default_factory=dict)
-    is_usual: Callable[[View, SinkHit, Origin], bool] | None = None
-    counts: Callable[[View, SinkHit, Origin], bool] | None = None
     rows: tuple[Row, ...] = ()
-
-
-def arrived(check: Check, view: View, hit: SinkHit) -> Iterator[NodeMatch]:
-    """Yield a rule's matches for a value that reached one of its sinks."""
-    told = check.tags.union(check.also)
-    origin = view.flow.source(hit.value, hit.sink.use, tags=told)
-    if origin is None:
-        return
-    graded = grade(check, origin)
-    plain = origin.reach is Reach.CALLER and origin.tag != SAID
-    if plain and check.counts is not None and not check.counts(view, hit, origin):
-        return
-    if graded is not None and check.is_usual is not None and check.is_usual(view, hit, origin):
-        graded = Severity.LOW, Confidence.LOW
-    if graded is not None and origin.reach is Reach.LOCAL and _OWN_USER.match(origin.what):
-        graded = min(graded[0], Severity.LOW), Confidence.LOW  # an option that the program's own user gives
-    if graded is not None and hit.sink.wording is not None and origin.reach is Reach.CALLER:
-        graded = graded[0], Confidence.LOW  # it is composed here and possibly run elsewhere
-    if graded is not None and origin.tag in check.also:
-        read = origin.what.partition("[")[0]  # the columns of one row
-        if (check.rule.id, read) in view.told:
-            graded = Severity.LOW, Confidence.LOW  # one place is enough to find its origin
-        view.told.add((check.rule.id, read))
-    if graded is not None:
-        reason = f"{origin_text(origin)} {_where(view, hit)}"
-        sure = view.flow.source(hit.value, hit.sink.use, believing=True, tags=told)
-        if sure is None or sure.reach < origin.reach:
-            graded = (None if sure is None else grade(check, sure)) or (Severity.LOW, Confidence.LOW)
-            reason += ", by way of a function of another file whose name says that it checks or cleans"
-        yield NodeMatch(hit.call, reason, *graded)
-
-
-_OWN_USER = lazy(r"argparse\.|optparse\.")
-
-
-def _where(view: View, hit: SinkHit) -> str:
-    if hit.sink.wording is not None:
-        return "is put into a text of this kind"
-    name = view.names.called(hit.call) if isinstance(hit.call, ast.Call) else ""
-    return f"reaches {name.lstrip(':') or 'a call'}"
-
-
-def grade(check: Check, origin: Origin) -> tuple[Severity, Confidence] | None:
-    """Return severity and confidence for an origin; None if the rule does not report it."""
-    if origin.tag in check.also:
-        return check.also[origin.tag], Confidence.LOW
-    severity = check.grades[Reach.REMOTE - origin.reach] if origin.reach else None
-    if origin.tag == SAID and (severity or Severity.LOW) < Severity.MEDIUM and check.grades[0] is not None:
-        return Severity.MEDIUM, Confidence.LOW
-    if severity is None:
-        return None
-    confidence = {Reach.REMOTE: Confidence.HIGH, Reach.LOCAL: Confidence.MEDIUM}.get(
-        origin.reach, Confidence.MEDIUM if severity >= Severity.MEDIUM else Confidence.LOW
-    )
-    return severity, confidence
-
-
-def origin_text(origin: Origin) -> str:
-    """Return an origin in words."""
-    if origin.tag == STORED:
-        return f"what {origin.what} found"
-    if origin.tag == ANSWER:
-        return f"the answer of {origin.what}"
-    if origin.tag == SETTING:
-        return f"a setting of {origin.what}"
-    kind = {
-        Reach.REMOTE: "an untrusted value",
-        Reach.LOCAL: "a value from outside the program",
-        Reach.CALLER: "the parameter",
-    }[origin.reach]
-    return f"{kind} {origin.what}"
-
-
-def source(view: View, value: Value, use: str) -> Origin | None:
-    """Return the origin of a value that is not harmless for a use."""
-    return view.flow.source(value, use)
+    flows: tuple[FlowRow, ...] = ()
 
 
 def parameters_of(function: FunctionNode | None) -> frozenset[str]:
@@ -339,16 +169,3 @@ def parameters_of(function: FunctionNode | None) -> frozenset[str]:
         return frozenset()
     listed = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
     return frozenset(argument.arg for argument in listed)
-
-
-def leaves(body: Sequence[ast.stmt]) -> bool:
-    """Return whether a block leaves its function: it ends with return, raise, or a call such as `abort(403)`."""
-    last = body[-1]
-    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
-        return _REFUSES.match(unqualified_name(last.value.func)) is not None
-    return isinstance(last, ast.Raise | ast.Return)
-
-
-def word_set(text: str) -> frozenset[str]:
-    """Return the words of a text as a set, for readable tables."""
-    return frozenset(text.split())

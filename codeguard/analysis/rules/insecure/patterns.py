@@ -30,7 +30,9 @@ from typing import Any
 
 from codeguard.analysis.rules.insecure.base import View, parameters_of
 from codeguard.analysis.rules.insecure.words import last_name, mentions, vocabulary
+from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name, walk
+from codeguard.flow.effects import python_names
 
 _VARIABLE = re.compile(r"\$([A-Z_]+)")
 _PREFIX = "_any_"
@@ -38,13 +40,14 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _SETTERS = frozenset({"set_option", "setopt", "set", "setdefault", "setattr"})
 _LEFT_OUT = frozenset({"ctx", "type_comment", "kind", "simple", "type_params", "lineno"})
 _OF_DEFINITIONS = frozenset({"args", "bases", "keywords", "decorator_list", "returns"})
+_LONGEST_NAME = 100
 _SHORT_FUNCTION = 12  # lines; the name of a longer function does not describe each value in it
 Bound = dict[str, ast.expr]
 Where = Mapping[str, Any]
 
 
 @functools.cache  # of nodes of patterns, which live as long as the program
-def _variable(node: ast.AST | None) -> str:
+def variable(node: ast.AST | None) -> str:
     """Return the name of a metavariable, or ""."""
     return node.id.removeprefix(_PREFIX) if isinstance(node, ast.Name) and node.id.startswith(_PREFIX) else ""
 
@@ -56,12 +59,12 @@ def _is_gap(node: ast.AST | None) -> bool:
 
 
 @functools.cache
-def _dotted(node: ast.AST) -> str:
+def dotted(node: ast.AST) -> str:
     """Return a dotted name without metavariables, or ""."""
     if isinstance(node, ast.Attribute):
-        owner = _dotted(node.value)
+        owner = dotted(node.value)
         return owner and f"{owner}.{node.attr}"
-    return node.id if isinstance(node, ast.Name) and not _variable(node) else ""
+    return node.id if isinstance(node, ast.Name) and not variable(node) else ""
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,11 @@ class Pattern:
     def is_setting(self) -> bool:
         """Return whether the pattern is a setting."""
         target = self.node.targets[0] if isinstance(self.node, ast.Assign) else None
-        return _variable(target) == "NAME" or bool(target and _dotted(target))
+        return variable(target) == "NAME" or bool(target and dotted(target))
+
+    def is_named(self, name: str) -> bool:
+        """Return whether a name is one of those that a setting is described by, not listed."""
+        return _is_like(self.where["NAME"]["like"], name[:_LONGEST_NAME])
 
     @cached_property
     def keys(self) -> tuple[tuple[str, str | type[ast.AST]], ...]:
@@ -89,10 +96,12 @@ class Pattern:
         if self.decorator:
             return (("decorator", ""),)
         if self.is_setting and isinstance(node, ast.Assign):
-            names = self.where["NAME"] if _variable(node.targets[0]) else [_dotted(node.targets[0])]
+            names = self.where["NAME"] if variable(node.targets[0]) else [dotted(node.targets[0])]
+            if isinstance(names, dict):
+                return (("setting", ""),)
             return tuple(("setting", each) for each in names)
-        if isinstance(node, ast.Call) and (dotted := _dotted(node.func)):
-            return (("call", dotted),)
+        if isinstance(node, ast.Call) and (name := dotted(node.func)):
+            return (("call", name),)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             return (("method", node.func.attr),)
         if isinstance(node, ast.Call) and node.keywords:
@@ -101,9 +110,14 @@ class Pattern:
             return (("target", next(iter(names_of(node.targets[0])), "")),)
         if isinstance(node, _DEFINITIONS):
             return (("definition", node.name),)
-        if dotted := _dotted(node):
-            return (("name", dotted.rpartition(".")[2]),)
+        if name := dotted(node):
+            return (("name", name.rpartition(".")[2]),)
         return (("node", type(node)),)
+
+
+@functools.lru_cache(maxsize=20_000)
+def _is_like(pattern: str, name: str) -> bool:
+    return lazy(pattern).search(name) is not None
 
 
 def patterns_of(texts: str | Iterable[str], where: Where | None = None) -> tuple[Pattern, ...]:
@@ -116,21 +130,34 @@ def patterns_of(texts: str | Iterable[str], where: Where | None = None) -> tuple
         SyntaxError: a text is no Python.
     """
     found: list[Pattern] = []
-    compiled = {name: _condition(given) for name, given in (where or {}).items()}
+    where = {name: _with_uses(given) for name, given in (where or {}).items()}
+    compiled = {name: _condition(given) for name, given in where.items()}
     for text in [texts] if isinstance(texts, str) else texts:
-        for written in _expanded(text, where or {}):
-            plain = _VARIABLE.sub(rf"{_PREFIX}\1", written)
-            decorator = plain.startswith("@")
-            statement = ast.parse(plain.removeprefix("@")).body[0]
-            node = statement.value if isinstance(statement, ast.Expr) else statement
-            names = {
-                name: (where or {})[name]
-                if name == "NAME" and isinstance(node, ast.Assign)
-                else compiled[name]
-                for name in compiled
-            }
-            found.append(Pattern(node, names, decorator))
+        for written in _expanded(text, where):
+            found.append(_pattern(written, where, compiled))
     return tuple(found)
+
+
+def pattern_of(text: str, where: Where) -> Pattern:
+    """Return the pattern of a text as it is written; raise SyntaxError if it is no Python."""
+    return _pattern(text, where, {name: _condition(given) for name, given in where.items()})
+
+
+def _pattern(text: str, where: Where, compiled: Where) -> Pattern:
+    plain = _VARIABLE.sub(rf"{_PREFIX}\1", text)
+    statement = ast.parse(plain.removeprefix("@")).body[0]
+    node = statement.value if isinstance(statement, ast.Expr) else statement
+    of_setting = isinstance(node, ast.Assign)
+    names = {name: where[name] if name == "NAME" and of_setting else compiled[name] for name in compiled}
+    return Pattern(node, names, plain.startswith("@"))
+
+
+def _with_uses(given: Any) -> Any:
+    """Return alternatives with the calls that `@shells` stands for: a use of `codeguard.flow.effects`."""
+    if not isinstance(given, list):
+        return given
+    uses = [each[1:] for each in given if each.startswith("@")]
+    return [each for each in given if not each.startswith("@")] + sorted(python_names(*uses))
 
 
 def _expanded(text: str, where: Where) -> Iterator[str]:
@@ -182,15 +209,24 @@ class Matcher:
                 self.matches(pattern, part, known) is not None
                 for part in walk(holder)
                 for pattern in listed
-                if pattern.is_setting or isinstance(part, type(pattern.node)) or _dotted(pattern.node)
+                if pattern.is_setting
+                or (self._is_text(part) if variable(pattern.node) else isinstance(part, type(pattern.node)))
+                or dotted(pattern.node)
             )
         )
+
+    def _is_text(self, node: ast.AST) -> bool:
+        """Return whether a node is a text in code, not a docstring."""
+        is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+        return is_text and not isinstance(self.view.parent(node), ast.Expr)
 
     def _sets(self, pattern: Pattern, node: ast.AST, bound: Bound) -> bool:
         assert isinstance(pattern.node, ast.Assign)
         keys = {key for _, key in pattern.keys}
+        by_form = "" in keys
         return any(
-            name in keys and self._value(pattern.node.value, value, pattern.where, bound)
+            (pattern.is_named(name) if by_form else name in keys)
+            and self._value(pattern.node.value, value, pattern.where, bound)
             for name, value in self.settings(node)
         )
 
@@ -237,16 +273,15 @@ class Matcher:
         )
 
     def _expression(self, pattern: ast.expr, node: ast.expr, where: Where, bound: Bound) -> bool:
-        name = _variable(pattern)
+        name = variable(pattern)
         if name:
             return self._binds(name, node, where, bound)
         if _is_gap(pattern):
             return True
         if isinstance(pattern, ast.Constant):
             return self._is_constant(pattern.value, node)
-        dotted = _dotted(pattern)
-        if dotted:
-            return self._is_named(dotted, node)
+        if dotted(pattern):
+            return self._is_named(dotted(pattern), node)
         if isinstance(pattern, ast.Call):
             return isinstance(node, ast.Call) and self._call(pattern, node, where, bound)
         if isinstance(pattern, ast.Dict):
@@ -257,7 +292,7 @@ class Matcher:
         """Return whether a value, or what its name is bound to, is of a pattern."""
         return self._expression(pattern, node, where, bound) or (
             isinstance(node, ast.Name | ast.Attribute)
-            and not _variable(pattern)
+            and not variable(pattern)
             and any(self._expression(pattern, value, where, bound) for value in self.names.values_of(node))
         )
 
@@ -268,7 +303,7 @@ class Matcher:
             for each in (value, *(value if isinstance(value, tuple) else ()))
         )
 
-    def _is_named(self, dotted: str, node: ast.expr) -> bool:
+    def _is_named(self, wanted: str, node: ast.expr) -> bool:
         """Return whether an expression may be what a dotted name is, of that class, or a class derived from it.
 
         A bare name is the last part of one.
@@ -278,14 +313,13 @@ class Matcher:
             definition = self.names.definition(name)
             if isinstance(definition, ast.ClassDef):
                 found += self.names.bases(definition)
-        if "." in dotted:
-            return any(name == dotted for name in found)
-        return any(name.rpartition(".")[2] == dotted for name in found)
+        if "." in wanted:
+            return any(name == wanted for name in found)
+        return any(name.rpartition(".")[2] == wanted for name in found)
 
     def _call(self, pattern: ast.Call, node: ast.Call, where: Where, bound: Bound) -> bool:
-        dotted = _dotted(pattern.func)
-        if dotted:
-            if dotted not in self.names.names_of(node.func):
+        if dotted(pattern.func):
+            if dotted(pattern.func) not in self.names.names_of(node.func):
                 return False
         elif not self._same(pattern.func, node.func, where, bound):
             return False
@@ -311,22 +345,33 @@ class Matcher:
             for wanted, meant in zip(pattern.keys, pattern.values, strict=True)
         )
 
-    def _sequence(self, pattern: list[Any], nodes: list[Any], where: Where, bound: Bound) -> bool:
-        """Return whether some nodes are those of a pattern in order, with any others where it has a gap."""
-        if not pattern:
-            return not nodes
-        if _is_gap(pattern[0]):
-            return any(
-                self._sequence(pattern[1:], nodes[place:], where, bound) for place in range(len(nodes) + 1)
+    def _sequence(
+        self,
+        pattern: list[Any],
+        nodes: list[Any],
+        where: Where,
+        bound: Bound,
+        part: int = 0,
+        place: int = 0,
+    ) -> bool:
+        """Return whether some nodes are those of a pattern in order, with any others where it has a gap.
+
+        Both are read from a place on: a list that somebody wrote with 60,000 items is not copied for each.
+        """
+        if part == len(pattern):
+            return place == len(nodes)
+        wanted = pattern[part]
+        if _is_gap(wanted):
+            return part + 1 == len(pattern) or any(
+                self._sequence(pattern, nodes, where, bound, part + 1, later)
+                for later in range(place, len(nodes) + 1)
             )
-        if not nodes:
+        if place == len(nodes):
             return False
-        first = (
-            self._value(pattern[0], nodes[0], where, bound)
-            if isinstance(pattern[0], ast.expr)
-            else self._same(pattern[0], nodes[0], where, bound)
+        same = self._value if isinstance(wanted, ast.expr) else self._same
+        return same(wanted, nodes[place], where, bound) and self._sequence(
+            pattern, nodes, where, bound, part + 1, place + 1
         )
-        return first and self._sequence(pattern[1:], nodes[1:], where, bound)
 
     def _binds(self, name: str, node: ast.expr, where: Where, bound: Bound) -> bool:
         if name == "_":
@@ -404,9 +449,27 @@ class Matcher:
                 return True
         return False
 
+    def _is_like(self, pattern: str, node: ast.expr) -> bool:
+        return lazy(pattern).search(self.view.writer.text(node)) is not None
+
+    def _shows(self, words: str, node: ast.expr) -> bool:
+        """Return whether a value of some name is an expression, or is put into the text that it is."""
+        if isinstance(node, ast.JoinedStr | ast.BinOp | ast.Tuple | ast.FormattedValue):
+            return any(
+                self._shows(words, part) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)
+            )
+        if isinstance(node, ast.Call):
+            method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+            return method == "format" and any(self._shows(words, part) for part in node.args)
+        named = isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
+        return named and mentions(last_name(node), vocabulary(words))
+
     def _is_made_of(self, patterns: Iterable[Pattern], node: ast.expr) -> bool:
         return any(
-            self.matches(pattern, part) is not None for part in self.view.behind(node) for pattern in patterns
+            self.matches(pattern, part) is not None
+            for part in self.view.behind(node)
+            for pattern in patterns
+            if isinstance(part, type(pattern.node)) or dotted(pattern.node)
         )
 
 
@@ -420,6 +483,8 @@ _CONDITIONS: dict[str, Callable[[Matcher, Any, ast.expr], bool]] = {
     "no_bits": lambda matcher, bits, node: matcher._is_between(node, lambda value: not int(value) & bits),
     "begins": lambda matcher, texts, node: matcher._begins(texts, node),
     "longer": lambda matcher, length, node: len(matcher.names.text(node) or "") > length,
+    "like": lambda matcher, pattern, node: matcher._is_like(pattern, node),
+    "shows": lambda matcher, words, node: matcher._shows(words, node),
     "holds": lambda matcher, texts, node: matcher._holds(texts, node),
     "named": lambda matcher, words, node: matcher._is_called(words, node),
     "is": lambda matcher, patterns, node: any(matcher._value(each.node, node, {}, {}) for each in patterns),

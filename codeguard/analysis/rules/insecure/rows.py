@@ -4,7 +4,8 @@ A row has
 - `find`, a pattern or several (see `patterns`), with `where` on what their metavariables may be;
 - `but`, patterns of the same node that are harmless, and `unless`, patterns that make it harmless anywhere in the
   function, or in the module for a node outside of functions; `nowhere` the same in the whole file; `with` must be
-  there;
+  there; `beside`, groups of patterns of which one each occurs in the file, `$X` any text: such a row reports one place;
+- `in`, a vocabulary of `words.toml` that the name of the function around has;
 - `of`, libraries of which the file imports one; `purpose`, a vocabulary of `words.toml` that one of the names has which
   get the value, or the function's; `asked`, a vocabulary of what a branch asks that makes a finding low;
 - `says`, the reason; `severity` and `confidence`, where they are not the rule's.
@@ -38,7 +39,9 @@ class Row:
     unless: tuple[Pattern, ...] = ()
     nowhere: tuple[Pattern, ...] = ()
     needed: tuple[Pattern, ...] = ()
+    beside: tuple[tuple[Pattern, ...], ...] = ()
     of: frozenset[str] = frozenset()
+    inside: str = ""
     purpose: str = ""
     asked: str = ""
     severity: Severity | None = None
@@ -51,7 +54,20 @@ class Row:
         Raises:
             KeyError, SyntaxError, TypeError: the table does not describe a row.
         """
-        known = {"find", "where", "says", "but", "unless", "nowhere", "with", "of", "purpose", "asked"}
+        known = {
+            "find",
+            "where",
+            "says",
+            "but",
+            "unless",
+            "nowhere",
+            "with",
+            "beside",
+            "of",
+            "in",
+            "purpose",
+            "asked",
+        }
         unknown = table.keys() - known - {"severity", "confidence"}
         if unknown:
             raise KeyError(f"a row has no {', '.join(sorted(unknown))}")
@@ -63,7 +79,9 @@ class Row:
             unless=patterns_of(table.get("unless", ()), where),
             nowhere=patterns_of(table.get("nowhere", ()), where),
             needed=patterns_of(table.get("with", ()), where),
+            beside=tuple(patterns_of(group, where) for group in table.get("beside", ())),
             of=frozenset(table.get("of", ())),
+            inside=table.get("in", ""),
             purpose=table.get("purpose", ""),
             asked=table.get("asked", ""),
             severity=Severity[table["severity"].upper()] if "severity" in table else None,
@@ -76,14 +94,19 @@ class Row:
         bound = None if self.of and not _imports(view, node, self.of) else matcher.matches(pattern, node)
         if bound is None or any(matcher.matches(each, node, bound) is not None for each in self.but):
             return None
+        function = view.function_of(node)
+        if self.inside and (function is None or not mentions(function.name, vocabulary(self.inside))):
+            return None
         if self.purpose and not self._is_for(view, node):
             return None
-        around = view.function_of(node) or view.reading.tree
+        around = function or view.reading.tree
         if matcher.occurs(self.unless, around, bound) or matcher.occurs(
             self.nowhere, view.reading.tree, bound
         ):
             return None
         if self.needed and not matcher.occurs(self.needed, around, bound):
+            return None
+        if not all(matcher.occurs(group, view.reading.tree, {}) for group in self.beside):
             return None
         severity = Severity.LOW if self.asked and _is_asked(view, node, self.asked) else self.severity
         place = next(matcher.settings(node))[1] if isinstance(node, ast.Dict) else node
@@ -106,58 +129,67 @@ class RowIndex:
             for pattern in row.patterns:
                 for key in pattern.keys:
                     self._entries.setdefault(key, []).append((check, row, pattern))
+        self._named = self._entries.pop(("setting", ""), [])
+        self._kinds = {kind for kind, _ in self._entries} | ({"setting"} if self._named else set())
         self._types = {key for kind, key in self._entries if kind == "node" and isinstance(key, type)}
 
     def found(self, view: View) -> Iterator[tuple[Check, NodeMatch]]:
         """Yield what the rows find in a file; an exception costs one rule at one node."""
         matcher = Matcher(view)
+        decided: set[int] = set()  # rows about the whole file
         for entry, node in self._candidates(matcher):
             check, row, pattern = entry
+            if id(row) in decided:
+                continue
             try:
                 match = row.at(matcher, pattern, node)
             except Exception as error:  # hostile text meets code that did not expect it
                 view.reading.unread.fail(check.rule.id, error)
                 continue
             if match is not None:
+                if row.beside:
+                    decided.add(id(row))
                 yield check, match
 
     def _candidates(self, matcher: Matcher) -> Iterator[tuple[Entry, ast.AST]]:
-        view, entries = matcher.view, self._entries
-        for call in view.reading.nodes_of(ast.Call):
-            for name in view.names.names_of(call.func):
-                yield from ((entry, call) for entry in entries.get(("call", name), ()))
+        nodes_of, names = matcher.view.reading.nodes_of, matcher.view.names
+        for call in nodes_of(ast.Call):
+            for name in names.names_of(call.func):
+                yield from self._at("call", name, call)
             if isinstance(call.func, ast.Attribute):
-                yield from ((entry, call) for entry in entries.get(("method", call.func.attr), ()))
-        for attribute in view.reading.nodes_of(ast.Attribute):
-            yield from ((entry, attribute) for entry in entries.get(("name", attribute.attr), ()))
-        for name_node in view.reading.nodes_of(ast.Name):
-            yield from ((entry, name_node) for entry in entries.get(("name", name_node.id), ()))
-        for kind in _SETTINGS:
-            for node in view.reading.nodes_of(kind):
+                yield from self._at("method", call.func.attr, call)
+        for attribute in nodes_of(ast.Attribute) if "name" in self._kinds else ():
+            yield from self._at("name", attribute.attr, attribute)
+        for name_node in nodes_of(ast.Name) if "name" in self._kinds else ():
+            yield from self._at("name", name_node.id, name_node)
+        for kind in _SETTINGS if "setting" in self._kinds else ():
+            for node in nodes_of(kind):
                 for name, _ in matcher.settings(node):
-                    yield from ((entry, node) for entry in entries.get(("setting", name), ()))
-        for keyword in view.reading.nodes_of(ast.keyword):
-            for entry in entries.get(("keyword", keyword.arg or ""), ()):
-                yield entry, view.reading.parents[keyword]
-        for assignment in view.reading.nodes_of(ast.Assign):
+                    yield from self._at("setting", name, node)
+                    yield from ((entry, node) for entry in self._named if entry[2].is_named(name))
+        for keyword in nodes_of(ast.keyword) if "keyword" in self._kinds else ():
+            for entry, _ in self._at("keyword", keyword.arg or "", keyword):
+                yield entry, matcher.view.reading.parents[keyword]
+        for assignment in nodes_of(ast.Assign) if "target" in self._kinds else ():
             for target in assignment.targets:
-                for name in (
-                    {*names_of(target)[:1], ""} if isinstance(target, ast.Subscript) else names_of(target)[:1]
-                ):
-                    yield from ((entry, assignment) for entry in entries.get(("target", name), ()))
-        nodes_of = view.reading.nodes_of
+                own = names_of(target)[:1]
+                for name in {*own, ""} if isinstance(target, ast.Subscript) else own:
+                    yield from self._at("target", name, assignment)
         definitions: list[FunctionNode | ast.ClassDef] = [
             *nodes_of(ast.FunctionDef),
             *nodes_of(ast.AsyncFunctionDef),
             *nodes_of(ast.ClassDef),
         ]
         for definition in definitions:
-            yield from ((entry, definition) for entry in entries.get(("definition", definition.name), ()))
+            yield from self._at("definition", definition.name, definition)
             for decorator in definition.decorator_list:
-                yield from ((entry, decorator) for entry in entries.get(("decorator", ""), ()))
+                yield from self._at("decorator", "", decorator)
         for of_type in self._types:
             for other in nodes_of(of_type):
-                yield from ((entry, other) for entry in entries[("node", of_type)])
+                yield from self._at("node", of_type, other)
+
+    def _at(self, kind: str, key: str | type[ast.AST], node: ast.AST) -> Iterator[tuple[Entry, ast.AST]]:
+        return ((entry, node) for entry in self._entries.get((kind, key), ()))
 
 
 def _imports(view: View, node: ast.AST, libraries: frozenset[str]) -> bool:

@@ -20,10 +20,6 @@ def vocabulary(name: str) -> re.Pattern[str]:
     return lazy("|".join(_ALTERNATIVES[name]))
 
 
-PASSWORD = vocabulary("password")
-SECRET = vocabulary("secret")
-
-
 def mentions(text: str, pattern: re.Pattern[str]) -> bool:
     """Return whether a name, or a line of code, matches a pattern in any case."""
     return pattern.search(text[:2000].lower()) is not None
