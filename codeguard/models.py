@@ -296,6 +296,7 @@ class CheckReport:
     spent: bool = False  # ended because its share of the budget was spent: not fully checked, and not cleared
     replaced: bool = False
     not_yet: bool = False  # not checked so far; never cached
+    decided_by: str = ""  # the row of the table of verdicts that decided
 
     @property
     def false_claim(self) -> bool:
@@ -325,6 +326,7 @@ class CheckReport:
             "refuted": self.refuted,
             "spent": self.spent,
             "replaced": self.replaced,
+            "decided_by": self.decided_by,
         }
 
     @classmethod
@@ -346,6 +348,7 @@ class CheckReport:
             refuted=bool(value["refuted"]),
             spent=bool(value["spent"]),
             replaced=bool(value["replaced"]),
+            decided_by=str(value["decided_by"]),
         )
 
 

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 from codeguard.behavior.inputs.preconditions import Holds, preconditions
-from codeguard.behavior.inputs.variations import value_of
 from codeguard.behavior.matching.claims import WORD
 from codeguard.behavior.matching.fingerprints import result_text, returns_first_argument
 from codeguard.behavior.source.definitions import parse_or_none, unparse
+from codeguard.behavior.specs.calls import value_of
 from codeguard.behavior.specs.examples import Prints, Raises, Returns
 from codeguard.behavior.verdict.comparison import CaseResult, comparable_results
 from codeguard.behavior.verdict.values import Comparison, same_value
