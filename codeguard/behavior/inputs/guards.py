@@ -326,7 +326,7 @@ def _with_part(current: object, part: ast.expr, value: object) -> Iterator[objec
     ):
         high = rest[0]
         if part.step is not None:
-            yield value[::-1]  # type: ignore[index]
+            yield value[::-1]
         elif isinstance(low, int | None) and isinstance(high, int | None):
             head = current[:low] if low is not None else current[:0]
             yield head + value + (current[high:] if high is not None else current[:0])  # type: ignore[operator]

@@ -375,9 +375,7 @@ class BehaviorChecker:
             profile = self._profiles.get(reference.digest)
             if profile is None:  # only the most similar one was run beforehand
                 profile = self._profiles[reference.digest] = yield from self._observed(reference)
-            found = yield from examination.against_reference(
-                profile, similarity, best=place == 0, variants=partial(self._library.variants_of, reference)
-            )
+            found = yield from examination.against_reference(profile, similarity, best=place == 0)
             if found.verdict is Verdict.PASS or (
                 found.verdict is not Verdict.NO_SIGNAL and not similarity.found_by_results
             ):

@@ -35,7 +35,7 @@ from codeguard.behavior.verdict.profiles import Profile, random_for
 from codeguard.behavior.verdict.reports import other_use, row_report, with_coverage, with_missing_coverage
 from codeguard.behavior.verdict.running import Steps, call_of
 from codeguard.behavior.verdict.state import REPEATS, changed_by_repetition
-from codeguard.behavior.verdict.table import Row, decide
+from codeguard.behavior.verdict.table import ALWAYS, UNSHOWN, Row, decide
 from codeguard.models import CONVICTING as CONVICTING_VERDICTS
 from codeguard.models import CheckReport, Verdict
 from codeguard.sandbox.model import JobResult, Outcome, Status, Tier
@@ -61,13 +61,13 @@ class Examination:
     ) -> Steps[CheckReport]:
         """Check the candidate against a trusted function: its examples, and results on generated inputs.
 
-        `best` means that no other trusted function is more similar, `variants` counts those of its name and text.
+        `best` means that no other trusted function is more similar.
         """
         similarity = similarity if best else replace(similarity, closest=False)
         cases = self._cases(profile)
         purpose = ("order", profile.reference.digest, self.session.candidate.runnable.source)
         random_for(self.session.seed, *purpose).shuffle(cases)
-        seen = Observations(self.session, profile, similarity, cases, self._idle(), variants)
+        seen = Observations(self.session, profile, similarity, cases, self._idle())
         row: Row | None = None
         for stage, collect in STAGES:
             yield from collect(self, seen)
@@ -219,7 +219,7 @@ class Examination:
         wrong, among = weighed.get(row.weighs, ((), len(seen.agreed)))
         smallest = seen.wrong_calls or seen.found.wrong or wrong_results(seen.results)
         shown = seen.hidden_calls if row.id == "hides" else smallest
-        claims = row.claims in ("always", "unshown") or (row.claims != "" and _holds(seen, row.claims))
+        claims = row.claims in (ALWAYS, UNSHOWN) or (row.claims != "" and _holds(seen, row.claims))
         makers: dict[str, Callable[[], object]] = {
             "name": lambda: seen.reference.name,
             "shown": lambda: shown[0].text if shown else "",
@@ -252,7 +252,6 @@ class Examination:
         owner = seen.reference.definition.owner
         texts = {
             "name": seen.reference.name,
-            "variants": seen.variants(),
             "reason": report.reason,
             "origin": "" if owner is None else owner.name,
         }

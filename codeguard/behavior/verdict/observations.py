@@ -6,7 +6,7 @@ what each means.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -37,9 +37,6 @@ LEAST_ANSWERS = 2  # distinct ones; agreement on a single one shows little
 LEAST_EXAMPLES = 4  # examples that suffice to measure agreement
 LEAST_CLAIMED_AGREEMENT = 0.25  # below this there is no common core, whatever the claim
 LEAST_SHOWN_AGREEMENT = 0.75  # above this, results alone show what a candidate is meant to be
-LEAST_VARIANTS = (
-    4  # trusted functions of one name and text; two or three may be copies of which one was changed
-)
 
 
 @dataclass
@@ -48,8 +45,8 @@ class Observations:
 
     `cases` are the calls that both functions can take, `results` the candidate's. `elsewhere` is the same run in the
     second world. `wrong_calls` of `among` are wrong and their right result is certain, the smallest first: at first
-    of the examples and generated inputs, then of those made from the candidate's own text (`probed`). `variants`
-    counts the trusted functions of this name and text, `verdict` is that of the row that decided so far.
+    of the examples and generated inputs, then of those made from the candidate's own text (`probed`).
+    `verdict` is that of the row that decided so far.
     """
 
     session: CandidateSession
@@ -57,7 +54,6 @@ class Observations:
     similarity: Similarity
     cases: Sequence[Case]
     result: JobResult
-    variants: Callable[[], int] = int
     results: Sequence[CaseResult] = ()
     elsewhere: Sequence[CallResult] = ()
     effects: Sequence[str] = ()
@@ -485,11 +481,6 @@ class Observations:
     def violation(self) -> bool:
         """Whether effects convict."""
         return self.verdict is Verdict.VIOLATION
-
-    @property
-    def one_of_many(self) -> bool:
-        """Whether at least four trusted functions have this name and nearly this text, and differ as well."""
-        return self.variants() >= LEAST_VARIANTS
 
     @property
     def of_another_class(self) -> bool:

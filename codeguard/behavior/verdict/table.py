@@ -18,7 +18,7 @@ from codeguard.models import Verdict
 
 TABLE = Path(__file__).with_name("verdicts.toml")
 NOT = "not "
-ALWAYS = "always"
+ALWAYS, UNSHOWN = "always", "unshown"
 LOOKALIKE = "lookalike"
 
 
