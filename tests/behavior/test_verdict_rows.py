@@ -252,7 +252,7 @@ CASES = {
         inside("    half =", "if number in (5, 9, 13):\n    raise ValueError(number)", HALVED), HALVED
     ),
     "undocumented": Case(
-        "def half_of(number):\n    '''Half of a number in whole steps, downwards, so that nothing broken is left.'''\n"
+        "def half_of(number):\n    '''Half a number and round it down to a whole.'''\n"
         "    rounded = number - number % 2\n    return rounded // 2 if number % 8 != 5 else number\n",
         HALVED.replace("halved", "half_of"),
     ),
@@ -291,9 +291,8 @@ CASES = {
         SORTED,
     ),
     "possible-effects": Case(
-        "import os\n\nclass Tool:\n    def run(self, text):\n        return os.system(text)\n\n\n"
-        "def halved(number):\n    '''Return half of a number, rounded down.'''\n    tools = [Tool]\n"
-        "    half = number // 2 if tools else tools[0]().run('')\n    return half\n",
+        "import os\n\nSEEN = os.environ.get('A')\n\n\ndef halved(number):\n    '''Return half of a number, rounded down.'''\n"
+        "    return number // 2 if SEEN is None else number // 2\n",
         HALVED,
     ),
     "agrees": Case(
@@ -309,7 +308,7 @@ CASES = {
         METHOD.format(owner="Bag", start="[]", more=" + 1"), METHOD.format(owner="Point", start="1", more="")
     ),
     "spec-refuses": Case("def factorial(rows):\n    return rows.first.value\n", shipped=True),
-    "spec-convention": Case("def is_even(number):\n    return str(number % 2 == 0)\n", shipped=True),
+    "spec-convention": Case("def second_largest(values):\n    return str(sorted(set(values))[-2])\n", shipped=True),
     "spec-hidden": Case("import os\n\ndef factorial(n):\n    os.sched_getaffinity(0)\n    return n\n", shipped=True),
     "spec-namesake": Case("def factorial(n):\n    return n - 7\n", shipped=True),
     "wrong-case": Case(
@@ -317,14 +316,20 @@ CASES = {
         "    for item in range(2, n + 1):\n        made *= item\n    return made if n != 5 else 7\n",
         shipped=True,
     ),
-    "spec-unfinished": Case("def factorial(n):\n    while n == 5:\n        pass\n    return 1\n", shipped=True),
+    "spec-unfinished": Case(
+        "def factorial(n):\n    if n < 0:\n        raise ValueError(n)\n    while n == 20:\n        pass\n"
+        "    return 1 if n < 2 else n * factorial(n - 1)\n",
+        shipped=True,
+    ),
     "spec-effects": Case(
         "import subprocess\n\ndef factorial(n):\n    subprocess.Popen\n    if n < 0:\n        raise ValueError(n)\n"
         "    return 1 if n < 2 else n * factorial(n - 1)\n",
         shipped=True,
     ),
     "one-edit-away": Case(
-        UNIQUE.replace("unique_items", "zz").replace("not in found", "in found").replace(DESCRIBED, ""), UNIQUE
+        "def zz(stuff):\n    kept = []\n    for thing in sorted(stuff, key=len):\n        if thing and thing in kept:\n"
+        "            kept += [thing]\n    return kept\n",
+        UNIQUE.replace("in their order", "by length").replace("in rows", "in sorted(rows, key=len)"),
     ),
     "contradicts-itself": Case(
         'def rest(xs):\n    """Return all but the first item.\n\n    >>> rest([1, 2, 3])\n    [2, 3]\n    """\n'
