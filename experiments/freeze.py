@@ -8,7 +8,8 @@
 `prepare` writes the sets as files, once, so that every version measured later reads the same bytes. `run` measures the
 codeguard of the interpreter that runs it: the findings of `codeguard audit` by file, and for sets with trusted code the
 verdicts and the place in the ranking. CPU seconds count this process and its children. `compare` prints a table of
-sets, and with --lines what differs. `rows` writes into the table of verdicts how often each row decided. A file that the older version could not read counts apart.
+sets, and with --lines what differs; a file that the older version could not read counts apart. `rows` writes into the
+table of verdicts how often each row decided.
 """
 
 from __future__ import annotations

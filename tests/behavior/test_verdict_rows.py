@@ -291,8 +291,8 @@ CASES = {
         SORTED,
     ),
     "possible-effects": Case(
-        "import os\n\nSEEN = os.environ.get('A')\n\n\ndef halved(number):\n    '''Return half of a number, rounded down.'''\n"
-        "    return number // 2 if SEEN is None else number // 2\n",
+        "import os\n\nSEEN = os.environ.get('A')\n\n\n"
+        "def halved(number):\n    '''Return half of a number, rounded down.'''\n    return number // 2 if SEEN is None else number // 2\n",
         HALVED,
     ),
     "agrees": Case(

@@ -81,7 +81,7 @@ class Observations:
         """Separate wrong results from differences of convention; edited copies are allowed no conventions."""
         definition = self.reference.definition
         description = f"{definition.name} {definition.docstring}"
-        found = contrast(results, description, own_words=not self.same_description)
+        found = contrast(results, description)
         if not self.edited_copy:
             return found
         wrong = tuple(item for item in wrong_results(results) if not is_hidden(item))

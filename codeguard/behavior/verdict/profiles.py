@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from codeguard.behavior.budget import Budget
-from codeguard.behavior.inputs.arrays import array_guesses
-from codeguard.behavior.inputs.discovery import callable_guesses, guesses, related_guesses
+from codeguard.behavior.inputs.discovery import guesses, related_guesses
 from codeguard.behavior.inputs.domain import Domain, learn_domain
 from codeguard.behavior.inputs.files import file_guesses, requires_path
 from codeguard.behavior.inputs.generation import generate
@@ -137,12 +136,7 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
     more, effects = yield from _variants(runner, examples, profile.domain, random, budget)
     seen += more
     if not seen and not examples and not problem and budget.generated:
-        seen, effects = yield from _run_written(runner, callable_guesses(reference.definition))
-        if not seen:
-            source = reference.runnable.source
-            seen, effects = yield from _accepted_kinds(runner, array_guesses(reference.definition, source))
-        if not seen:
-            seen, effects = yield from _accepted_kinds(runner, object_guesses(reference.definition))
+        seen, effects = yield from _accepted_kinds(runner, object_guesses(reference.definition))
     bases = _written_calls(reference, seen, examples)
     filled = list(filled_calls(reference.definition, bases, random, budget.generated // 2))
     used = {item.example.expression: item.used for item in filled}
