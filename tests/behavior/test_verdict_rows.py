@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from textwrap import indent
 
 import pytest
+from in_process import codeguard
 
 from codeguard.behavior.verdict import table
 from codeguard.behavior.verdict.observations import Observations
+from codeguard.reports.verdicts import with_table
 from tests.behavior.conftest import Check
 
 # Spec and text rows are asked about observations that one look at the candidate gives.
@@ -291,8 +294,9 @@ CASES = {
         SORTED,
     ),
     "possible-effects": Case(
-        "import os\n\nSEEN = os.environ.get('A')\n\n\n"
-        "def halved(number):\n    '''Return half of a number, rounded down.'''\n    return number // 2 if SEEN is None else number // 2\n",
+        "import os\n\nSEEN = os.environ.get('A')\n\n\ndef halved(number):\n"
+        "    '''Return half of a number, rounded down.'''\n"
+        "    return number // 2 if SEEN is None else number // 2\n",
         HALVED,
     ),
     "agrees": Case(
@@ -347,6 +351,21 @@ def test_the_table_has_a_case_for_every_row_and_an_observation_for_every_conditi
     }
     known |= {name.replace("_", "-") for name in vars(Observations)}
     assert named - known - OF_SPECS - OF_TEXT <= {"", table.ALWAYS, table.UNSHOWN}
+
+
+def test_the_page_of_behavior_has_the_table() -> None:
+    page = (Path(__file__).parents[2] / "docs/behavior.md").read_text("utf-8")
+    assert page == with_table(page), "make it anew: tests/golden/snapshot.py"
+    assert all(f"| `{row.id}` |" in page for row in table.rows())
+
+
+def test_the_rows_behind_a_rule_are_explained() -> None:
+    shown = codeguard("explain", "behavior.fail").stdout
+    assert (
+        "row wrong-example (after differences): wrong-example. The trusted code shows the right result."
+        in shown
+    )
+    assert "undocumented" not in shown
 
 
 @pytest.mark.parametrize("row", CASES)
