@@ -359,8 +359,8 @@ def test_the_page_of_behavior_has_the_table() -> None:
     assert all(f"| `{row.id}` |" in page for row in table.rows())
 
 
-def test_the_rows_behind_a_rule_are_explained() -> None:
-    shown = codeguard("explain", "behavior.fail").stdout
+def test_the_rows_behind_a_rule_are_explained(tmp_path: Path) -> None:
+    shown = codeguard("explain", "behavior.fail", cwd=tmp_path).stdout
     assert (
         "row wrong-example (after differences): wrong-example. The trusted code shows the right result."
         in shown
