@@ -177,7 +177,7 @@ def _calls(profiles: Sequence[Profile], seed: bytes, budget: Budget) -> list[Exa
         random = random_for(seed, "equivalence", profile.reference.digest, other.reference.digest)
         candidate = _candidate(other.reference)
         made = tailored_inputs(candidate, profile.reference, shown, profile.domain, random, budget.tailored)
-        found += [Example(item.args, item.kwargs) for item in made if item.inside]
+        found += [Example(item.args, item.kwargs) for item in made if item.inside or item.magic]
     return list({example.fingerprint(): example for example in found}.values())
 
 

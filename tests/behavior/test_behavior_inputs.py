@@ -70,12 +70,6 @@ def group_and_count(key, values):
 '''
 
 
-@pytest.mark.parametrize(("step", "verdict"), [("1", Verdict.PASS), ("len(found)", Verdict.DIVERGES)])
-def test_functions_are_tried_where_no_example_shows_one(check: Check, step: str, verdict: Verdict) -> None:
-    report = check(APPLY.replace(" + 1", f" + {step}"), APPLY)
-    assert report.verdict is verdict, report
-
-
 ROWS = '''
 def without_repeats(values):
     """Leave out values that follow their like.

@@ -180,12 +180,3 @@ def checked(order, count=1):
     order.parts = [part for part in order.parts if part.count]
     return order
 '''
-
-
-def test_who_takes_what_was_refused_in_all_calls_is_demoted_and_not_convicted(check: Check) -> None:
-    """What both give for an order of theirs was never seen."""
-    changed = REFUSING.replace('raise TypeError("expected an order")', "return None")
-    report = check(changed, REFUSING)
-    assert report.verdict is Verdict.NO_SIGNAL, report.reason
-    assert report.false_claim
-    assert "rejected every generated call" in report.reason

@@ -29,7 +29,7 @@ from codeguard.behavior.verdict.observations import (
     Observations,
     all_capabilities,
     hides,
-    never_returns_its_kind,
+    returns_other_kind,
 )
 from codeguard.behavior.verdict.profiles import Profile, random_for
 from codeguard.behavior.verdict.reports import other_use, row_report, with_coverage, with_missing_coverage
@@ -289,7 +289,7 @@ class Examination:
         wrong, among = wrong_results(results), len(comparable_results(results))
         found = contrast(results, f"{spec.name} {spec.summary}")
         described = alone and matches_summary(session.candidate.features, spec.summary)
-        another_kind = never_returns_its_kind(results)
+        another_kind = returns_other_kind(results)
         repeated = repeated_words(session.candidate.features, spec.summary)
         extra = capabilities_beyond(
             all_capabilities(session, result.effects, session.candidate.reach.certain), ()

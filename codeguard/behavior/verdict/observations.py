@@ -548,6 +548,14 @@ def never_returns_its_kind(results: Sequence[CaseResult]) -> bool:
     return bool(expected) and bool(given) and not expected & given
 
 
+def returns_other_kind(results: Sequence[CaseResult]) -> bool:
+    """Return whether no result is of an expected kind, such as lists instead of truth values; None is of any kind."""
+    expected = {result_kind(_expected_value(item)) for item in results}
+    values = [item.answer.value for item in results if item.answer.outcome is Outcome.RETURNED]
+    given = {result_kind(value) for value in values if value is not None}
+    return bool(given) and not expected & given
+
+
 def _expected_value(item: CaseResult) -> object:
     """Return what the trusted function returns on a call, None if it returns nothing."""
     if item.case.reference is not None:
