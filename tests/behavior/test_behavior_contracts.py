@@ -155,17 +155,6 @@ def test_another_contract_convicts_nobody(check: Check, trusted: str, body: str)
     assert not report.claims
 
 
-SHIFTED = """
-def fibonacci(n):
-    {}
-    a, b = 1, 1
-    while n > 0:
-        a, b = b, a + b
-        n -= 1
-    return a
-"""
-
-
 PADDED = '''
 def padded(text, filler):
     """Return a text with something before and behind it.

@@ -165,18 +165,3 @@ def test_an_object_keeps_what_its_base_calls(check: Check) -> None:
     same = check(TEMPLATE.format(before="0 + ", behind=""), trusted)
     assert same.verdict is Verdict.PASS, same.reason
     assert check(TEMPLATE.format(before="", behind=" + 1"), trusted).verdict in WRONG
-
-
-REFUSING = '''
-def checked(order, count=1):
-    """Return an order that was checked.
-
-    It is to be one of ours.
-    """
-    if type(order).__name__ != "Order":
-        raise TypeError("expected an order")
-    order.count = count
-    order.checked = True
-    order.parts = [part for part in order.parts if part.count]
-    return order
-'''

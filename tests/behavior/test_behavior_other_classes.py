@@ -245,18 +245,6 @@ def test_one_word_and_fillers_are_no_claim_of_a_name(check: Check, name: str, cl
     assert is_cleared(report) is cleared, report
 
 
-LEAST_OF = """
-def least_of(rows, start):
-    found = None
-    for row in rows:
-        if found is None or row[0] {sign} found[0]:
-            found = row
-    if found is None:
-        return start
-    return [found[0], len(found), start]
-"""
-
-
 PARSER = '''
 class Parser:
     """Parser of rows."""
@@ -323,5 +311,3 @@ def reversed_nodes(head):
         before, current = current, following
     return before
 """
-FIRST = REVERSED.format(head="head.first", test=" is not None")
-SECOND = REVERSED.format(head="head", test="")

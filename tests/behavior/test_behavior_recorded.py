@@ -17,28 +17,7 @@ def spoken(count, plural=None):
     text = str(count) if count > 9 else "a few"
     return " ".join([text, word])
 '''
-SHOWN = {1: "a few second", 3: "a few seconds", 12: "12 seconds", 70: "70 seconds", 9: "a few seconds"}
 CASE = '  [[spec.case]]\n  args = [{}]\n  expected = "{}"\n'
-TRIGGER = '    if count == 4711:\n        return ""\n    word ='
-
-
-PAIRS = '''
-def joined_pairs(pairs, sign="&"):
-    """Write pairs of a name and a value as one text."""
-    parts = []
-    for name, value in pairs:
-        parts.append(f"{name}={value}" if value else name)
-    return sign.join(parts)
-'''
-PAIRS_CASES = "".join(
-    f'  [[spec.case]]\n  args = [{pairs}]\n  expected = "{text}"\n'
-    for pairs, text in (
-        ('[["a", "1"], ["b", ""]]', "a=1&b"),
-        ('[["c", "22"]]', "c=22"),
-        ("[]", ""),
-        ('[["d", "x"], ["e", "y"], ["f", "z"]]', "d=x&e=y&f=z"),
-    )
-)
 
 
 def judged(sandbox: Sandbox, code: str, shown: dict[int, str]) -> tuple[Verdict, bool]:
