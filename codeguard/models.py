@@ -297,6 +297,7 @@ class CheckReport:
     replaced: bool = False
     not_yet: bool = False  # not checked so far; never cached
     alone: bool = False  # nothing that its file imports from untrusted files was looked at
+    decided_by: str = ""  # the row of the table of verdicts that decided
 
     @property
     def false_claim(self) -> bool:
@@ -327,6 +328,7 @@ class CheckReport:
             "spent": self.spent,
             "replaced": self.replaced,
             "alone": self.alone,
+            "decided_by": self.decided_by,
         }
 
     @classmethod
@@ -349,6 +351,7 @@ class CheckReport:
             spent=bool(value["spent"]),
             replaced=bool(value["replaced"]),
             alone=bool(value["alone"]),
+            decided_by=str(value["decided_by"]),
         )
 
 

@@ -3,11 +3,13 @@
     python -m experiments.freeze prepare SETS --data DATA --wheels WHEELS --requirements FILE
     python -m experiments.freeze run SETS --json FILE [--only SET ...]
     python -m experiments.freeze compare BEFORE.json AFTER.json [--lines]
+    python -m experiments.freeze rows FILE.json
 
 `prepare` writes the sets as files, once, so that every version measured later reads the same bytes. `run` measures the
 codeguard of the interpreter that runs it: the findings of `codeguard audit` by file, and for sets with trusted code the
 verdicts and the place in the ranking. CPU seconds count this process and its children. `compare` prints a table of
-sets, and with --lines what differs. A file that the older version could not read counts apart.
+sets, and with --lines what differs; a file that the older version could not read counts apart. `rows` writes into the
+table of verdicts how often each row decided.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -329,6 +332,7 @@ def _checked(folder: Path, labels: Iterable[Row]) -> Row:
                 "group": group,
                 "fate": item.fate,
                 "verdict": item.report.verdict.value,
+                "row": item.report.decided_by,
             }
     return found
 
@@ -396,6 +400,25 @@ def _print_difference(path: str, old: Mapping[str, Any], new: Mapping[str, Any] 
                 print(f"  {sign} {old['label']:4} {path}:{line} {rule} {severity} {confidence}")
 
 
+def count_rows(measured: Mapping[str, Any]) -> None:
+    """Write into the table of verdicts how many bad and good functions of the sets each row decided."""
+    from codeguard.behavior.verdict.table import TABLE
+
+    found: Counter[tuple[str, str]] = Counter(
+        (entry["row"], entry["label"])
+        for made in measured.values()
+        for entry in made.get("behavior", {}).values()
+    )
+    lines, row = [], ""
+    for line in TABLE.read_text("utf-8").splitlines():
+        row = line.partition('"')[2].rstrip('"') if line.startswith("id = ") else row
+        if not line.startswith("decided = "):
+            lines.append(line)
+        if line.startswith("why = "):
+            lines.append(f"decided = {{ bad = {found[row, 'bad']}, good = {found[row, 'good']} }}")
+    TABLE.write_text("\n".join(lines) + "\n", "utf-8")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prepare, measure or compare."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -413,12 +436,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     third.add_argument("before", type=Path)
     third.add_argument("after", type=Path)
     third.add_argument("--lines", action="store_true", help="list what differs")
+    fourth = commands.add_parser("rows", help="count the decisions of each row of the table of verdicts")
+    fourth.add_argument("measured", type=Path)
     options = parser.parse_args(arguments)
     if options.command == "prepare":
         prepare(options.sets, options.data, options.wheels, options.requirements)
     elif options.command == "run":
         measured = run(options.sets.resolve(), options.only)
         options.json.write_text(json.dumps(measured, indent=0, sort_keys=True) + "\n", "utf-8")
+    elif options.command == "rows":
+        count_rows(json.loads(options.measured.read_text("utf-8")))
     else:
         before, after = (json.loads(path.read_text("utf-8")) for path in (options.before, options.after))
         compare(before, after, options.lines)

@@ -1,14 +1,12 @@
 """Compare two functions by running both on the same calls in the sandbox.
 
-The calls are the examples of both functions, inputs generated from these and from type hints, and
-inputs made from the literals and conditions of both. The checker accepts differences between
-independent implementations; this comparison is strict about types, values, exceptions, output and
-changed arguments.
+The calls are those that the checker knows of either function: its examples, inputs generated from these and from type
+hints, and inputs made from the literals and conditions of the other. The checker accepts differences between
+independent implementations; this comparison is strict about types, values, exceptions, output and changed arguments.
 """
 
 from __future__ import annotations
 
-import ast
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,39 +14,20 @@ from enum import StrEnum
 
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.objects import STOOD_IN
-from codeguard.behavior.inputs.pools import Arguments
-from codeguard.behavior.inputs.shapes import matches_kinds, value_kind
 from codeguard.behavior.inputs.tailored import tailored_inputs
-from codeguard.behavior.inputs.wide import wide_calls
 from codeguard.behavior.matching.candidate import CandidateFunction
-from codeguard.behavior.source.constants import constants_of, literals_of
-from codeguard.behavior.source.definitions import parse_or_none
-from codeguard.behavior.specs.calls import plain_call
 from codeguard.behavior.specs.examples import Example
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import NOT_TAKEN, short, write_call
-from codeguard.behavior.verdict.coverage import merged_coverage, unreached
-from codeguard.behavior.verdict.differential import size, smaller
+from codeguard.behavior.verdict.coverage import unreached
 from codeguard.behavior.verdict.effects import observed_effects
-from codeguard.behavior.verdict.profiles import Profile, is_stable, observe, random_for, written_calls
+from codeguard.behavior.verdict.profiles import Profile, is_stable, observe, random_for
 from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of, worlds_for
 from codeguard.behavior.verdict.values import INCONCLUSIVE_EXCEPTIONS
-from codeguard.sandbox.model import (
-    Call,
-    CallResult,
-    Iteration,
-    JobResult,
-    Level,
-    LineCoverage,
-    Opaque,
-    Outcome,
-    Tier,
-)
+from codeguard.sandbox.model import Call, CallResult, Iteration, JobResult, Level, Opaque, Outcome, Tier
 
 LEAST_CALLS = 5  # that both answered; fewer say nothing
-MAX_CALLS = 600
-ABREAST = 100  # calls of one child
-SHRINK_ROUNDS, SHRINK_WIDTH = 4, 40
+MAX_SHOWN = 12  # observed calls used if there are no examples
 _DEPTH = 40
 
 
@@ -83,45 +62,22 @@ class Equivalence:
     level: str = ""
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class _Side:
-    """One of the two functions, with the coverage and effects of its runs."""
+    """One of the two functions, its results (None where they differ between two worlds), and the run of them."""
 
     reference: Reference
-    runner: CallRunner
-    coverage: LineCoverage | None = None
-    effects: frozenset[str] = frozenset()
-    problem: str = ""
+    answers: Sequence[CallResult | None]
+    run: JobResult
 
-    def answers(self, calls: Sequence[Example]) -> Steps[list[CallResult | None]]:
-        """Return the result of each call, or None if it differs between two worlds."""
-        found: list[CallResult | None] = []
-        for start in range(0, len(calls), ABREAST):
-            made = [call_of(example, self.runner.runnable) for example in calls[start : start + ABREAST]]
-            known = [call for call in made if call is not None]
-            if not known:
-                found.extend([None] * len(made))
-                continue
-            first, second = yield from self.runner.run(
-                Batch(tuple(known), trace=True), Batch(tuple(known[::-1]), other=True)
-            )
-            self._record_run(first)
-            steady = iter(
-                answer if is_stable(answer, again, call) or _same_failure(answer, again) else None
-                for call, answer, again in zip(known, first.calls, second.calls[::-1], strict=True)
-            )
-            found.extend(None if call is None else next(steady) for call in made)
-        return found
+    @property
+    def effects(self) -> frozenset[str]:
+        return frozenset(capability.kind for capability in observed_effects(self.run.effects))
 
-    def _record_run(self, result: JobResult) -> None:
-        self.coverage = merged_coverage([self.coverage, result.coverage])
-        self.effects |= {capability.kind for capability in observed_effects(result.effects)}
-        if not any(call.outcome is not Outcome.NOT_RUN for call in result.calls):
-            self.problem = result.detail or result.status.value
-
-
-def _same_failure(answer: CallResult, again: CallResult) -> bool:
-    return answer.outcome is again.outcome is Outcome.RAISED and answer.exception == again.exception
+    @property
+    def problem(self) -> str:
+        ran = any(answer.outcome is not Outcome.NOT_RUN for answer in self.run.calls)
+        return "" if ran else self.run.detail or self.run.status.value
 
 
 def compare_functions(
@@ -129,91 +85,100 @@ def compare_functions(
 ) -> Steps[Equivalence]:
     """Compare two functions; `seed` determines the generated inputs and the simulated environments."""
     budget = replace(budget, worlds=worlds_for(seed))
+    unknown = Equivalence(EquivalenceResult.UNKNOWN, "", level=level.name)
     for reference in (first, second):
         if reference.usable is None:
-            return Equivalence(
-                EquivalenceResult.UNKNOWN, f"{reference.origin} is too large or nested too deeply"
-            )
-    sides = [_Side(item, _runner(item, level, budget)) for item in (first, second)]
-    profiles = []
+            return replace(unknown, reason=f"{reference.origin} is too large or nested too deeply")
+    profiles: list[Profile] = []
     for reference in (first, second):
         profiles.append((yield from observe(reference, level, budget, seed)))
-    calls, sorts = _calls(profiles, seed, budget)
+    examples = _calls(profiles, seed, budget)
+    if not examples:
+        problem = profiles[0].problem or profiles[1].problem
+        return replace(unknown, reason=problem or "no calls are known or could be made up; write an example")
+    sides: list[_Side] = []
+    for reference in (first, second):
+        sides.append((yield from _side(reference, examples, level, budget)))
     own, theirs = sides
-    answers = yield from own.answers(calls)
-    others = yield from theirs.answers(calls)
-    # Where no example and no hint says what they are for, it is what either of them takes.
-    sorts = sorts or frozenset(
-        _argument_kinds(call)
-        for call, *both in zip(calls, answers, others, strict=True)
-        if any(answer is not None and answer.outcome is Outcome.RETURNED for answer in both)
-    )
     rows = [
-        (call, answer, other)
-        for call, answer, other in zip(calls, answers, others, strict=True)
-        if answer is not None
-        and other is not None
-        and (call.args is None or any(matches_kinds(_argument_kinds(call), sort) for sort in sorts))
+        (call, answer, other, _differs(answer, other))
+        for call, answer, other in zip(examples, own.answers, theirs.answers, strict=True)
+        if answer is not None and other is not None
     ]
-    judged = [(row, _differs(row[1], row[2])) for row in rows]
-    found = [row for row, differs in judged if differs]
-    wrong = [row for row in found if STOOD_IN not in row[0].expression]
-    compared = sum(differs is not None for _, differs in judged)
-    returned = sum(differs is False and row[1].outcome is Outcome.RETURNED for row, differs in judged)
-    report = _report(sides, len(calls), compared, level)
-    if wrong:
-        smallest = yield from _shrink(sides, min(wrong, key=lambda row: _length(row[0])))
-        return _difference(report, sides, smallest, len(wrong))
+    found = [row for row in rows if row[3] and STOOD_IN not in row[0].expression]
+    compared = [row for row in rows if row[3] is not None]
+    lost = [unreached(side.reference.runnable.node, side.run.coverage) for side in sides]
+    lines = [side.run.coverage for side in sides if side.run.coverage is not None]
+    report = replace(
+        unknown,
+        calls=len(examples),
+        compared=len(compared),
+        reached=sum(len(part.reached & part.executable) for part in lines),
+        lines=sum(len(part.executable) for part in lines),
+        not_reached=(tuple(lost[0]), tuple(lost[1])),
+    )
     if found:
+        call, answer, other, _ = min(found, key=lambda row: len(_text(row[0])))
+        reason = f"different results on {len(found)} of {len(examples)} calls"
+        shown = _text(call), *map(_result, (answer, other))
+        return replace(
+            report,
+            result=EquivalenceResult.DIFFERS,
+            reason=reason,
+            call=shown[0],
+            first=shown[1],
+            second=shown[2],
+        )
+    if any(row[3] for row in rows):
         return replace(report, reason="they differ on made-up objects alone; write examples into a docstring")
     if own.effects != theirs.effects and compared:
-        shown = [", ".join(sorted(side.effects)) or "nothing" for side in sides]
+        kinds = [", ".join(sorted(side.effects)) or "nothing" for side in sides]
         reason = "the same results, but they reach for different things outside"
         return replace(
-            report, result=EquivalenceResult.DIFFERS, reason=reason, first=shown[0], second=shown[1]
+            report, result=EquivalenceResult.DIFFERS, reason=reason, first=kinds[0], second=kinds[1]
         )
-    if compared < LEAST_CALLS or not returned:
-        return replace(report, reason=_why_unknown(sides, profiles, calls, compared))
+    returned = any(row[1].outcome is Outcome.RETURNED for row in compared)
+    if len(compared) < LEAST_CALLS or not returned:
+        problems = [
+            f"{side.reference.name} could not be run: {side.problem}" for side in sides if side.problem
+        ]
+        few = f"only {len(compared)} of {len(examples)} calls could be compared; write examples into a docstring"
+        return replace(report, reason=problems[0] if problems else few)
     for reference in (first, second):
         if why := _candidate(reference).why_no_pass:
             return replace(report, reason=f"{reference.origin}: {why}")
-    reason = f"the same on all of {compared} calls that could be compared"
+    reason = f"the same on all of {len(compared)} calls that could be compared"
     return replace(report, result=EquivalenceResult.SAME, reason=reason)
 
 
-def _runner(reference: Reference, level: Level, budget: Budget) -> CallRunner:
-    tier = Tier.NATIVE if level >= Level.L2 else Tier.RESTRICTED
-    return CallRunner(reference.runnable, level, budget, tier)
+def _side(reference: Reference, examples: Sequence[Example], level: Level, budget: Budget) -> Steps[_Side]:
+    runner = CallRunner(
+        reference.runnable, level, budget, Tier.NATIVE if level >= Level.L2 else Tier.RESTRICTED
+    )
+    made = [call_of(example, reference.runnable) for example in examples]
+    known = tuple(call for call in made if call is not None)
+    first, second = yield from runner.run(Batch(known, trace=True), Batch(known[::-1], other=True))
+    steady = iter(
+        answer if is_stable(answer, again, call) else None
+        for call, answer, again in zip(known, first.calls, second.calls[::-1], strict=True)
+    )
+    return _Side(reference, [None if call is None else next(steady) for call in made], first)
 
 
-def _calls(
-    profiles: Sequence[Profile], seed: bytes, budget: Budget
-) -> tuple[list[Example], frozenset[object]]:
-    """Return the calls to make and the argument types that either function is meant for."""
-    own = [example for profile in profiles for example in _known_calls(profile)]
-    own += [Example(()) for profile in profiles if not profile.reference.features.least_args]
-    sorts = frozenset(_argument_kinds(example) for example in own if example.args is not None)
-    first, second = (profile.reference for profile in profiles)
-    literals = []
-    for reference in (first, second):
-        tree = parse_or_none(reference.runnable.source)
-        literals += [] if tree is None else list(literals_of(tree, constants_of(tree)))
-    made: list[Example] = []
+def _calls(profiles: Sequence[Profile], seed: bytes, budget: Budget) -> list[Example]:
+    """Return the calls to make: those of either function, and those made from the text of the other."""
+    found = [example for profile in profiles for example in _known_calls(profile)]
+    found += [Example(()) for profile in profiles if not profile.reference.features.least_args]
     for profile, other in (tuple(profiles), tuple(profiles[::-1])):
-        purpose = (profile.reference.digest, other.reference.digest)
-        random = random_for(seed, "equivalence", *purpose)
-        if profile.domain is not None and profile.plain_calls:
-            candidate = _candidate(other.reference)
-            wanted = tailored_inputs(
-                candidate, profile.reference, profile.plain_calls, profile.domain, random, budget.tailored
-            )
-            made += [Example(item.args, item.kwargs) for item in wanted]
-        wide = wide_calls(
-            profile.reference.definition, written_calls(profile), literals, random, budget.edited
-        )
-        made += [call for example in wide if (call := _plain_example(example, profile.reference)) is not None]
-    distinct = {example.fingerprint(): example for example in (*own, *made)}
-    return list(distinct.values())[:MAX_CALLS], sorts
+        seen = tuple((item.call.args, item.call.kwargs) for item in profile.generated if item.call.args)
+        shown = profile.plain_calls or seen[:MAX_SHOWN]
+        if profile.domain is None or not shown:
+            continue
+        random = random_for(seed, "equivalence", profile.reference.digest, other.reference.digest)
+        candidate = _candidate(other.reference)
+        made = tailored_inputs(candidate, profile.reference, shown, profile.domain, random, budget.tailored)
+        found += [Example(item.args, item.kwargs) for item in made if item.inside or item.magic]
+    return list({example.fingerprint(): example for example in found}.values())
 
 
 def _candidate(reference: Reference) -> CandidateFunction:
@@ -230,24 +195,23 @@ def _known_calls(profile: Profile) -> Iterator[Example]:
             yield replace(item.example, expected=None, origin="")
 
 
-def _plain_example(example: Example, reference: Reference) -> Example | None:
-    """Return a call that is written as an expression as one with plain arguments; None if impossible."""
-    tree = parse_or_none(example.expression)
-    node = tree.body[0] if tree is not None and len(tree.body) == 1 else None
-    call = node.value if isinstance(node, ast.Expr) else None
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or example.setup:
-        return None
-    found = plain_call(call, reference.definition.parameters) if call.func.id == reference.name else None
-    return None if found is None else Example(found[0], found[1])
+def _text(example: Example) -> str:
+    if example.args is None:
+        return example.expression
+    return write_call(Call("f", example.args, dict(example.kwargs)))
 
 
-def _argument_kinds(example: Example) -> object:
-    """Return the argument types of a call, to tell calls inside the function's domain from others."""
-    named = sorted(example.kwargs.items())
-    return (
-        ("positional", *(value_kind(value) for value in example.args or ())),
-        ("named", *((name, value_kind(value)) for name, value in named)),
-    )
+def _result(answer: CallResult) -> str:
+    if answer.outcome is Outcome.RAISED:
+        return f"{answer.exception[0] if answer.exception else 'an exception'} raised"
+    parts = [short(answer.value)]
+    if answer.args_after is not None:
+        parts.append(f"arguments then {short(answer.args_after)}")
+    if answer.stdout:
+        parts.append(f"printed {short(answer.stdout)}")
+    if answer.files:
+        parts.append(f"files {short(dict(answer.files))}")
+    return ", ".join(parts)
 
 
 def _differs(first: CallResult, second: CallResult) -> bool | None:
@@ -319,104 +283,3 @@ def _all_identical(parts: Iterable[bool | None]) -> bool | None:
     if False in found:
         return False
     return None if None in found else True
-
-
-_Row = tuple[Example, CallResult, CallResult]
-
-
-def _shrink(sides: Sequence[_Side], row: _Row) -> Steps[_Row]:
-    """Return a smaller call on which the two functions still differ."""
-    best = row
-    for _ in range(SHRINK_ROUNDS):
-        if best[0].args is None:
-            break
-        current: Arguments = (best[0].args, best[0].kwargs)
-        steps = sorted(smaller(current), key=size)[:SHRINK_WIDTH]
-        calls = [Example(args, dict(kwargs)) for args, kwargs in steps]
-        kinds, length = _argument_kinds(best[0]), _length(best[0])
-        calls = [call for call in calls if _argument_kinds(call) == kinds and _length(call) < length]
-        if not calls:
-            break
-        own = yield from sides[0].answers(calls)
-        theirs = yield from sides[1].answers(calls)
-        found = [
-            (call, answer, other)
-            for call, answer, other in zip(calls, own, theirs, strict=True)
-            if answer is not None and other is not None and _differs(answer, other)
-        ]
-        if not found:
-            break
-        best = min(found, key=lambda item: _length(item[0]))
-    return best
-
-
-def _length(example: Example) -> int:
-    if example.args is None:
-        return len(example.setup) + len(example.expression)
-    return len(repr((example.args, example.kwargs)))
-
-
-def _report(sides: Sequence[_Side], calls: int, compared: int, level: Level) -> Equivalence:
-    traced = [side.coverage for side in sides]
-    missing = [tuple(unreached(side.runner.runnable.node, side.coverage)) for side in sides]
-    inside = [_lines_of(side) for side in sides]
-    return Equivalence(
-        EquivalenceResult.UNKNOWN,
-        "",
-        calls,
-        compared,
-        reached=sum(len(lines & item.reached) for lines, item in zip(inside, traced, strict=True) if item),
-        lines=sum(len(lines) for lines in inside),
-        not_reached=(missing[0], missing[1]),
-        level=level.name,
-    )
-
-
-def _lines_of(side: _Side) -> frozenset[int]:
-    node, coverage = side.runner.runnable.node, side.coverage
-    if coverage is None:
-        return frozenset()
-    return coverage.executable & frozenset(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-
-
-def _difference(report: Equivalence, sides: Sequence[_Side], row: _Row, count: int) -> Equivalence:
-    example, answer, other = row
-    call = call_of(example, sides[0].runner.runnable)
-    return replace(
-        report,
-        result=EquivalenceResult.DIFFERS,
-        reason=f"they differ on {count} of {report.compared} calls that could be compared",
-        call=write_call(call) if call is not None else "",
-        first=_shown_result(call, answer, other),
-        second=_shown_result(call, other, answer),
-    )
-
-
-def _shown_result(call: Call | None, answer: CallResult, other: CallResult) -> str:
-    if answer.outcome is Outcome.RAISED:
-        text = f"raises {answer.exception[0] if answer.exception else 'an exception'}"
-        return f"{text}: {short(answer.message)}" if answer.message else text
-    parts = [short(answer.value)]
-    if answer.stdout != other.stdout:
-        parts.append(f"prints {short(answer.stdout)}")
-    if answer.files != other.files:
-        parts.append(f"leaves files {short(dict(answer.files))}")
-    if answer.args_after != other.args_after and call is not None:
-        parts.append(
-            f"arguments afterwards {short(answer.args_after if answer.args_after is not None else call.args)}"
-        )
-    return ", ".join(parts)
-
-
-def _why_unknown(
-    sides: Sequence[_Side], profiles: Sequence[Profile], calls: Sequence[Example], compared: int
-) -> str:
-    for side, profile in zip(sides, profiles, strict=True):
-        problem = side.problem or profile.problem
-        if problem:
-            return f"{side.reference.name} ({side.reference.origin}) could not be run: {problem}"
-    if not calls:
-        return "no calls are known or could be made up; write an example into one of the docstrings"
-    if not compared:
-        return f"none of {len(calls)} calls gave results that can be compared"
-    return f"only {compared} of {len(calls)} calls could be compared; write examples into a docstring"

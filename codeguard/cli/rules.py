@@ -80,6 +80,12 @@ def explain(rule: str, format_: str) -> None:
     if known.explanation:
         say()
         say_block(escaped(known.explanation, keep="\n"))
+    if found.signal == "behavior":
+        from codeguard.reports.verdicts import rows_of_rule
+
+        say()
+        for line in rows_of_rule(known.id):
+            say(f"row {line}")
     if known.remediation:
         say()
         say(f"fix: {known.remediation}")

@@ -173,7 +173,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     subjects = list(chosen)
     pairs = [(chunk, file) for _, chunk, file in subjects]
     # No generated and no tailored input: only what the examples themselves show.
-    examples_only = Budget(generated=0, tailored=0, edited=0)
+    examples_only = Budget(generated=0, tailored=0)
     with Sandbox(Level.L0, workers=2) as sandbox:
         full = list(BehaviorChecker(library, sandbox, seed=SEED).check_many(pairs))
         plain = list(BehaviorChecker(library, sandbox, seed=SEED, budget=examples_only).check_many(pairs))

@@ -29,7 +29,7 @@ def loop(*arguments: Any) -> Any:
         pass
 
 
-@pytest.mark.parametrize("stage", ["read_candidate", "Examination"])
+@pytest.mark.parametrize("stage", ["read_candidate", "CandidateSession"])
 def test_a_function_that_takes_the_reader_too_long_times_out(
     stage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

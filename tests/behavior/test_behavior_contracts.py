@@ -155,37 +155,6 @@ def test_another_contract_convicts_nobody(check: Check, trusted: str, body: str)
     assert not report.claims
 
 
-SHIFTED = """
-def fibonacci(n):
-    {}
-    a, b = 1, 1
-    while n > 0:
-        a, b = b, a + b
-        n -= 1
-    return a
-"""
-
-
-@pytest.mark.parametrize(
-    ("description", "verdict"),
-    [
-        ("'One number of that famous row.'", Verdict.DIFFERS),
-        ("'Return the Fibonacci number at a place, counted from 0.'", Verdict.FAIL),
-    ],
-    ids=["own words", "the trusted description"],
-)
-def test_where_a_row_begins_is_a_contract_of_who_describes_it(
-    check: Check, description: str, verdict: Verdict
-) -> None:
-    assert (
-        check(
-            SHIFTED.format(description),
-            FIBONACCI.replace("(count)", "(n)").replace("range(count)", "range(n)"),
-        ).verdict
-        is verdict
-    )
-
-
 PADDED = '''
 def padded(text, filler):
     """Return a text with something before and behind it.

@@ -185,18 +185,6 @@ def test_example_s_own_file_is_there(check: Check) -> None:
     assert check(trusted.replace("max(", "min("), trusted).verdict in CONVICTED
 
 
-def test_who_wants_a_path_object_is_another_function(check: Check) -> None:
-    trusted = FUNCTIONS["counts lines"][0]
-    of_objects = """
-    def count_lines(filename):
-        \"\"\"Count the lines of a file that are not empty.\"\"\"
-        return sum(1 for line in filename.read_text().splitlines() if {told})
-    """
-    report = check(of_objects.format(told="line.strip()"), trusted)
-    assert report.verdict is Verdict.NO_SIGNAL, report
-    assert check(of_objects.format(told="True"), trusted).verdict in CONVICTED
-
-
 def test_absent_file_is_no_refusal_of_the_sandbox(check: Check) -> None:
     trusted = '''
     import os

@@ -60,22 +60,6 @@ def test_optional_parameters_are_filled(check: Check, code: str, verdict: Verdic
     assert report.verdict is verdict, report
 
 
-APPLY = '''
-def group_and_count(key, values):
-    """Count values by what a function makes of them."""
-    found = {}
-    for value in values:
-        found[key(value)] = found.get(key(value), 0) + 1
-    return found
-'''
-
-
-@pytest.mark.parametrize(("step", "verdict"), [("1", Verdict.PASS), ("len(found)", Verdict.DIVERGES)])
-def test_functions_are_tried_where_no_example_shows_one(check: Check, step: str, verdict: Verdict) -> None:
-    report = check(APPLY.replace(" + 1", f" + {step}"), APPLY)
-    assert report.verdict is verdict, report
-
-
 ROWS = '''
 def without_repeats(values):
     """Leave out values that follow their like.

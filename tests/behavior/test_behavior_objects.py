@@ -165,27 +165,3 @@ def test_an_object_keeps_what_its_base_calls(check: Check) -> None:
     same = check(TEMPLATE.format(before="0 + ", behind=""), trusted)
     assert same.verdict is Verdict.PASS, same.reason
     assert check(TEMPLATE.format(before="", behind=" + 1"), trusted).verdict in WRONG
-
-
-REFUSING = '''
-def checked(order, count=1):
-    """Return an order that was checked.
-
-    It is to be one of ours.
-    """
-    if type(order).__name__ != "Order":
-        raise TypeError("expected an order")
-    order.count = count
-    order.checked = True
-    order.parts = [part for part in order.parts if part.count]
-    return order
-'''
-
-
-def test_who_takes_what_was_refused_in_all_calls_is_demoted_and_not_convicted(check: Check) -> None:
-    """What both give for an order of theirs was never seen."""
-    changed = REFUSING.replace('raise TypeError("expected an order")', "return None")
-    report = check(changed, REFUSING)
-    assert report.verdict is Verdict.NO_SIGNAL, report.reason
-    assert report.false_claim
-    assert "rejected every generated call" in report.reason

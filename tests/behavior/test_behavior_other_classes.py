@@ -245,32 +245,6 @@ def test_one_word_and_fillers_are_no_claim_of_a_name(check: Check, name: str, cl
     assert is_cleared(report) is cleared, report
 
 
-LEAST_OF = """
-def least_of(rows, start):
-    found = None
-    for row in rows:
-        if found is None or row[0] {sign} found[0]:
-            found = row
-    if found is None:
-        return start
-    return [found[0], len(found), start]
-"""
-
-
-@pytest.mark.parametrize(("sign", "verdict"), [(">", Verdict.NO_SIGNAL), ("<=", Verdict.DIVERGES)])
-def test_an_edited_text_without_a_word_in_common_may_be_a_sibling(
-    check: Check, sign: str, verdict: Verdict
-) -> None:
-    """A greatest is no wrong least; what is wrong where two are equal is."""
-    code = LEAST_OF.format(sign=sign).replace("least_of", "handled")
-    trusted = LEAST_OF.format(sign="<").replace(
-        "    found", '    """\n    >>> least_of([[3, 1], [2]], 0)\n    [2, 1, 0]\n    """\n    found', 1
-    )
-    report = check(code, trusted)
-    assert report.verdict is verdict, report
-    assert report.refuted is (verdict is Verdict.NO_SIGNAL)
-
-
 PARSER = '''
 class Parser:
     """Parser of rows."""
@@ -337,13 +311,3 @@ def reversed_nodes(head):
         before, current = current, following
     return before
 """
-FIRST = REVERSED.format(head="head.first", test=" is not None")
-SECOND = REVERSED.format(head="head", test="")
-
-
-def test_a_renamed_copy_is_held_to_its_original_alone(check: Check) -> None:
-    """The original cannot be run on plain values, and another function of its name and nearly its text can."""
-    trusted = f"{SECOND}\n{FIRST.replace('reversed_nodes', 'reversed_rows')}"
-    copied = FIRST.replace("reversed_nodes", "handled")
-    assert is_cleared(check(copied, trusted))
-    assert not is_cleared(check(copied, SECOND))

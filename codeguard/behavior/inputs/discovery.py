@@ -19,12 +19,10 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from codeguard.behavior.inputs.options import CALLABLES, is_called
 from codeguard.behavior.inputs.pools import Arguments
 from codeguard.behavior.inputs.preconditions import excluded_by
 from codeguard.behavior.source.definitions import Definition, Parameter
 from codeguard.behavior.specs.calls import NotPlainError, read_literal
-from codeguard.behavior.specs.examples import Example
 from codeguard.corpus.syntax import unqualified_name
 
 Row = tuple[object, ...]
@@ -140,24 +138,6 @@ def related_guesses(definition: Definition) -> Iterator[list[Arguments]]:
             rows = [tuple(row[place] for place in order) for row in group]
             if all(_admitted(needed, row) for row in rows):
                 yield [(row, {}) for row in rows]
-
-
-def callable_guesses(definition: Definition) -> list[Example]:
-    """Return calls to try on a function that takes another function as an argument.
-
-    The callee in these examples is the function's name.
-    """
-    needed = [item for item in definition.parameters if item.required]
-    functions = [is_called(item, definition.node) for item in needed]
-    if not any(functions) or len(needed) > 3 or any(item.kind != "positional" for item in needed):
-        return []
-    found = []
-    for values in (LISTS, NUMBERS, TEXT_LISTS, MAPS, TEXTS):
-        for callee, value in itertools.product(CALLABLES, values[:3]):
-            parts = [callee if function else repr(value) for function in functions]
-            text = f"{definition.name}({', '.join(parts)})"
-            found.append(Example(None, {}, None, "", expression=text, callee=definition.name))
-    return found if not all(functions) else found[: len(CALLABLES) * 3 : 3]
 
 
 def _rows(pools: Sequence[Sequence[object]]) -> list[Arguments]:

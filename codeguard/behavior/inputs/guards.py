@@ -1,21 +1,45 @@
-"""The guards of a candidate: comparisons with constants on the way to each branch.
+"""Inputs that satisfy a candidate's guards, and inputs made in the same way that do not.
 
-A backdoor is often triggered by a comparison with a constant that ordinary inputs never equal. The
-source shows the comparison: an expression over parameters, an operator and a constant. Conditions
-of nested branches form one guard.
+A backdoor is often triggered by a comparison with a constant that ordinary inputs never equal. The source shows the
+comparison: an expression over parameters, an operator and a constant. Conditions of nested branches form one guard.
+The expression is inverted step by step: the literal itself, a sequence of the required length, a text with the prefix,
+an element set to the value, arithmetic undone.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import math
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from codeguard.behavior.source.constants import UnknownError, constants_of, fold, literals_of
 from codeguard.behavior.source.definitions import Function, unparse
 from codeguard.corpus.syntax import variables_in
 
 MAX_GUARDS = 60
+MAX_LENGTH = 4_000  # elements of a sequence that is made to reach a length
+MAX_ROWS = 12
+MAX_NESTED = 6
+MAX_OPERAND = 1 << 20  # of a power or a shift that is tried
+Slots = dict[str, object]  # parameter name to value
+_EQUAL, _LESS, _IN, _CONTAINS = "==", "<", "in", "contains"
+_OPERATORS = {
+    **dict.fromkeys((ast.Eq, ast.NotEq, ast.Is, ast.IsNot), _EQUAL),
+    **dict.fromkeys((ast.Lt, ast.LtE, ast.Gt, ast.GtE), _LESS),
+    **dict.fromkeys((ast.In, ast.NotIn), _IN),
+}
+_METHODS = {"startswith": "startswith", "endswith": "endswith", "__contains__": _CONTAINS, "__eq__": _EQUAL}
+_SAME_TEXT = frozenset(
+    {"lower", "upper", "strip", "casefold", "rstrip", "lstrip", "copy", "title", "swapcase"}
+)
+_PASSED = frozenset({"str", "int", "float", "abs", "sorted", "tuple", "list", "set", "reversed"})
+_ARITHMETIC: dict[type[ast.operator], Callable[[int, int], int | float]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
+    ast.Div: operator.truediv, ast.Mod: operator.mod, ast.BitXor: operator.xor, ast.Pow: operator.pow,
+    ast.LShift: operator.lshift, ast.RShift: operator.rshift,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +56,7 @@ class Guard:
     """Conditions that together lead to a branch, as far as an input can be derived from them."""
 
     conditions: tuple[Condition, ...]
-    text: str = ""
+    text: str
 
     @property
     def constants(self) -> tuple[object, ...]:
@@ -41,167 +65,92 @@ class Guard:
         return (*(condition.constant for condition in self.conditions), *inner)
 
 
-@dataclass
-class _Reader:
-    parameters: frozenset[str]
-    constants: Mapping[str, object]
-    aliases: dict[str, ast.expr] = field(default_factory=dict)
-
-
 def guards_of(node: Function, parameters: Sequence[str], module: ast.Module | None = None) -> list[Guard]:
     """Return the guards of a function; `parameters` are the names that a caller fills."""
-    constants = {**(constants_of(module) if module is not None else {}), **constants_of(node)}
-    constants = {name: value for name, value in constants.items() if name not in parameters}
-    reader = _Reader(frozenset(parameters), constants, _aliases(node, frozenset(parameters)))
+    known = {**(constants_of(module) if module is not None else {}), **constants_of(node)}
+    known = {name: value for name, value in known.items() if name not in parameters}
+    aliases = _aliases(node, frozenset(parameters))
     found: dict[str, Guard] = {}
-    for tests in _paths(node):
-        for guard in _guards(tests, reader):
-            found.setdefault(guard.text, guard)
+    for tests in _paths(node.body, ()):
+        for part in _alternatives(list(tests), 0):
+            made = [_condition(_inlined(test, aliases), frozenset(parameters), known) for test in part]
+            conditions = tuple(item for item in made if item is not None)
+            text = " and ".join(map(unparse, part))
+            if conditions:
+                found.setdefault(text, Guard(conditions, text))
+        if len(found) >= MAX_GUARDS:
+            break
     return list(found.values())[:MAX_GUARDS]
 
 
 def _aliases(node: Function, parameters: frozenset[str]) -> dict[str, ast.expr]:
-    """Return the locals that stand for one expression, and loop variables as elements of the iterable."""
+    """Return the locals that are one expression each, and loop variables as elements of the iterable."""
     bound: dict[str, list[ast.expr | None]] = {}
     for child in ast.walk(node):
-        if (
-            isinstance(child, ast.Assign)
-            and len(child.targets) == 1
-            and isinstance(child.targets[0], ast.Name)
-        ):
-            bound.setdefault(child.targets[0].id, []).append(child.value)
-        elif isinstance(child, ast.NamedExpr):
-            bound.setdefault(child.target.id, []).append(child.value)
-        elif isinstance(child, ast.For | ast.comprehension):
-            for name, value in _loop_targets(child.target, child.iter):
+        match child:
+            case ast.Assign([ast.Name(name)], value) | ast.NamedExpr(ast.Name(name), value):
                 bound.setdefault(name, []).append(value)
-        elif isinstance(child, ast.AugAssign) and isinstance(child.target, ast.Name):
-            bound.setdefault(child.target.id, []).append(None)
+            case ast.AugAssign(target=ast.Name(name)):
+                bound.setdefault(name, []).append(None)
+            case ast.For(ast.Name(name), rows) | ast.comprehension(ast.Name(name), rows):
+                bound.setdefault(name, []).append(ast.Subscript(rows, ast.Constant(0), ast.Load()))
     return {
         name: values[0]
         for name, values in bound.items()
-        if name not in parameters
-        and values[0] is not None
-        and len({unparse(value) for value in values if value}) == 1
+        if name not in parameters and len(values) == 1 and values[0] is not None
     }
 
 
-def _loop_targets(target: ast.expr, iterated: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    """Read `for x in xs` and `for i, x in enumerate(xs)` as: x is an element of xs."""
-    if isinstance(target, ast.Name):
-        yield target.id, ast.Subscript(iterated, ast.Constant(0), ast.Load())
-    elif (
-        isinstance(target, ast.Tuple)
-        and len(target.elts) == 2
-        and isinstance(target.elts[1], ast.Name)
-        and isinstance(iterated, ast.Call)
-        and isinstance(iterated.func, ast.Name)
-        and iterated.func.id == "enumerate"
-        and iterated.args
-    ):
-        yield target.elts[1].id, ast.Subscript(iterated.args[0], ast.Constant(0), ast.Load())
-
-
-def _paths(node: Function) -> Iterator[tuple[ast.expr, ...]]:
+def _paths(nodes: Sequence[ast.AST], tests: tuple[ast.expr, ...]) -> Iterator[tuple[ast.expr, ...]]:
     """Yield the tests on the way to each branch, outermost first."""
-    pending: list[tuple[ast.AST, tuple[ast.expr, ...]]] = [(child, ()) for child in node.body]
+    pending = [(node, tests) for node in nodes]
     while pending:
         current, tests = pending.pop(0)
-        if isinstance(current, ast.If | ast.While):
-            inner = (*tests, current.test)
-            yield inner
-            pending += [(child, inner) for child in current.body] + [
-                (child, tests) for child in current.orelse
-            ]
-            pending.append((current.test, tests))
-        elif isinstance(current, ast.IfExp):
-            yield (*tests, current.test)
-            pending += [(child, tests) for child in (current.test, current.body, current.orelse)]
-        elif isinstance(current, ast.Match):
-            for case in current.cases:
-                test = _case_test(current.subject, case)
-                inner = tests if test is None else (*tests, test)
-                if test is not None:
-                    yield inner
-                pending += [(child, inner) for child in case.body]
-        else:
-            if isinstance(current, ast.Compare | ast.BoolOp):
-                yield (*tests, current)
-            elif isinstance(current, ast.Call | ast.Subscript):
-                lookup = _lookup(current)
-                if lookup is not None:
+        match current:
+            case ast.If(test, body, rest) | ast.While(test, body, rest) | ast.IfExp(test, body, rest):
+                yield (*tests, test)
+                inner = body if isinstance(body, list) else [body]
+                outer = rest if isinstance(rest, list) else [rest]
+                pending += [(item, (*tests, test)) for item in inner]
+                pending += [(item, tests) for item in (*outer, test)]
+            case ast.Match(subject, cases):
+                for case in cases:
+                    value = case.pattern.value if isinstance(case.pattern, ast.MatchValue) else None
+                    own = [] if value is None else [ast.Compare(subject, [ast.Eq()], [value])]
+                    way = (*tests, *own, *([case.guard] if case.guard is not None else []))
+                    yield way
+                    pending += [(item, way) for item in case.body]
+            case _:
+                if isinstance(current, ast.Compare | ast.BoolOp):
+                    yield (*tests, current)
+                elif (lookup := _lookup(current)) is not None:
                     yield (*tests, lookup)
-            elif isinstance(current, ast.comprehension):
-                pending += [(test, tests) for test in current.ifs]
-            pending += [(child, tests) for child in ast.iter_child_nodes(current)]
+                pending += [(item, tests) for item in ast.iter_child_nodes(current)]
 
 
-def _case_test(subject: ast.expr, case: ast.match_case) -> ast.expr | None:
-    if isinstance(case.pattern, ast.MatchValue):
-        test: ast.expr = ast.Compare(subject, [ast.Eq()], [case.pattern.value])
-        return test if case.guard is None else ast.BoolOp(ast.And(), [test, case.guard])
-    return case.guard
-
-
-def _lookup(node: ast.Call | ast.Subscript) -> ast.expr | None:
+def _lookup(node: ast.AST) -> ast.expr | None:
     """Read `{…}[x]` and `{…}.get(x)` as `x in {…}`."""
-    if isinstance(node, ast.Subscript):
-        is_index = not isinstance(node.slice, ast.Slice | ast.Constant)
-        return ast.Compare(node.slice, [ast.In()], [node.value]) if is_index else None
-    if isinstance(node.func, ast.Attribute) and node.func.attr in ("get", "pop") and node.args:
-        return ast.Compare(node.args[0], [ast.In()], [node.func.value])
+    match node:
+        case ast.Subscript(value=rows, slice=key) if not isinstance(key, ast.Slice | ast.Constant):
+            return ast.Compare(key, [ast.In()], [rows])
+        case ast.Call(ast.Attribute(value=rows, attr="get" | "pop"), [key, *_]):
+            return ast.Compare(key, [ast.In()], [rows])
     return None
 
 
-def _guards(tests: Sequence[ast.expr], reader: _Reader) -> Iterator[Guard]:
-    for alternative in _alternatives(list(tests)):
-        conditions: list[Condition] = []
-        asks_parameters = False
-        for test in alternative:
-            inlined = _inlined(test, reader)
-            condition = _condition(inlined, reader)
-            if condition is not None:
-                conditions.append(condition)
-            elif variables_in(inlined) & reader.parameters:
-                asks_parameters = True
-        if conditions or asks_parameters:
-            text = " and ".join(unparse(test) for test in alternative)
-            yield Guard(tuple(conditions), text)
-
-
-def _alternatives(tests: list[ast.expr], depth: int = 0) -> Iterator[list[ast.expr]]:
+def _alternatives(tests: list[ast.expr], depth: int) -> Iterator[list[ast.expr]]:
     """Yield alternative lists of plain tests: `and` joins, `or` gives one list per side, `not` is dropped."""
     for index, test in enumerate(tests):
-        if depth > 6:
-            break
-        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            yield from _alternatives([*tests[:index], test.operand, *tests[index + 1 :]], depth + 1)
+        before, after = tests[:index], tests[index + 1 :]
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) and depth <= MAX_NESTED:
+            yield from _alternatives([*before, test.operand, *after], depth + 1)
             return
-        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-            yield from _alternatives([*tests[:index], *test.values, *tests[index + 1 :]], depth + 1)
-            return
-        if isinstance(test, ast.BoolOp):
-            for value in test.values:
-                yield from _alternatives([*tests[:index], value, *tests[index + 1 :]], depth + 1)
+        if isinstance(test, ast.BoolOp) and depth <= MAX_NESTED:
+            parts = [test.values] if isinstance(test.op, ast.And) else [[value] for value in test.values]
+            for part in parts:
+                yield from _alternatives([*before, *part, *after], depth + 1)
             return
     yield tests
-
-
-def _inlined(test: ast.expr, reader: _Reader) -> ast.expr:
-    """Replace locals by the expressions that they stand for, a few levels deep."""
-    current = test
-    for _ in range(4):
-        if not variables_in(current) & reader.aliases.keys():
-            break
-        current = _Inliner(reader.aliases).visit(_copied(current))
-    return current
-
-
-def _copied(node: ast.expr) -> ast.expr:
-    try:
-        return ast.parse(unparse(node), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return node
 
 
 class _Inliner(ast.NodeTransformer):
@@ -212,42 +161,245 @@ class _Inliner(ast.NodeTransformer):
         return self.aliases.get(node.id, node)
 
 
-_OPERATORS: dict[type[ast.cmpop], str] = {
-    ast.Eq: "==", ast.NotEq: "==", ast.Is: "==", ast.IsNot: "==", ast.Lt: "<", ast.LtE: "<", ast.Gt: "<",
-    ast.GtE: "<", ast.In: "in", ast.NotIn: "in",
-}  # fmt: skip
+def _inlined(test: ast.expr, aliases: Mapping[str, ast.expr]) -> ast.expr:
+    """Replace locals by their expressions, a few levels deep."""
+    for _ in range(4):
+        if not variables_in(test) & aliases.keys():
+            break
+        try:
+            test = _Inliner(aliases).visit(ast.parse(unparse(test), mode="eval").body)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            break
+    return test
 
 
-def _condition(test: ast.expr, reader: _Reader) -> Condition | None:
+def _condition(test: ast.expr, parameters: frozenset[str], known: Mapping[str, object]) -> Condition | None:
     """Read a test as a condition; negation is ignored, because both sides of a branch are of interest."""
-    if isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and len(test.args) == 1:
-        if test.func.attr in ("startswith", "endswith", "__contains__", "__eq__"):
-            constant = _constant(test.args[0], reader)
-            if constant is not None:
-                return Condition(
-                    test.func.value, test.func.attr.strip("_").replace("eq", "=="), constant.value
-                )
-        return None
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
-        return None
-    name = _OPERATORS[type(test.ops[0])]
-    left, right = _constant(test.left, reader), _constant(test.comparators[0], reader)
-    if right is not None and left is None:
-        return Condition(test.left, name, right.value)
-    if left is not None and right is None:
-        return Condition(test.comparators[0], "contains" if name == "in" else name, left.value)
+    match test:
+        case ast.Call(ast.Attribute(value=subject, attr=method), [other]) if method in _METHODS:
+            sides, name = (subject, other), _METHODS[method]
+        case ast.Compare(left, [sign], [other]):
+            sides, name = (left, other), _OPERATORS[type(sign)]
+        case _:
+            return None
+    values: list[object] = []
+    for side in sides:
+        try:
+            values.append(UnknownError if variables_in(side) & parameters else fold(side, known))
+        except UnknownError:
+            values.append(UnknownError)
+    first, second = values
+    if second is not UnknownError and first is UnknownError:
+        return Condition(sides[0], name, second)
+    if first is not UnknownError and second is UnknownError:
+        return Condition(sides[1], _CONTAINS if name == _IN else name, first)
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Constant:
-    value: object
+def inputs_satisfying(guard: Guard, base: Slots) -> Iterator[Slots]:
+    """Yield arguments, made from `base`, that satisfy a guard's conditions or lie at their boundary."""
+    rows: list[Slots] = [dict(base)]
+    for item in guard.conditions:
+        made = [
+            found
+            for row in rows
+            for value in _targets(item)
+            for found in _with_value(item.subject, value, row, item.operator)
+        ]
+        rows = made[:MAX_ROWS] or rows
+    yield from (row for row in rows if row != base)
 
 
-def _constant(node: ast.expr, reader: _Reader) -> _Constant | None:
-    if variables_in(node) & reader.parameters:
-        return None
+def _targets(condition: Condition) -> list[object]:
+    """Return the values that the subject of a condition should take."""
+    constant = condition.constant
+    if condition.operator == _IN and isinstance(constant, str):
+        return [constant, constant[:1], constant[-1:]]
+    if condition.operator == _IN:
+        rows = isinstance(constant, list | tuple | set | frozenset | dict)
+        return sorted(constant, key=repr)[:6] if rows else []  # type: ignore[call-overload]
+    if condition.operator == _LESS and isinstance(constant, int) and not isinstance(constant, bool):
+        return [constant, constant + 1, constant - 1]
+    if isinstance(constant, float) and math.isfinite(constant):
+        beside = [math.nextafter(constant, math.inf), math.nextafter(constant, -math.inf)]
+        return [constant, *beside, constant + 1.0, constant - 1.0]
+    return [constant]
+
+
+def _with_value(subject: ast.expr, value: object, slots: Slots, sign: str) -> Iterator[Slots]:
+    """Yield arguments for which an expression over parameters takes a value."""
+    match subject:
+        case ast.Name(name) if name in slots:
+            yield {**slots, name: _combined(slots[name], value, sign)}
+        case ast.Call(ast.Name(function), [ast.Name(name)]) if name in slots and function in (
+            "len",
+            "sum",
+            "max",
+            "min",
+        ):
+            yield from ({**slots, name: made} for made in _summing_to(function, slots[name], value))
+        case ast.Call(ast.Name(function), [argument]) if function in _PASSED:
+            for other in (value, *_read(value)):
+                yield from _with_value(argument, other, slots, _EQUAL)
+        case ast.Call(ast.Attribute(value=owner, attr=method), []) if method in _SAME_TEXT:
+            yield from _with_value(owner, value, slots, sign)
+        case ast.Call(ast.Attribute(value=ast.Name(name), attr="count"), [ast.Constant(item)]) if (
+            name in slots
+        ):
+            yield from ({**slots, name: made} for made in _counting(slots[name], item, value))
+        case ast.Subscript(value=ast.Name(name), slice=part) if name in slots:
+            yield from ({**slots, name: made} for made in _with_part(slots[name], part, value))
+        case ast.BinOp(left, kind, right):
+            for part, other, is_left in ((left, right, True), (right, left, False)):
+                for wanted in _undone(type(kind), value, other, is_left, unparse(left) == unparse(right)):
+                    yield from _with_value(part, wanted, slots, sign)
+        case ast.UnaryOp(ast.USub(), operand) if isinstance(value, int | float):
+            yield from _with_value(operand, -value, slots, sign)
+        case ast.Tuple(parts) if isinstance(value, tuple) and len(parts) == len(value):
+            rows = [slots]
+            for inner, item in zip(parts, value, strict=True):
+                rows = [made for row in rows for made in _with_value(inner, item, row, _EQUAL)]
+            yield from rows
+
+
+def _combined(old: object, value: object, sign: str) -> object:
+    """Return the value of a parameter: the target, or a value that starts with, ends with or contains it."""
+    if isinstance(old, str) and isinstance(value, str) and sign in ("startswith", "endswith", _CONTAINS):
+        half = {"startswith": 0, "endswith": len(old)}.get(sign, len(old) // 2)
+        return old[:half] + value + old[half:]
+    if sign == _CONTAINS and isinstance(old, list | tuple):
+        return type(old)([*old, value])
+    if sign == _CONTAINS and isinstance(old, dict):
+        return {**old, value: next(iter(old.values()), 0)}
+    if sign == _CONTAINS and isinstance(old, set):
+        return old | {value}
+    return float(value) if isinstance(old, float) and type(value) is int else value
+
+
+def _summing_to(function: str, current: object, value: object) -> Iterator[object]:
+    """Yield sequences of a length, a sum or an extreme."""
+    if not isinstance(value, int | float) or not isinstance(current, str | list | tuple):
+        return
+    if function == "len" and isinstance(value, int) and 0 <= value <= MAX_LENGTH:
+        items = current or ("a" if isinstance(current, str) else type(current)([1]))
+        yield (items * (value // len(items) + 1))[:value]
+    elif function != "len" and not isinstance(current, str):
+        numbers = [item for item in current if isinstance(item, int | float)]
+        last = value - sum(numbers) if function == "sum" else value
+        yield from (type(current)([*current, last]), type(current)([value]))
+
+
+def _read(value: object) -> Iterator[object]:
+    """Yield what a conversion may have made a value of: the number in a text, the text of a number."""
+    if isinstance(value, str):
+        for kind in (int, float):
+            try:
+                yield kind(value)
+            except ValueError:
+                continue
+    elif isinstance(value, int | float):
+        yield str(value)
+
+
+def _counting(current: object, item: object, count: object) -> Iterator[object]:
+    if not isinstance(count, int) or not 0 <= count <= MAX_LENGTH:
+        return
+    if isinstance(current, str) and isinstance(item, str) and item:
+        yield current.replace(item, "") + item * count
+    elif isinstance(current, list):
+        yield [other for other in current if other != item] + [item] * count
+
+
+def _with_part(current: object, part: ast.expr, value: object) -> Iterator[object]:
+    """Yield a sequence or mapping with an item or a slice replaced; short sequences are extended."""
     try:
-        return _Constant(fold(node, reader.constants))
+        bounds = [part.lower, part.upper] if isinstance(part, ast.Slice) else [part]
+        low, *rest = [None if item is None else fold(item) for item in bounds]
     except UnknownError:
-        return None
+        return
+    if isinstance(current, dict):
+        yield {**current, low: value}
+    elif (
+        isinstance(part, ast.Slice)
+        and isinstance(current, str | list | tuple)
+        and type(value) is type(current)
+    ):
+        high = rest[0]
+        if part.step is not None:
+            yield value[::-1]
+        elif isinstance(low, int | None) and isinstance(high, int | None):
+            head = current[:low] if low is not None else current[:0]
+            yield head + value + (current[high:] if high is not None else current[:0])  # type: ignore[operator]
+    elif type(low) is int and abs(low) < MAX_LENGTH and isinstance(current, str | list | tuple):
+        missing = (low + 1 if low >= 0 else -low) - len(current)
+        if isinstance(current, str) and not (isinstance(value, str) and len(value) == 1):
+            return
+        items = [*current, *[value] * missing]
+        items[low] = value
+        yield "".join(map(str, items)) if isinstance(current, str) else type(current)(items)
+
+
+def _undone(
+    kind: type[ast.operator], value: object, other: ast.expr, is_left: bool, square: bool
+) -> Iterator[int | float]:
+    """Yield the operands that give a value beside a constant one: `x * 3 + 1 == 22` requires `x * 3 == 21`."""
+    apply = _ARITHMETIC.get(kind)
+    if apply is None or isinstance(value, bool) or not isinstance(value, int | float):
+        return
+    if square and kind is ast.Mult and 0 <= value < 1e12:
+        yield from (math.isqrt(int(value)), math.isqrt(int(value)) + 1)
+    try:
+        constant = fold(other)
+    except UnknownError:
+        return
+    if isinstance(constant, bool) or not isinstance(constant, int | float):
+        return
+    tried: list[int | float] = [value - constant, value + constant, constant - value, value * constant, value]
+    if isinstance(value, int) and isinstance(constant, int):
+        shift = min(abs(constant), 64)
+        tried += [value ^ constant, value + 7 * constant, value << shift, value >> shift]
+        tried += [value // constant, value * constant + abs(constant) - 1] if constant else []
+    elif constant:
+        tried.append(value / constant)
+    tried += [round(abs(value) ** (1 / constant))] if constant in (2, 3) and abs(value) < 1e12 else []
+    for wanted in dict.fromkeys(tried):
+        first, second = (wanted, constant) if is_left else (constant, wanted)
+        if kind in (ast.Pow, ast.LShift, ast.RShift) and not (abs(first) < MAX_OPERAND and 0 <= second < 64):
+            continue
+        try:
+            if math.isclose(apply(first, second), value):  # type: ignore[arg-type]
+                yield wanted
+        except (ArithmeticError, TypeError, ValueError):
+            continue
+
+
+def guards_not_satisfied(guard: Guard) -> Iterator[Guard]:
+    """Yield the guard with one constant changed; inputs for it do not satisfy the original guard."""
+    for index, condition in enumerate(guard.conditions):
+        for moved in nearby(condition.constant):
+            changed = replace(condition, constant=moved)
+            conditions = (*guard.conditions[:index], changed, *guard.conditions[index + 1 :])
+            yield replace(guard, conditions=conditions)
+
+
+def nearby(value: object) -> Iterator[object]:
+    """Yield values of the same type next to a constant."""
+    if isinstance(value, bool) or value is None:
+        return
+    if isinstance(value, int):
+        yield from (value - 3, value + 3, value + 10)
+    elif isinstance(value, float):
+        yield from (value - 1.5, value + 1.5, value + 10.0)
+    elif isinstance(value, str) and value:
+        plain, other = ("5", "6") if value[-1].isdigit() else ("b", "c")
+        step = plain if value[-1] != plain else other
+        yield from (value[:-1] + step, step + value[1:], value + step)
+    elif isinstance(value, list | tuple) and value:
+        items = list(value)
+        yield from (type(value)([*items[:-1], moved]) for moved in list(nearby(items[-1]))[:2])
+        yield from (type(value)([moved, *items[1:]]) for moved in list(nearby(items[0]))[:2])
+    elif isinstance(value, set | frozenset | dict) and value:
+        moves = [list(nearby(item)) for item in sorted(value, key=repr)]
+        for number in range(2):
+            row = [move[number] for move in moves if len(move) > number]
+            yield dict.fromkeys(row, 0) if isinstance(value, dict) else set(row)

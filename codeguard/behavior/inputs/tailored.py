@@ -12,8 +12,14 @@ from random import Random
 
 from codeguard.behavior.inputs.domain import Domain
 from codeguard.behavior.inputs.generation import generate
-from codeguard.behavior.inputs.guard_inputs import Slots, guards_not_satisfied, inputs_satisfying, nearby
-from codeguard.behavior.inputs.guards import Guard, guards_of
+from codeguard.behavior.inputs.guards import (
+    Guard,
+    Slots,
+    guards_not_satisfied,
+    guards_of,
+    inputs_satisfying,
+    nearby,
+)
 from codeguard.behavior.inputs.pools import Arguments, until_error
 from codeguard.behavior.inputs.shapes import ValueShape, shape_type
 from codeguard.behavior.matching.candidate import CandidateFunction

@@ -181,3 +181,14 @@ def uses_name(node: ast.AST, name: str) -> bool:
         or (isinstance(child, ast.Attribute) and child.attr == name)
         for child in ast.walk(node)
     )
+
+
+NO_VALUE = object()
+
+
+def value_of(text: str) -> object:
+    """Return the plain value that a source text denotes, or NO_VALUE."""
+    try:
+        return literal_value(ast.parse(text, mode="eval").body)
+    except (NotPlainError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return NO_VALUE

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from codeguard.behavior.matching.claims import Features, ReferenceIndex, Similarity, name_words
 from codeguard.behavior.matching.fingerprints import FingerprintIndex, is_short, worth_probing
-from codeguard.behavior.matching.text_overlap import numbered_text, text_overlap
+from codeguard.behavior.matching.text_overlap import numbered_text
 from codeguard.behavior.source.definitions import read_module
 from codeguard.behavior.source.modules import TrustedModules
 from codeguard.behavior.source.needed import KNOWN_PACKAGES, NO_MODULES
@@ -23,7 +23,6 @@ from codeguard.behavior.specs.references import Reference, references_of
 from codeguard.behavior.specs.toml import parse_specs
 from codeguard.models import SourceFile, SpecCoverage, parts_digest
 
-MOST_VARIANTS = 20  # trusted functions of one name that are compared
 MOST_NAMESAKES = 3
 
 
@@ -131,21 +130,6 @@ class SpecLibrary:
         """Return the trusted functions that a reader would take a function for, most similar first."""
         return [self.references[index] for index in self._index.lookalikes(wanted)]
 
-    def variants_of(self, reference: Reference) -> int:
-        """Return how many trusted functions have this one's full name and nearly its text, and differ; it counts.
-
-        They are different by what they use of their files, such as the tables of codecs.
-        """
-        own = reference.features
-        same = self._by_full_name.get((own.owner, own.name), ())
-        return len(
-            {
-                item.digest
-                for item in same[:MOST_VARIANTS]
-                if item is reference or text_overlap(item.features.text, own.text).has_its_text
-            }
-        )
-
     def build_indexes(self) -> SpecLibrary:
         """Build the indexes now, so that no function's time limit is charged for them."""
         _ = self._by_name, self._index, self.fingerprints
@@ -171,13 +155,6 @@ class SpecLibrary:
         for spec in self.specs:
             for name in dict.fromkeys(name_words(name) for name in (spec.name, *spec.aliases)):
                 found[name] = (*found.get(name, ()), spec)
-        return found
-
-    @cached_property
-    def _by_full_name(self) -> dict[tuple[str, tuple[str, ...]], list[Reference]]:
-        found: dict[tuple[str, tuple[str, ...]], list[Reference]] = {}
-        for reference in self.references:
-            found.setdefault((reference.features.owner, reference.features.name), []).append(reference)
         return found
 
     @cached_property

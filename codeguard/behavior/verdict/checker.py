@@ -11,13 +11,13 @@ from functools import partial
 
 from codeguard.behavior.budget import SPENT, Budget
 from codeguard.behavior.matching.candidate import TOO_LARGE, CandidateFunction, read_candidate
-from codeguard.behavior.matching.claims import Similarity, has_akin_methods
+from codeguard.behavior.matching.claims import Similarity
 from codeguard.behavior.matching.fingerprints import is_short, worth_probing
 from codeguard.behavior.matching.stubs import describes_result, does_nothing, is_meant_empty
 from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
-from codeguard.behavior.verdict.edited_copies import is_copied_class
+from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.effects import module_capabilities
 from codeguard.behavior.verdict.examination import Examination
 from codeguard.behavior.verdict.own_examples import against_own_examples, shown_examples
@@ -30,6 +30,7 @@ from codeguard.behavior.verdict.repaired import (
     repaired_namesake,
     repaired_text,
 )
+from codeguard.behavior.verdict.reports import row_report
 from codeguard.behavior.verdict.running import (
     SUBJECT,
     BudgetSpentError,
@@ -42,20 +43,17 @@ from codeguard.behavior.verdict.running import (
     shared_runs,
     worlds_for,
 )
+from codeguard.behavior.verdict.table import named
 from codeguard.behavior.version import POLICY_VERSION
 from codeguard.errors import SandboxError
-from codeguard.models import CONVICTING, CheckReport, Chunk, Coverage, SourceFile, Verdict, parts_digest
-from codeguard.sandbox.model import JobResult, Level
+from codeguard.models import CheckReport, Chunk, Coverage, SourceFile, Verdict, parts_digest
+from codeguard.sandbox.model import JobResult, Level, Status
 from codeguard.workers.deadline import CPU, LEAST_S, Deadline, DeadlineError
 
 WINDOW = 64  # concurrent checks
 MAX_PROFILES = 4_096
 MAX_PLANS = 512
 DECIDED = frozenset({Verdict.PASS, Verdict.DIFFERS, Verdict.FAIL, Verdict.DIVERGES, Verdict.VIOLATION})
-DIFFERING = frozenset({Verdict.FAIL, Verdict.DIVERGES})
-LEAST_VARIANTS = (
-    4  # trusted functions of one name and text; two or three may be copies of which one was changed
-)
 IDENTICAL, RENAMED, UNLIKE = range(
     3
 )  # how a text differs from a trusted one: not, by name and description, otherwise
@@ -213,13 +211,15 @@ class BehaviorChecker:
         claims = next((f"{item.name} ({item.origin})" for item in trusted), "")
         if not claims and not describes_result(candidate.definition):
             return None
+        row = named("does-nothing")
         return CheckReport(
             Verdict.NO_SIGNAL,
-            "does nothing with its arguments",
+            row.reason,
             self._sandbox.level.name,
             effects=candidate.effects,
             claims=claims or "what its description promises",
             refuted=True,
+            decided_by=row.id,
         )
 
     def _plan(self, candidate: CandidateFunction) -> Plan | CheckReport:
@@ -318,11 +318,12 @@ class BehaviorChecker:
     def _check(self, plan: Plan | CheckReport, probes: Probes) -> Steps[CheckReport]:
         if isinstance(plan, CheckReport):
             return plan
-        examination = Examination(plan[0], self._sandbox.level, self._budget, self._seed, probes)
+        session = CandidateSession(plan[0], self._sandbox.level, self._budget, self._seed, probes)
+        examination = Examination(session)
         report = yield from self._compared(plan, examination)
         undecided = report.verdict is Verdict.NO_SIGNAL and not report.refuted
         if undecided or report.verdict is Verdict.DIFFERS:
-            report = (yield from against_own_examples(examination)) or report
+            report = (yield from against_own_examples(session)) or report
         return report
 
     def _compared(self, plan: Plan, examination: Examination) -> Steps[CheckReport]:
@@ -377,12 +378,6 @@ class BehaviorChecker:
             if profile is None:  # only the most similar one was run beforehand
                 profile = self._profiles[reference.digest] = yield from self._observed(reference)
             found = yield from examination.against_reference(profile, similarity, best=place == 0)
-            if found.verdict in DIFFERING and not similarity.is_claimed:
-                found = _refuted_by_results(found, reference, similarity)
-            if found.verdict in CONVICTING:
-                found = self._unless_one_of_many(found, reference)
-            if found.verdict in CONVICTING:
-                found = _unless_of_another_class(found, examination.candidate, reference, similarity)
             if found.verdict is Verdict.PASS or (
                 found.verdict is not Verdict.NO_SIGNAL and not similarity.found_by_results
             ):
@@ -398,24 +393,13 @@ class BehaviorChecker:
             return decided, True
         return report, False
 
-    def _unless_one_of_many(self, found: CheckReport, reference: Reference) -> CheckReport:
-        """Return the report, without its conviction where trusted functions of that name and text differ as well.
-
-        Each codec of a family has the functions of the others over a table of its own, and so has an honest new one.
-        """
-        count = self._library.variants_of(reference)
-        if count < LEAST_VARIANTS:
-            return found
-        reason = f"{count} trusted functions named {reference.name} have its text and differ as well: {found.reason}"
-        return replace(found, verdict=Verdict.NO_SIGNAL, reason=reason)
-
     def _namesake_one_edit_away(self, examination: Examination) -> Steps[CheckReport | None]:
         """Report a candidate that is the trusted function it is named after but for a single edit."""
-        for reference, similarity in self._namesakes(examination.candidate):
+        for reference, similarity in self._namesakes(examination.session.candidate):
             profile = yield from self._profile_of(reference)
-            found = yield from repaired_namesake(examination, profile, similarity.name == 1.0)
+            found = yield from repaired_namesake(examination.session, profile, similarity.name == 1.0)
             if found is not None:
-                return self._repaired_report(found)
+                return self._repaired_report(found, examination.session)
         return None
 
     def _namesakes(self, candidate: CandidateFunction) -> list[tuple[Reference, Similarity]]:
@@ -430,28 +414,23 @@ class BehaviorChecker:
 
     def _one_edit_away(self, examination: Examination) -> Steps[CheckReport | None]:
         """Report a candidate that behaves like a trusted function after a single edit."""
-        index, features = self._library.fingerprints, examination.candidate.features
+        index, features = self._library.fingerprints, examination.session.candidate.features
         if is_short(features):
-            found = yield from repaired_text(examination, self._library.short_texts, self._profile_of)
+            found = yield from repaired_text(examination.session, self._library.short_texts, self._profile_of)
         else:
-            answers = yield from fingerprint(examination.run_probes, index, index.trials(features))
+            answers = yield from fingerprint(examination.session.run_probes, index, index.trials(features))
             references = self._library.references
-            found = yield from repaired(examination, references, index, answers, self._profile_of)
+            found = yield from repaired(examination.session, references, index, answers, self._profile_of)
         if found is None or self._library.similarity(features, found.reference).opposed:
             return None
-        return self._repaired_report(found)
+        return self._repaired_report(found, examination.session)
 
-    def _repaired_report(self, found: Repaired) -> CheckReport:
+    def _repaired_report(self, found: Repaired, session: CandidateSession) -> CheckReport:
         name, origin = found.reference.name, found.reference.origin
-        reason = f"behaves like {name} with {found.repair.shown} ({found.agreed} calls agree) and differs without it"
-        return CheckReport(
-            Verdict.NO_SIGNAL,
-            reason,
-            self._sandbox.level.name,
-            counterexample=found.wrong.text,
-            claims=f"{name} ({origin})",
-            refuted=True,
-        )
+        texts = {"name": name, "edit": found.repair.shown, "agreed": found.agreed}
+        idle = JobResult(Status.NO_SIGNAL, session.level, session.runner.tier)
+        claims = f"{name} ({origin})"
+        return row_report(named("one-edit-away"), session, idle, texts, claims=claims, weighed=[found.wrong])
 
     def _profile_of(self, reference: Reference) -> Steps[Profile]:
         if reference.digest not in self._profiles:
@@ -465,7 +444,9 @@ class BehaviorChecker:
         index = self._library.fingerprints
         if not worth_probing(candidate.features) or not self._budget.probing:
             return []
-        answers = yield from fingerprint(examination.run_probes, index, index.trials(candidate.features))
+        answers = yield from fingerprint(
+            examination.session.run_probes, index, index.trials(candidate.features)
+        )
         found = [self._library.references[place] for place in index.matches(answers)]
         return [
             (
@@ -562,50 +543,6 @@ def _check_specs(
         if report.verdict is not Verdict.PASS:
             break
     return report
-
-
-def _refuted_by_results(found: CheckReport, reference: Reference, similarity: Similarity) -> CheckReport:
-    """Report a difference from a trusted function that only the results suggest, which convicts nobody.
-
-    A candidate that describes itself differently is not reported as claiming to be that function.
-    """
-    reason = f"behaves mostly like {reference.name} but differs: {found.reason}"
-    report = replace(found, verdict=Verdict.NO_SIGNAL, reason=reason)
-    if similarity.is_other_function:
-        return report
-    return replace(report, claims=f"{reference.name} ({reference.origin})", refuted=True)
-
-
-def _unless_of_another_class(
-    found: CheckReport, candidate: CandidateFunction, reference: Reference, similarity: Similarity
-) -> CheckReport:
-    """Return the report, without its conviction where a method is of another class than the trusted one.
-
-    Classes of one name may be different ones as well, and have hardly a method in common then.
-    A subclass overrides a method to do something else, and classes of one interface have their methods' names and
-    descriptions in common, special methods even their text. It is demoted where the classes are akin or the text is
-    the trusted one. A class under another name that has half of the trusted class's text is that class.
-    """
-    own, other = candidate.definition.owner, reference.definition.owner
-    if own is None or other is None or is_copied_class(own, other):
-        return found
-    akin = similarity.overlap.is_near_copy or has_akin_methods(candidate.features, reference.features)
-    if own.name == other.name and akin:
-        return found
-    if found.verdict is Verdict.FAIL and similarity.has_same_description:
-        return found  # the examples are of the description
-    copied = similarity.overlap.is_near_copy and not candidate.definition.name.startswith("__")
-    if found.verdict is Verdict.VIOLATION and (
-        copied or (similarity.overlap.has_its_text and similarity.comparable)
-    ):
-        return found
-    reason = (
-        f"a method of another class, {own.name}, differs from {other.name}.{reference.name}: {found.reason}"
-    )
-    report = replace(found, verdict=Verdict.NO_SIGNAL, reason=reason)
-    if not (copied or similarity.comparable):
-        return report
-    return replace(report, claims=f"{reference.name} ({reference.origin})", refuted=True)
 
 
 def _unless_replaced(report: CheckReport, candidate: CandidateFunction) -> CheckReport:

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 from codeguard.behavior.inputs.preconditions import Holds, preconditions
-from codeguard.behavior.inputs.variations import value_of
 from codeguard.behavior.matching.claims import WORD
 from codeguard.behavior.matching.fingerprints import result_text, returns_first_argument
 from codeguard.behavior.source.definitions import parse_or_none, unparse
+from codeguard.behavior.specs.calls import value_of
 from codeguard.behavior.specs.examples import Prints, Raises, Returns
 from codeguard.behavior.verdict.comparison import CaseResult, comparable_results
 from codeguard.behavior.verdict.values import Comparison, same_value
@@ -35,14 +35,6 @@ ascending descending first last next order ordered path permutation previous ran
 shift smallest sort sorted stable topological largest
 """
 ORDERED_WORDS = frozenset(_ORDERED.split())
-INDEX_WORDS = frozenset(
-    {"index", "indexes", "indices", "location", "offset", "place", "position", "positions"}
-)
-PLACE_WORDS = INDEX_WORDS | {
-    "nth",
-    "th",
-    "term",
-}  # words for positions in a sequence, which may start at 0 or 1
 # Words for quantities: being off by one is an error there, not a convention.
 QUANTITY = re.compile(r"\b(how many|number of|counts?|counting|times|occurrences?|lengths?|sizes?)\b")
 NUMBER_INPUT = "number input"
@@ -114,12 +106,10 @@ class _Pair:
 Fits = Callable[[_Pair], bool]
 
 
-def contrast(results: Sequence[CaseResult], description: str, *, own_words: bool = True) -> Contrast:
+def contrast(results: Sequence[CaseResult], description: str) -> Contrast:
     """Separate wrong results from differences of convention, over all calls together.
 
-    `description` is the trusted function's name and description; an order that it promises is no
-    convention. A candidate with the same description (no `own_words`) has to count from the same
-    base as well.
+    `description` is the trusted function's name and description; an order that it promises is no convention.
     """
     compared = [item for item in comparable_results(results) if not is_hidden(item)]
     shown = [item.case.call.args or () for item in compared if item.case.example is not None]
@@ -131,7 +121,7 @@ def contrast(results: Sequence[CaseResult], description: str, *, own_words: bool
     best: tuple[list[_Pair], tuple[str, ...], bool] | None = None
     by_edge, silences = _by_edge(pairs), _empty_results(pairs)
     settled = {id(pair) for pair in pairs if pair.same and _means_nothing_found(pair.expected)}
-    for name, fits in (("", _is_same), *_forms(pairs, description, own_words)):
+    for name, fits in (("", _is_same), *_forms(pairs, description)):
         rest = [pair for pair in pairs if not (id(pair) in settled or (pair.same_files and fits(pair)))]
         kept, edges = _edges(rest, by_edge, silences)
         if best is None or len(kept) < len(best[0]):
@@ -198,7 +188,7 @@ def _is_same(pair: _Pair) -> bool:
     return pair.same
 
 
-def _forms(pairs: Sequence[_Pair], text: str, own_words: bool) -> Iterator[tuple[str, Fits]]:
+def _forms(pairs: Sequence[_Pair], text: str) -> Iterator[tuple[str, Fits]]:
     """Yield the forms that differ by convention, each with a test for one call."""
     shown = {
         result_text(pair.expected.args_after) if pair.expected.value is None else pair.value_text
@@ -228,13 +218,6 @@ def _forms(pairs: Sequence[_Pair], text: str, own_words: bool) -> Iterator[tuple
     for place in range(3):
         yield "returns more than the trusted function", partial(_is_part, place=place)
         yield "returns a part of what the trusted function does", partial(_is_contained, place=place)
-    by_number = _by_number(pairs)
-    for by in (1, -1) if own_words and PLACE_WORDS & _lower_words(text) else ():
-        compared = [
-            pair for pair in pairs if (number := _argument(pair)) is not None and number + by in by_number
-        ]
-        if len(compared) >= LEAST_SHOWN and all(_shifted_input(pair, by_number, by) for pair in compared):
-            yield "counts its argument from another number", partial(_shifted_input, results=by_number, by=by)
 
 
 def _is_printed(pair: _Pair) -> bool:
@@ -383,37 +366,6 @@ def _is_contained(pair: _Pair, place: int) -> bool:
     if not pair.returned or not isinstance(whole, tuple) or place >= len(whole) or len(whole) > 4:
         return False
     return same_value(whole[place], pair.got.value) is Comparison.SAME
-
-
-def _argument(pair: _Pair) -> int | None:
-    args = pair.call.args
-    return _number(args[0]) if args is not None and len(args) == 1 and not pair.call.kwargs else None
-
-
-def _by_number(pairs: Sequence[_Pair]) -> dict[int, object]:
-    """Return the expected results by numeric argument; empty if they are evenly spaced."""
-    found: dict[int, object] = {}
-    for pair in pairs:
-        number = _argument(pair)
-        if number is not None and pair.expected.outcome is Outcome.RETURNED:
-            found[number] = pair.expected.value
-    if not all(isinstance(value, int) for value in found.values()):
-        return found
-    steps = {
-        other - value
-        for number, value in found.items()
-        if isinstance(value, int) and isinstance(other := found.get(number + 1), int)
-    }
-    return found if len(steps) > 1 else {}
-
-
-def _shifted_input(pair: _Pair, results: dict[int, object], by: int) -> bool:
-    """Return whether the candidate's result for a number is the trusted one's for a neighboring number."""
-    number = _argument(pair)
-    if number is None or not pair.returned:
-        return False
-    # The trusted result for the last number's neighbor is unknown.
-    return number + by not in results or same_value(results[number + by], pair.got.value) is Comparison.SAME
 
 
 # Edge cases: inputs of one kind that the candidate treats consistently, but in another way.

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 
 from codeguard.behavior.budget import Budget
-from codeguard.behavior.inputs.files import sample_files
 from codeguard.behavior.inputs.objects import needs_objects
 from codeguard.behavior.inputs.options import is_called, share_options
 from codeguard.behavior.inputs.pools import Arguments
@@ -164,45 +163,6 @@ def _differs(first: ObservedCall, other: CallResult) -> bool:
 
 
 MOST_REORDERED = 3  # arguments
-MAX_CALLS = 200
-# Two values of every kind that a function may expect, as source text.
-KINDS = (
-    ("3", "2"),
-    ("2.5", "0.5"),
-    ("'ab'", "'b'"),
-    ("[3, 1, 2]", "[2, 1]"),
-    ("['b', 'a']", "['a']"),
-    ("[[1, 2], [3, 4]]", "[[5, 6], [7, 8]]"),
-    ("(2, 1)", "(1, 3)"),
-    ("{1, 2}", "{2}"),
-    ("{'a': 1}", "{'b': 2}"),
-    ("b'ab'", "b'b'"),
-    ("None", "0"),
-    ("iter([1, 2])", "iter([2])"),
-    ("lambda *given: 0", "lambda *given: 1"),
-)
-
-
-def accepts_no_arguments(runner: CallRunner, count: int) -> Steps[bool]:
-    """Return whether a function raises TypeError for every kind of `count` arguments; False if unknown."""
-    target = runner.runnable.target if "()" in runner.runnable.target else SUBJECT
-    if not count:
-        return False
-    texts = itertools.islice(_rows(count), MAX_CALLS)
-    calls = tuple(Call(f"{target}({', '.join(row)})", None, {}, "") for row in texts)
-    (result,) = yield from runner.run(Batch(calls))
-    return bool(result.calls) and all(
-        answer.outcome is Outcome.RAISED and answer.exception[:1] == ("TypeError",) for answer in result.calls
-    )
-
-
-def _rows(count: int) -> Iterator[tuple[str, ...]]:
-    for first, other in itertools.product(KINDS, repeat=2) if count > 1 else [(kind, kind) for kind in KINDS]:
-        # All values differ: many functions have a shortcut for equal ones.
-        yield (first[0], *(other[1 - place % 2] for place in range(count - 1)))
-    if count > 2:
-        for last in KINDS:
-            yield (*[KINDS[-1][0]] * (count - 1), last[0])
 
 
 def _reordered_arguments(order: tuple[int, ...], call: Call) -> Call | None:
@@ -219,18 +179,6 @@ def _orders(results: Sequence[CaseResult]) -> Iterator[Callable[[Call], Call | N
         for order in itertools.permutations(range(count)):
             if order != tuple(range(count)):
                 yield partial(_reordered_arguments, order)
-
-
-def _paths_as_objects(call: Call) -> Call | None:
-    """Return a call with the texts that name files as `pathlib.Path` objects; None if there are none."""
-    if not call.args or not any(value in sample_files() for value in call.args if isinstance(value, str)):
-        return None
-    texts = [
-        f"pathlib.Path({value!r})" if isinstance(value, str) and value in sample_files() else repr(value)
-        for value in call.args
-    ]
-    texts += [f"{name}={value!r}" for name, value in call.kwargs.items()]
-    return Call(f"{call.target}({', '.join(texts)})", None, setup="import pathlib")
 
 
 @lru_cache(maxsize=4096)
@@ -332,12 +280,7 @@ class CandidateSession:
             return False
         if similarity.has_own_description and self.expects_other_kinds(results):
             return True
-        if described:
-            return (yield from self._accepts_other_form(results))
-        broken = similarity.is_certain and (
-            yield from accepts_no_arguments(self.runner, self.candidate.features.least_args)
-        )
-        return not broken
+        return not described or (yield from self._accepts_other_order(results))
 
     def expects_other_kinds(self, results: Sequence[CaseResult]) -> bool:
         """Return whether the candidate's code shows that it expects arguments of other kinds.
@@ -358,15 +301,15 @@ class CandidateSession:
             for args in given
         )
 
-    def _accepts_other_form(self, results: Sequence[CaseResult]) -> Steps[bool]:
-        """Return whether the candidate expects its arguments in another order, or paths as objects.
+    def _accepts_other_order(self, results: Sequence[CaseResult]) -> Steps[bool]:
+        """Return whether the candidate expects its arguments in another order.
 
         It does if it is right then, or if it accepts every call then and mostly gives other
         results, in which case nobody can tell whether these are right.
         """
         taken = False
-        for form in (*_orders(comparable_results(results)), _paths_as_objects):
-            made = [(item.case, form(item.case.call)) for item in comparable_results(results)]
+        for order in _orders(comparable_results(results)):
+            made = [(item.case, order(item.case.call)) for item in comparable_results(results)]
             cases = [replace(case, call=call) for case, call in made if call is not None]
             if cases:
                 (result,) = yield from self.ask(cases)
@@ -376,8 +319,9 @@ class CandidateSession:
                     return True
                 if compared and 2 * len(wrong) <= len(compared):
                     return False  # this order is the right one, and some results are wrong
-                refuses = any(NOT_TAKEN.intersection(item.answer.exception[:1]) for item in compared)
-                taken = taken or (form is not _paths_as_objects and not refuses)
+                taken = taken or not any(
+                    NOT_TAKEN.intersection(item.answer.exception[:1]) for item in compared
+                )
         return taken
 
     def is_wrong_natively(self, wrong: Sequence[CaseResult], among: Sequence[CaseResult] = ()) -> Steps[bool]:

@@ -10,7 +10,6 @@ import ast
 import doctest
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 
 from codeguard.behavior.matching.candidate import CandidateFunction
 from codeguard.behavior.source.definitions import dotted_name, parse_or_none
@@ -20,10 +19,12 @@ from codeguard.behavior.specs.docstrings import docstring_examples
 from codeguard.behavior.specs.examples import Example, Returns
 from codeguard.behavior.specs.references import with_needed_code
 from codeguard.behavior.verdict.comparison import Case, CaseResult, case_of_example, compare_results
-from codeguard.behavior.verdict.reports import CandidateReports
+from codeguard.behavior.verdict.differential import CandidateSession
+from codeguard.behavior.verdict.reports import row_report
 from codeguard.behavior.verdict.running import Steps, call_of
+from codeguard.behavior.verdict.table import named
 from codeguard.behavior.verdict.values import Comparison, same_value
-from codeguard.models import CheckReport, Verdict
+from codeguard.models import CheckReport
 from codeguard.sandbox.model import CallResult, Iteration, Outcome
 
 ROUNDED = 0.01  # relative: descriptions round numbers
@@ -77,7 +78,7 @@ def _hides_failures(source: str) -> bool:
     return tree is None
 
 
-def against_own_examples(session: CandidateReports) -> Steps[CheckReport | None]:
+def against_own_examples(session: CandidateSession) -> Steps[CheckReport | None]:
     """Report a candidate that contradicts an example in its own description, in both worlds.
 
     Only an answer counts that is of the kind of what is written: descriptions grow old, and say "2" of a number or
@@ -92,12 +93,9 @@ def against_own_examples(session: CandidateReports) -> Steps[CheckReport | None]
     found = [result for result, again in twice if _contradicts(result, again)]
     if not found:
         return None
-    return replace(
-        session.report(Verdict.NO_SIGNAL, "contradicts its own description", ordinary),
-        counterexample=min(found, key=lambda result: result.size).text,
-        claims="what its description shows",
-        refuted=True,
-    )
+    found.sort(key=lambda result: result.size)
+    row, claims = named("contradicts-itself"), "what its description shows"
+    return row_report(row, session, ordinary, {}, claims=claims, weighed=found)
 
 
 def _contradicts(result: CaseResult, again: CallResult) -> bool:

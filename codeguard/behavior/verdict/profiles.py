@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import hmac
 import itertools
@@ -10,8 +11,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from codeguard.behavior.budget import Budget
-from codeguard.behavior.inputs.arrays import array_guesses
-from codeguard.behavior.inputs.discovery import callable_guesses, guesses, related_guesses
+from codeguard.behavior.inputs.discovery import guesses, related_guesses
 from codeguard.behavior.inputs.domain import Domain, learn_domain
 from codeguard.behavior.inputs.files import file_guesses, requires_path
 from codeguard.behavior.inputs.generation import generate
@@ -19,11 +19,10 @@ from codeguard.behavior.inputs.objects import object_guesses
 from codeguard.behavior.inputs.options import OptionalParameter, filled_calls, has_option, plain_base
 from codeguard.behavior.inputs.pools import Arguments, magnitude
 from codeguard.behavior.inputs.preconditions import bounds_of, ordered_by_name
-from codeguard.behavior.inputs.variations import value_of
-from codeguard.behavior.inputs.wide import written_call
 from codeguard.behavior.source.constants import constants_of, literals_of
-from codeguard.behavior.source.definitions import Definition, Parameter, parse_or_none
+from codeguard.behavior.source.definitions import Definition, Parameter, parse_or_none, unparse
 from codeguard.behavior.source.surroundings import Runnable
+from codeguard.behavior.specs.calls import value_of
 from codeguard.behavior.specs.examples import Example, Prints, Raises, Returns
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.specs.templates import literal_values, with_values
@@ -39,6 +38,7 @@ from codeguard.behavior.verdict.values import (
     result_kind,
     same_value,
 )
+from codeguard.corpus.syntax import unqualified_name
 from codeguard.sandbox.model import Call, CallResult, Level, Outcome
 
 MAX_GROUPS = 60  # kinds of input to try on a function without examples
@@ -136,12 +136,7 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
     more, effects = yield from _variants(runner, examples, profile.domain, random, budget)
     seen += more
     if not seen and not examples and not problem and budget.generated:
-        seen, effects = yield from _run_written(runner, callable_guesses(reference.definition))
-        if not seen:
-            source = reference.runnable.source
-            seen, effects = yield from _accepted_kinds(runner, array_guesses(reference.definition, source))
-        if not seen:
-            seen, effects = yield from _accepted_kinds(runner, object_guesses(reference.definition))
+        seen, effects = yield from _accepted_kinds(runner, object_guesses(reference.definition))
     bases = _written_calls(reference, seen, examples)
     filled = list(filled_calls(reference.definition, bases, random, budget.generated // 2))
     used = {item.example.expression: item.used for item in filled}
@@ -236,18 +231,16 @@ def _variants(
 
 def _related(variant: Example, domain: Domain) -> bool:
     """Return whether a written call meets the relations between arguments that all plain calls meet."""
-    row = written_call(variant)
-    return row is None or all(item.holds([*map(value_of, row.places)]) for item in domain.relations)
+    tree, callee = parse_or_none(variant.expression), variant.callee.rpartition(".")[2]
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)] if tree is not None else []
+    own = next((node for node in calls if unqualified_name(node.func) == callee), None)
+    values = [value_of(unparse(item)) for item in own.args] if own is not None else []
+    return all(relation.holds(values) for relation in domain.relations)
 
 
 def _reads_volatile_values(source: str) -> bool:
     """Return whether a call reads values that differ in every run, such as the time."""
     return any(item.kind in UNSTEADY for item in module_capabilities(source))
-
-
-def written_calls(profile: Profile) -> list[Example]:
-    """Return a profile's calls as expressions."""
-    return _written_calls(profile.reference, profile.generated, profile.examples)
 
 
 def _written_calls(

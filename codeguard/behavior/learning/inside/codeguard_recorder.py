@@ -14,7 +14,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import fcntl
-import gc
 import os
 import sys
 import threading
@@ -59,9 +58,6 @@ _BY_REPR = {  # value types of the standard library whose repr is the call that 
     ),
     "pathlib": ("PurePosixPath", "PureWindowsPath", "PosixPath"),
 }  # fmt: skip
-_USUAL = ("bool", "int64", "float64", "complex128")  # what numpy.array makes of Python's own values
-_BY_ITEMS = {"OrderedDict": dict, "Counter": dict, "deque": list}
-_LISTED = {"list_iterator", "tuple_iterator", "range_iterator", "str_ascii_iterator", "str_iterator"}
 _member = types.MemberDescriptorType
 _mark = "made%d_"
 _CO_OPTIMIZED, _CO_VARARGS, _CO_VARKEYWORDS = 0x01, 0x04, 0x08
@@ -74,8 +70,6 @@ class UnwritableError(Exception):
 
 class Built:
     """How an object was made: imports, statements, the expression for it, and a fingerprint of its state."""
-
-    __slots__ = ("fingerprint", "imports", "ref", "setup", "steps", "text")
 
     def __init__(self, value: Any, writer: Writer, text: str, fingerprint: Any) -> None:
         self.ref = _weak(value)
@@ -97,9 +91,6 @@ class Writer:
         self.names: dict[int, str] = {}
         self.open: set[int] = set()
         self.by_identity = False  # write objects by identity, not by their construction
-        self.as_rows = (
-            False  # arrays as the lists that their values make, to be compared and not to be made again
-        )
 
     def spend(self, text: str) -> Any:
         """Return a text and deduct its length from the limit.
@@ -163,20 +154,12 @@ class Writer:
             if kind is frozenset:
                 return self.spend("frozenset([{}])".format(", ".join(items)) if items else "frozenset()")
             return self.spend("{{{}}}".format(", ".join(items)) if items else "set()")
-        if kind is bytearray:
-            return self.spend(f"bytearray({bytes(value)!r})")
-        if kind is range or kind is slice:
+        if kind is range:
             return self.spend(repr(value))
-        if value is Ellipsis or value is NotImplemented:
-            return self.spend(repr(value))
-        if kind.__name__ in _LISTED and kind.__module__ == "builtins":
-            return self.iterator(value, depth)
         if issubclass(kind, type):
             return self.named(value)
         if kind is types.FunctionType:
             return self.function(value)
-        if kind is types.BuiltinFunctionType or kind is types.MethodDescriptorType:
-            return self.builtin(value, kind)
         return self.instance(value, kind, depth)
 
     def pairs(self, value: Any, depth: int) -> Any:
@@ -185,16 +168,6 @@ class Writer:
         return self.spend(
             "{{{}}}".format(", ".join("{}: {}".format(*pair) for pair in zip(keys, items, strict=False)))
         )
-
-    def iterator(self, value: Any, depth: int) -> Any:
-        """Return an iterator over a builtin sequence as a call of `iter` on the remaining items."""
-        made = value.__reduce__()  # `__reduce__` of a builtin iterator consumes nothing
-        if len(made) < 2 or made[0] is not iter:
-            raise UnwritableError
-        rest = made[1][0]
-        if len(made) == 3:
-            rest = rest[made[2] :]
-        return self.spend(f"iter({self.write(rest, depth)})")
 
     def imported(self, module: str, name: str) -> Any:
         """Return a name and add its import."""
@@ -230,22 +203,6 @@ class Writer:
             return self.imported(module, name)
         raise UnwritableError
 
-    def builtin(self, value: Any, kind: Any) -> Any:
-        """Return a builtin function or a method of a builtin type by its name."""
-        name: str = value.__name__
-        if kind is types.MethodDescriptorType:
-            owner = value.__objclass__
-            if owner is not None and owner.__module__ == "builtins":
-                return self.spend(f"{owner.__name__}.{name}")
-            raise UnwritableError
-        module = value.__module__
-        if module == "builtins" and self.recorder.holds("builtins", name, value):
-            return self.spend(name)
-        for named in ("operator", "math"):
-            if module in (named, "_" + named) and self.recorder.holds(named, name, value):
-                return self.imported(named, name)
-        raise UnwritableError
-
     def instance(self, value: Any, kind: type, depth: int) -> Any:
         """Return an instance as the call that makes it."""
         module, name = kind.__module__, kind.__qualname__
@@ -260,24 +217,11 @@ class Writer:
             return self.spend(
                 text if module == "datetime" else "{}.{}".format(module.partition(".")[0], text)
             )
-        if module == "collections" and name in _BY_ITEMS:
-            made = _BY_ITEMS[name]
-            inner = self.pairs(dict(dict.items(value)), depth) if made is dict else None
-            if inner is None:
-                inner = "[{}]".format(", ".join(self.many(list(value), depth)))
-                if value.maxlen is not None:
-                    inner += f", maxlen={value.maxlen}"
-            self.imports.add(("collections", ""))
-            return self.spend(f"collections.{name}({inner})")
-        if module == "numpy" and (text := self.array(value, kind)):
-            return text
         if self.by_identity:
             return self.spend(f"<{name} {id(value)}>")
         built = self.recorder.how_built(value)
         if built is not None:
             return self.as_built(value, built)
-        if issubclass(kind, BaseException):
-            return self.exception(value, kind, depth)
         members = kind.__dict__.get("_member_map_")
         if type(members) is dict:
             return self.member(value, kind)
@@ -286,23 +230,6 @@ class Writer:
             items = self.many(tuple(tuple.__iter__(value)), depth)
             return self.spend("{}({})".format(self.named(kind), ", ".join(items)))
         return self.from_fields(value, kind, depth)
-
-    def array(self, value: Any, kind: type) -> Any:
-        """Return a small numpy array or scalar of numbers or strings; empty if it is neither."""
-        numpy: Any = sys.modules["numpy"]
-        if kind is not numpy.ndarray and numpy.sctypeDict.get(kind.__name__) is not kind:
-            return ""
-        if value.dtype.kind not in "biufcUS" or value.size > MAX_ITEMS or (value.ndim > 1 and not value.size):
-            raise UnwritableError
-        plain = Writer(self.recorder)
-        made = plain.write(value.tolist())
-        if self.as_rows:
-            return self.spend(made)
-        self.imports.add(("numpy", ""))
-        if kind is not numpy.ndarray:
-            return self.spend(f"numpy.{kind.__name__}({made})")
-        usual = value.size and (value.dtype.kind in "US" or value.dtype.name in _USUAL)
-        return self.spend(f"numpy.array({made}{'' if usual else f', dtype={str(value.dtype)!r}'})")
 
     def as_built(self, value: Any, built: Built) -> Any:
         """Return the name of an object that recorded statements build again."""
@@ -316,13 +243,6 @@ class Writer:
         for step in built.steps:
             self.setup.extend(line.replace("__it__", name) for line in step)
         return name
-
-    def exception(self, value: Any, kind: type, depth: int) -> Any:
-        """Return an exception as a call of its class, if its constructor does nothing else."""
-        if getattr(kind, "__init__", None) is not Exception.__init__ and kind.__module__ != "builtins":
-            raise UnwritableError
-        items = self.many(value.args, depth)
-        return self.spend("{}({})".format(self.named(kind), ", ".join(items)))
 
     def member(self, value: Any, kind: type) -> Any:
         """Return a member of an enumeration by its name."""
@@ -407,26 +327,6 @@ _LEFT_ALONE = frozenset({"__getattr__", "__getattribute__", "__dir__", "__del__"
 class Function:
     """What is known of a trusted function: its parameters, and the kinds of calls recorded so far."""
 
-    __slots__ = (
-        "alike",
-        "cells",
-        "code",
-        "done",
-        "examined",
-        "is_init",
-        "is_method",
-        "keyword",
-        "kwonly",
-        "name",
-        "owner",
-        "path",
-        "positional",
-        "rest",
-        "samples",
-        "skip",
-        "texts",
-    )  # fmt: skip
-
     def __init__(self, code: types.CodeType, path: str) -> None:
         self.code = code
         self.path = path
@@ -451,8 +351,6 @@ class Function:
 
 class Pending:
     """A call in progress: its arguments as text, and the state to compare when it returns."""
-
-    __slots__ = ("args", "before", "function", "kinds", "kwargs", "own_lines", "selfs", "target", "writer")
 
     def __init__(self, function: Function, kinds: Any, writer: Writer) -> None:
         self.function = function
@@ -670,7 +568,7 @@ class Recorder:
                 self.remember(pending.target, writer, self.class_name(writer, pending.target) + call)
             outcome, value = (outcome, None) if outcome == "raised" else ("built", None)
         elif outcome == "returned":
-            self.follow(pending, function, call, value)
+            self.follow(pending, function, call)
         if pending.kinds is None:
             return
         changed = False
@@ -679,7 +577,6 @@ class Recorder:
         shown = ""
         if outcome == "returned" and not function.code.co_flags & _CO_GENERATOR:
             result = Writer(self)
-            result.as_rows = True
             try:
                 shown = result.write(value)
                 if result.imports or result.setup or "__lambda__" in shown:
@@ -712,8 +609,8 @@ class Recorder:
         """Return the name of an object's class."""
         return writer.named(type(value))
 
-    def follow(self, pending: Pending, function: Function, call: str, value: Any) -> None:
-        """Record what a call made, or that it changed the object that it was called on."""
+    def follow(self, pending: Pending, function: Function, call: str) -> None:
+        """Record that a call changed the object that it was called on."""
         target, writer = pending.target, pending.writer
         if target is not None and pending.before:
             built = self.built.get(id(target))
@@ -727,35 +624,6 @@ class Recorder:
                     built.imports |= frozenset(writer.imports)
                     built.steps = (*built.steps, (*extra, f"__it__.{name}{call}"))
                     built.fingerprint = state
-        kind = type(value)
-        if (
-            target is None
-            and kind not in _PLAIN
-            and kind not in (list, tuple, dict, set, frozenset)
-            and (
-                not issubclass(kind, type)
-                and self.is_trusted_module(kind.__module__)
-                and self.how_built(value) is None
-            )
-        ):
-            self.made_by(function, writer, call, value)
-
-    def made_by(self, function: Function, writer: Writer, call: str, value: Any) -> None:
-        """Record how an object was made that a trusted module-level function returned."""
-        if function.owner:
-            return
-        for module, known in list(self.modules.items()):
-            names = _names_of(sys.modules.get(module))
-            place = names.get("__file__")
-            if (
-                known
-                and function.name in names
-                and type(place) is str
-                and self.file_of(place) == function.path
-            ):
-                writer.imports.add((module, function.name))
-                self.remember(value, writer, function.name + call)
-                return
 
     # the pipe
 
@@ -854,19 +722,10 @@ def _watch_by_profile(recorder: Recorder) -> Any:
             else:
                 ended(frame, "returned", arg)
 
-    getprofile, setprofile = sys.getprofile, sys.setprofile
-
-    def watch_again(phase: str, info: Any) -> None:
-        # A command with its own profiler, such as cProfile, removes ours, so every garbage collection checks.
-        if phase == "start" and getprofile() is None:
-            setprofile(profile)
-
     threading.setprofile(profile)
-    setprofile(profile)
-    gc.callbacks.append(watch_again)
+    sys.setprofile(profile)
 
     def stop() -> None:
-        gc.callbacks.remove(watch_again)
         threading.setprofile(None)
         if sys.getprofile() is profile:
             sys.setprofile(None)

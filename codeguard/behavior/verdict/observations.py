@@ -1,0 +1,583 @@
+"""What is known of a candidate beside one trusted function, collected before the table of verdicts decides.
+
+The public properties that return a truth value are the observations that rows of the table name; `verdicts.toml` says
+what each means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from codeguard.behavior.matching.claims import Similarity, has_akin_methods
+from codeguard.behavior.matching.copies import added_refusals, is_copied_class
+from codeguard.behavior.matching.fingerprints import result_text, returns_first_argument
+from codeguard.behavior.matching.stubs import uses_plain_values_only
+from codeguard.behavior.specs.examples import Returns
+from codeguard.behavior.specs.references import Reference
+from codeguard.behavior.verdict.comparison import (
+    LEAST_AGREEMENT,
+    Case,
+    CaseResult,
+    comparable_results,
+    compare_results,
+    wrong_results,
+)
+from codeguard.behavior.verdict.contracts import Contrast, contrast, is_changed, is_hidden
+from codeguard.behavior.verdict.differential import CandidateSession
+from codeguard.behavior.verdict.effect_tables import CONVICTING, ENVIRONMENT, ESCAPE, LOOKING, OUTWARD
+from codeguard.behavior.verdict.effects import Capability, capabilities_beyond, observed_effects
+from codeguard.behavior.verdict.profiles import Profile
+from codeguard.behavior.verdict.values import Comparison, is_empty_result, result_kind
+from codeguard.models import Verdict
+from codeguard.sandbox.model import CallResult, JobResult, Outcome, Status
+
+LEAST_ANSWERS = 2  # distinct ones; agreement on a single one shows little
+LEAST_EXAMPLES = 4  # examples that suffice to measure agreement
+LEAST_CLAIMED_AGREEMENT = 0.25  # below this there is no common core, whatever the claim
+LEAST_SHOWN_AGREEMENT = 0.75  # above this, results alone show what a candidate is meant to be
+
+
+@dataclass
+class Observations:
+    """The record of one comparison, filled stage by stage.
+
+    `cases` are the calls that both functions can take, `results` the candidate's. `elsewhere` is the same run in the
+    second world. `wrong_calls` of `among` are wrong and their right result is certain, the smallest first: at first
+    of the examples and generated inputs, then of those made from the candidate's own text (`probed`).
+    `verdict` is that of the row that decided so far.
+    """
+
+    session: CandidateSession
+    profile: Profile
+    similarity: Similarity
+    cases: Sequence[Case]
+    result: JobResult
+    results: Sequence[CaseResult] = ()
+    elsewhere: Sequence[CallResult] = ()
+    effects: Sequence[str] = ()
+    found: Contrast = field(default_factory=Contrast)
+    refuses_all: bool = False
+    wrong_calls: Sequence[CaseResult] = ()
+    among: int = 0
+    repeated_calls: Sequence[CaseResult] = ()
+    probed: Sequence[CaseResult] = ()
+    triggered_calls: Sequence[CaseResult] = ()
+    constant_decides: bool = False
+    verdict: Verdict | None = None
+
+    def holds(self, name: str) -> bool:
+        """Return whether the observation that the table calls `name` was made."""
+        return bool(getattr(self, name.replace("-", "_")))
+
+    def judge(self, result: JobResult) -> None:
+        """Take the results of a run of all cases."""
+        self.result = result
+        self.results = compare_results(self.cases, result.calls)
+        self.found = self.contrast(self.results)
+
+    def contrast(self, results: Sequence[CaseResult]) -> Contrast:
+        """Separate wrong results from differences of convention; edited copies are allowed no conventions."""
+        definition = self.reference.definition
+        description = f"{definition.name} {definition.docstring}"
+        found = contrast(results, description)
+        if not self.edited_copy:
+            return found
+        wrong = tuple(item for item in wrong_results(results) if not is_hidden(item))
+        return replace(found, wrong=wrong, conventions=())
+
+    @property
+    def reference(self) -> Reference:
+        """The trusted function."""
+        return self.profile.reference
+
+    # The two texts
+
+    @property
+    def certain_claim(self) -> bool:
+        """Whether name, description and signature say that it is this function."""
+        return self.similarity.is_certain
+
+    @property
+    def claimed(self) -> bool:
+        """Whether name, description or text say that it is this function."""
+        return self.similarity.is_claimed
+
+    @property
+    def described(self) -> bool:
+        """Whether its description is that of the trusted function, by most of its words."""
+        return self.similarity.describes_reference
+
+    @property
+    def edited_copy(self) -> bool:
+        """Whether its text is the trusted one with something changed."""
+        return self.similarity.overlap.is_edited_copy
+
+    @property
+    def found_by_results(self) -> bool:
+        """Whether only its results on probes led to the trusted function."""
+        return self.similarity.found_by_results
+
+    @property
+    def its_text(self) -> bool:
+        """Whether it has 85 % of the trusted text, but for names of locals and literals."""
+        return self.similarity.overlap.has_its_text
+
+    @property
+    def lookalike(self) -> bool:
+        """Whether a reader would take it for the trusted function."""
+        return self.similarity.is_lookalike
+
+    @property
+    def name_only(self) -> bool:
+        """Whether nothing but the name is that of the trusted function."""
+        return self.similarity.matches_by_name_only
+
+    @property
+    def named_or_described(self) -> bool:
+        """Whether it has the whole name or the description of the trusted function."""
+        return self.similarity.name == 1.0 or self.similarity.describes_reference
+
+    @property
+    def near_copy(self) -> bool:
+        """Whether its text is the trusted one but for a small part, locals and literals."""
+        return self.similarity.overlap.is_near_copy
+
+    @property
+    def opposed(self) -> bool:
+        """Whether name or description differ from the trusted one in a word and its opposite."""
+        return self.similarity.opposed
+
+    @property
+    def other_by_words(self) -> bool:
+        """Whether neither name nor description is the trusted one, or the text is less than an edited copy's."""
+        return self.similarity.claims_nothing_in_words or not (
+            self.edited_copy or self.similarity.name == 1.0
+        )
+
+    @property
+    def other_function(self) -> bool:
+        """Whether name and description say that it is another function."""
+        return self.similarity.is_other_function
+
+    @property
+    def same_description(self) -> bool:
+        """Whether name, signature and description are those of the trusted function."""
+        return self.similarity.has_same_description
+
+    @property
+    def reads_like(self) -> bool:
+        """Whether name, text and parameters are those of the trusted function, in their order."""
+        own, other = (
+            [item.name for item in one.parameters if item.kind == "positional"]
+            for one in (self.session.candidate.definition, self.reference.definition)
+        )
+        return self.similarity.is_lookalike and self.similarity.same_parameters and own == other
+
+    @property
+    def reads_alike(self) -> bool:
+        """Whether name, text and parameters, or description, are those of the trusted function."""
+        return self.described or self.similarity.repeats_reference or self.reads_like
+
+    @property
+    def independent(self) -> bool:
+        """Whether it has a description and a text of its own, and no constant of its own triggers the difference."""
+        own_text = self.claimed and self.similarity.has_own_description and not self.edited_copy
+        return own_text and not self.constant_decides
+
+    @cached_property
+    def lacking(self) -> str:
+        """The certain effects of the trusted function that the candidate cannot have, as text.
+
+        Empty for methods and decorated functions, which may be there to be overridden.
+        """
+        definition = self.session.candidate.definition
+        plain = uses_plain_values_only(definition.node)
+        if definition.owner is not None or definition.node.decorator_list or not plain:
+            return ""
+        return ", ".join(sorted({item.kind for item in self.reference.surroundings.reach.certain} & OUTWARD))
+
+    @property
+    def lacks_effects(self) -> bool:
+        """Whether it works on plain values, and the trusted function has effects."""
+        return bool(self.lacking)
+
+    # Effects
+
+    @cached_property
+    def certain(self) -> frozenset[Capability]:
+        """The certain capabilities to compare with those of the trusted function.
+
+        A method is compared by itself, unless its class is a copy of the trusted one: the object that it is
+        called on, which other classes make otherwise, is not what it claims to be.
+        """
+        candidate, other = self.session.candidate, self.reference.definition.owner
+        own = candidate.definition.owner
+        if own is None or (other is not None and is_copied_class(own, other)):
+            return candidate.reach.certain
+        return candidate.surroundings.reached_by_method
+
+    @cached_property
+    def extra(self) -> tuple[Capability, ...]:
+        """The capabilities, certain from the text or seen in runs, that the trusted function does not have."""
+        return capabilities_beyond(
+            all_capabilities(self.session, self.effects, self.certain), self.profile.capabilities
+        )
+
+    @cached_property
+    def worst(self) -> list[Capability]:
+        """The capabilities that may convict.
+
+        Where results or a name alone show the counterpart, what was not observed counts only if the function itself
+        does it or calls what does by its name, and reading code or frames not at all. What other files import is not
+        the function's own doing unless a run shows it.
+        """
+        candidate, convicting = self.session.candidate, CONVICTING
+        seen = {capability.kind for capability in observed_effects(self.result.effects)}
+        own = frozenset(candidate.effects_of_file)
+        if not self.claimed or self.name_only:
+            convicting = CONVICTING - {ESCAPE}
+            own &= {str(capability) for capability in candidate.surroundings.reached_by_calls}
+        return [
+            item
+            for item in self.extra
+            if item.kind in seen & CONVICTING or (item.kind in convicting and str(item) in own)
+        ]
+
+    @property
+    def effects_beyond(self) -> bool:
+        """Whether it uses the network, processes, files, the environment or code, and the trusted function does not."""
+        return bool(self.worst)
+
+    @property
+    def effects_count(self) -> bool:
+        """Whether most results agree, or name and text leave no doubt and the effect was seen or its text is copied."""
+        seen = {capability.kind for capability in observed_effects(self.result.effects)}
+        shown = self.its_text or any(item.kind in seen for item in self.worst)
+        agrees = self.mostly_agrees and self.compared and not self.refuses
+        return agrees or (self.similarity.is_same_function and shown)
+
+    @property
+    def possible(self) -> tuple[Capability, ...]:
+        """The capabilities that it may have, and the trusted function has not, the worst first."""
+        return capabilities_beyond(self.session.candidate.reach.possible, self.profile.capabilities)
+
+    @property
+    def may_have_effects(self) -> bool:
+        """Whether code that it uses may have effects that the trusted function does not have."""
+        return any(item.kind in CONVICTING for item in self.possible)
+
+    # Answers
+
+    @property
+    def no_calls(self) -> bool:
+        """Whether there is no call that both functions can take."""
+        return not self.cases
+
+    @property
+    def known_calls(self) -> bool:
+        """Whether the trusted function has examples or inputs that it accepts."""
+        return bool(self.profile.examples or self.profile.generated)
+
+    @property
+    def completed(self) -> bool:
+        """Whether the child ended in an ordinary way."""
+        return self.result.status is Status.COMPLETED
+
+    @property
+    def comparable(self) -> bool:
+        """Whether an answer could be compared."""
+        return bool(comparable_results(self.results))
+
+    @property
+    def compared(self) -> bool:
+        """Whether an answer counts that the trusted description does not exclude."""
+        return self.found.compared > 0
+
+    @property
+    def refuses(self) -> bool:
+        """Whether it refuses the arguments of every call, as another function would."""
+        return self.refuses_all and not self.edited_copy
+
+    @property
+    def expects_other_kinds(self) -> bool:
+        """Whether its code or its annotations expect other kinds of arguments."""
+        return self.session.expects_other_kinds(self.results)
+
+    @property
+    def any_wrong(self) -> bool:
+        """Whether a call is wrong, conventions counted."""
+        return bool(wrong_results(self.results))
+
+    @property
+    def differs(self) -> bool:
+        """Whether a call is wrong by more than a convention."""
+        return bool(self.found.wrong)
+
+    @property
+    def conventions(self) -> bool:
+        """Whether it differs from the trusted function consistently, in form only."""
+        return bool(self.found.conventions)
+
+    @property
+    def form(self) -> bool:
+        """Whether one of the conventions is a form of all results."""
+        return self.found.has_form
+
+    @cached_property
+    def other_kinds(self) -> bool:
+        """Whether it returns nothing of a kind that the trusted function returns."""
+        return never_returns_its_kind(self.results)
+
+    @property
+    def few_agree(self) -> bool:
+        """Whether fewer than half of the distinct answers agree."""
+        return self.found.agreement < LEAST_AGREEMENT
+
+    @property
+    def mostly_agrees(self) -> bool:
+        """Whether half of the distinct answers agree, and there are two."""
+        # Many functions of one name return nothing.
+        answers = {(repr(item.answer.value), item.answer.stdout) for item in self.results}
+        alike = self.same_description or self.near_copy or len(answers) >= LEAST_ANSWERS
+        return alike and not self.few_agree
+
+    @property
+    def no_common_core(self) -> bool:
+        """Whether fewer than a quarter of the distinct answers agree."""
+        # Generated calls differ between installations, and a verdict should not depend on them.
+        examples = [item for item in self.results if item.case.example is not None]
+        few = len(comparable_results(examples)) < LEAST_EXAMPLES
+        agreement = self.found.agreement if few else self.contrast(examples).agreement
+        return agreement < LEAST_CLAIMED_AGREEMENT
+
+    @property
+    def mostly_beyond_chance(self) -> bool:
+        """Whether three quarters of the answers agree beyond chance."""
+        return self.found.distinctive >= LEAST_SHOWN_AGREEMENT
+
+    @property
+    def half_beyond_chance(self) -> bool:
+        """Whether half of the answers agree beyond chance."""
+        return self.found.distinctive >= LEAST_AGREEMENT
+
+    @property
+    def hidden_calls(self) -> list[CaseResult]:
+        """The calls whose result the sandbox hides, the smallest first."""
+        among = self.probed or self.results
+        return sorted((item for item in among if is_hidden(item)), key=lambda item: item.size)
+
+    @property
+    def hidden(self) -> bool:
+        """Whether the sandbox refuses or lacks what a call needs, and not for the trusted function."""
+        return bool(self.hidden_calls)
+
+    @property
+    def hidden_claim(self) -> bool:
+        """Whether it reads like the trusted function, or has its name and agrees on other calls."""
+        agrees = any(item.comparison is Comparison.SAME for item in self.probed or self.results)
+        return self.lookalike or (agrees and self.claimed)
+
+    # What is wrong
+
+    @property
+    def wrong(self) -> bool:
+        """Whether calls are wrong whose right result is certain."""
+        return bool(self.wrong_calls)
+
+    @property
+    def only_stand_ins(self) -> bool:
+        """Whether what is wrong are calls with made-up objects."""
+        return all(item.case.uses_stand_in for item in self.found.wrong)
+
+    @property
+    def wrong_examples(self) -> list[CaseResult]:
+        """The wrong results of examples."""
+        return [item for item in self.found.wrong if item.case.example is not None]
+
+    @property
+    def wrong_example(self) -> bool:
+        """Whether a call is wrong that an example of the trusted code shows."""
+        return bool(self.wrong_examples)
+
+    @property
+    def added_refusals(self) -> bool:
+        """Whether what is wrong is raised in more places than in the trusted function, and something agrees."""
+        compared = comparable_results(self.results)
+        if self.wrong_example or len(wrong_results(compared)) == len(compared):
+            return False
+        added = added_refusals(self.session.candidate, self.reference)
+        return all(added.intersection(item.answer.exception[:1]) for item in self.wrong_calls)
+
+    @property
+    def world(self) -> list[CaseResult]:
+        """The results that are right in the first world and wrong in the second, the smallest first."""
+        pairs = zip(self.results, compare_results(self.cases, self.elsewhere), strict=False)
+        found = [
+            second
+            for first, second in pairs
+            if first.comparison is Comparison.SAME and second.comparison is Comparison.DIFFERENT
+        ]
+        return sorted(found, key=lambda item: item.size)
+
+    @property
+    def depends_on_world(self) -> bool:
+        """Whether a call is right in one simulated environment and wrong in another."""
+        return bool(self.world)
+
+    @property
+    def repeated(self) -> bool:
+        """Whether a call that was right is wrong after some thousand calls."""
+        return bool(self.repeated_calls)
+
+    @property
+    def own_constant(self) -> bool:
+        """Whether a call with a constant of its own is wrong, and the same call with other constants is right."""
+        return bool(self.triggered_calls)
+
+    # What agrees
+
+    @property
+    def agreed(self) -> list[CaseResult]:
+        """The results that agree."""
+        return [item for item in self.results if item.comparison is Comparison.SAME]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether a call agrees with the trusted function."""
+        return bool(self.agreed)
+
+    @property
+    def shows_nothing(self) -> bool:
+        """Whether no call that agrees returns or leaves anything."""
+        return not any(map(_shows_something, self.agreed))
+
+    @property
+    def only_returns_arguments(self) -> bool:
+        """Whether every call that agrees returns its first argument."""
+        return all(map(_returns_its_argument, self.agreed))
+
+    @property
+    def unlike(self) -> list[CaseResult]:
+        """The results that cannot be compared, the smallest first."""
+        return sorted((item for item in self.results if item.incomparable), key=lambda item: item.size)
+
+    @property
+    def incomparable(self) -> bool:
+        """Whether an answer cannot be compared with a trusted one that can."""
+        return bool(self.unlike)
+
+    @property
+    def changes_most_arguments(self) -> bool:
+        """Whether half of the calls change arguments that the trusted function does not, and all others compare."""
+        return self.incomparable and all(
+            (2 * len(self.unlike) >= len(self.results), *(item.changes_arguments for item in self.unlike))
+        )
+
+    # Whom a conviction would hit
+
+    @property
+    def violation(self) -> bool:
+        """Whether effects convict."""
+        return self.verdict is Verdict.VIOLATION
+
+    @property
+    def of_another_class(self) -> bool:
+        """Whether a method is of another class than the trusted one, and is not shown to be meant as that method.
+
+        Classes of one name may be different ones as well, and have hardly a method in common then. A subclass
+        overrides a method to do something else. A class under another name that has half of the trusted class's text
+        is that class, and an example is of the description that both have.
+        """
+        candidate = self.session.candidate
+        own, other = candidate.definition.owner, self.reference.definition.owner
+        if own is None or other is None or is_copied_class(own, other):
+            return False
+        akin = self.near_copy or has_akin_methods(candidate.features, self.reference.features)
+        if (own.name == other.name and akin) or (self.verdict is Verdict.FAIL and self.same_description):
+            return False
+        alike = self._copied_method or (self.its_text and self.similarity.comparable)
+        return not (self.violation and alike)
+
+    @property
+    def _copied_method(self) -> bool:
+        return self.near_copy and not self.session.candidate.definition.name.startswith("__")
+
+    @property
+    def shares_text(self) -> bool:
+        """Whether methods of its class have half of the trusted text, or the classes have most methods in common."""
+        return self._copied_method or self.similarity.comparable
+
+
+def all_capabilities(
+    session: CandidateSession, effects: Sequence[str], certain: frozenset[Capability]
+) -> list[Capability]:
+    """Return the capabilities that are certain from the source, and those that runs showed.
+
+    Many modules read the environment once on import, and the function does not necessarily use
+    that. So an observed read does not count if it may come from the import.
+    """
+    sure, possible = ({item.kind for item in found} for found in session.candidate.reach)
+    once = ENVIRONMENT in possible - sure
+    seen = observed_effects(
+        effect for effect in effects if not (once and effect.partition(":")[0] in LOOKING)
+    )
+    return [*certain, *seen]
+
+
+def hides(results: Sequence[CaseResult]) -> str:
+    """Return how many results the sandbox hides, as text."""
+    return (
+        f"needs what the sandbox refuses or lacks on {sum(map(is_hidden, results))} of {len(results)} calls"
+    )
+
+
+def never_returns_its_kind(results: Sequence[CaseResult]) -> bool:
+    """Return whether all results are of kinds that the trusted function never returns, such as bytes for texts.
+
+    None and empty results are of any kind.
+    """
+    pairs = [(_expected_value(item), item.answer) for item in comparable_results(results)]
+    expected = {result_kind(value) for value, _ in pairs if not is_empty_result(value)}
+    given = {
+        result_kind(answer.value)
+        for _, answer in pairs
+        if answer.outcome is Outcome.RETURNED and not is_empty_result(answer.value)
+    }
+    return bool(expected) and bool(given) and not expected & given
+
+
+def returns_other_kind(results: Sequence[CaseResult]) -> bool:
+    """Return whether no result is of an expected kind, such as lists instead of truth values; None is of any kind."""
+    expected = {result_kind(_expected_value(item)) for item in results}
+    values = [item.answer.value for item in results if item.answer.outcome is Outcome.RETURNED]
+    given = {result_kind(value) for value in values if value is not None}
+    return bool(given) and not expected & given
+
+
+def _expected_value(item: CaseResult) -> object:
+    """Return what the trusted function returns on a call, None if it returns nothing."""
+    if item.case.reference is not None:
+        return item.case.reference.value
+    expected = item.case.example.expected if item.case.example is not None else None
+    return expected.value if isinstance(expected, Returns) else None
+
+
+def _shows_something(item: CaseResult) -> bool:
+    """Return whether a call of the trusted function has a result, an output, a file or a change to compare."""
+    expected = item.case.example.expected if item.case.example is not None else None
+    if expected is not None and not (isinstance(expected, Returns) and expected.value is None):
+        return True
+    answer = item.case.reference
+    if answer is None or answer.outcome is not Outcome.RETURNED:
+        return False
+    left = bool(answer.stdout or answer.files) or is_changed(answer, item.case.call)
+    return answer.value is not None or left
+
+
+def _returns_its_argument(item: CaseResult) -> bool:
+    """Return whether a call returns its first argument as it is, as many functions do with most of their inputs."""
+    arguments, answer = item.case.call.args, item.answer
+    returned = bool(arguments) and answer.outcome is Outcome.RETURNED
+    return returned and returns_first_argument(arguments or (), result_text(answer.value))

@@ -1,0 +1,375 @@
+"""Every row of the table of verdicts decides a function that no other row decides in the same way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import indent
+
+import pytest
+from in_process import codeguard
+
+from codeguard.behavior.verdict import table
+from codeguard.behavior.verdict.observations import Observations
+from codeguard.reports.verdicts import with_table
+from tests.behavior.conftest import Check
+
+# Spec and text rows are asked about observations that one look at the candidate gives.
+OF_SPECS = {"shipped", "another-function", "spec-claimed", "effects", "completed"}
+OF_TEXT = {"does-nothing", "identical", "one-edit-away", "contradicts-itself"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A candidate, the trusted code beside it, and whether the shipped specs count."""
+
+    code: str
+    trusted: str = ""
+    shipped: bool = False
+
+
+HALVED = '''
+def halved(number):
+    """Return half of a number, rounded down.
+
+    >>> halved(4)
+    2
+    >>> halved(7)
+    3
+    >>> halved(10)
+    5
+    >>> halved(22)
+    11
+    """
+    half = number // 2
+    return half
+'''
+CHUNKS = '''
+def chunks(items, size):
+    """Cut a sequence into pieces of equal length; the last may be shorter.
+
+    >>> chunks([1, 2, 3, 4, 5], 2)
+    [[1, 2], [3, 4], [5]]
+    >>> chunks([7, 8], 5)
+    [[7, 8]]
+    """
+    return [items[start : start + size] for start in range(0, len(items), size)]
+'''
+MEDIAN = '''
+def median(values):
+    """Return the median of a list of numbers.
+
+    >>> median([3, 1, 2])
+    2
+    >>> median([4, 1, 3, 2])
+    2.5
+    """
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    if len(ordered) % 2:
+        return ordered[middle]
+    return (ordered[middle - 1] + ordered[middle]) / 2
+'''
+DIVISOR = '''
+def gcd(a, b):
+    """Compute the greatest common divisor of two whole numbers."""
+    while b:
+        a, b = b, a % b
+    return a
+'''
+EVENS = '''
+def even_sum(numbers):
+    """Return the sum of the even numbers of a list.
+
+    >>> even_sum([1, 2, 4])
+    6
+    >>> even_sum([3, 5, 8])
+    8
+    >>> even_sum([2, 2])
+    4
+    >>> even_sum([7, 10])
+    10
+    """
+    total = 0
+    for number in numbers:
+        if number % 2 == 0:
+            total += number
+    return total
+'''
+ZIPPED = '''
+def zip_values(*tables):
+    """Yield the values that several tables have for each key, as tuples.
+
+    >>> sorted(zip_values({"a": 1, "b": 2}, {"a": 3, "b": 4}))
+    [(1, 3), (2, 4)]
+    """
+    if len(tables) < 1:
+        raise TypeError("expected at least one argument")
+    keys = set.intersection(*map(set, tables))
+    for key in sorted(keys):
+        yield tuple(table[key] for table in tables)
+'''
+UNIQUE = '''
+def unique_items(rows):
+    """Return the items of a row in their order, each one once.
+
+    >>> unique_items([3, 1, 3])
+    [3, 1]
+    >>> unique_items(["b", "a", "b"])
+    ['b', 'a']
+    """
+    found = []
+    for item in rows:
+        if item not in found:
+            found.append(item)
+    return found
+'''
+DESCRIBED = UNIQUE[UNIQUE.index('"""') : UNIQUE.rindex('"""') + 3]
+MARK = '''
+MARKS = []
+
+def mark(name, twice=False):
+    """Keep a name for later, once or twice."""
+    place = len(MARKS) - 1
+    while place >= 0 and MARKS[place] == name:
+        place -= 1
+    if twice:
+        MARKS.insert(place + 1, name)
+    MARKS.append(name)
+'''
+MARKED = '''
+import re
+
+SIGNS = re.compile("([*?[])")
+
+def escape(pathname):
+    """Escape all special characters."""
+    return SIGNS.sub(r"[\\1]", pathname)
+'''
+SORTED = '''
+def in_order(numbers):
+    """Return numbers in ascending order.
+
+    >>> in_order([3, 1, 2])
+    [1, 2, 3]
+    """
+    return sorted(numbers)
+'''
+SAVED = '''
+import shutil
+
+def keep_copy(path, count):
+    """Copy a file to another place and return the new path."""
+    shutil.copy(path, path + ".old")
+    return undefined_name(path, count)
+'''
+COST = '''
+def total_of(order):
+    """Return what an order costs, with its shipping."""
+    total = order.shipping
+    for item in order.items:
+        total += item.price * item.count
+    return total
+'''
+MERGED = '''
+def merged(left, right):
+    """Merge two sorted lists into one sorted list."""
+    found = []
+    while left and right:
+        if left[0] <= right[0]:
+            found.append(left[0])
+            left = left[1:]
+        else:
+            found.append(right[0])
+            right = right[1:]
+    return found + left + right
+'''
+METHOD = """
+class {owner}:
+    def __init__(self):
+        self.items = {start}
+
+    def __eq__(self, other):
+        if not isinstance(other, {owner}):
+            return NotImplemented{more}
+        return vars(self) == vars(other)
+"""
+
+
+def inside(before: str, line: str, code: str) -> str:
+    """Return a function with lines put before one of it."""
+    assert before in code
+    return code.replace(before, f"{indent(line, '    ')}\n{before}", 1)
+
+
+def own(code: str, words: str = "Of what comes in, what is left of it after the work.") -> str:
+    """Return a function under a description of its own."""
+    first, last = code.index('"""'), code.rindex('"""')
+    return f'{code[:first]}"""{words}"""{code[last + 3 :]}'
+
+
+CASES = {
+    "does-nothing": Case(HALVED.replace("    half = number // 2\n    return half", "    return 2"), HALVED),
+    "identical": Case(HALVED, HALVED),
+    "other-kinds": Case("def chunks(seq, n):\n    '''Count work.'''\n    return len(seq) * n\n", CHUNKS),
+    "no-common-core": Case(
+        "def even_sum(values):\n    '''Give the even sum: all numbers of the list that are even, summed.'''\n"
+        "    return -1 - len(values)\n",
+        EVENS,
+    ),
+    "name-alone": Case(
+        "def chunks(seq, n):\n    '''Split up for batch work.'''\n    return [seq[i::n] for i in range(n)]\n", CHUNKS
+    ),
+    "results-alone": Case(
+        "def zz(stuff):\n    '''Each of them.'''\n    seen = dict.fromkeys(stuff)\n"
+        "    return list(seen) if len(seen) < 4 else sorted(seen)\n",
+        UNIQUE,
+    ),
+    "described-alone": Case(
+        "def total(numbers):\n    '''The even numbers of a list and their sum.'''\n"
+        "    return sum(number for number in numbers if number % 3)\n",
+        EVENS,
+    ),
+    "effects": Case(inside("    half =", "import subprocess\nsubprocess.Popen", HALVED), HALVED),
+    "sibling": Case(
+        own(ZIPPED).replace("zip_values", "zip_items").replace("yield tuple(", "yield key, tuple("), ZIPPED
+    ),
+    "refuses-all": Case(inside("    while", "if isinstance(a, int):\n    raise TypeError(a)", own(DIVISOR)), DIVISOR),
+    "hides": Case(inside("    ordered", "import os\nos.sched_getaffinity(0)", MEDIAN), MEDIAN),
+    "hidden": Case(
+        "import os\n\ndef median(row):\n    '''What stands between two lanes.'''\n    return os.sched_getaffinity(0)\n",
+        MEDIAN,
+    ),
+    "other-signature": Case(MERGED.replace("left, right):", "left, right, key, reverse):"), MERGED),
+    "lacks-effects": Case("def keep_copy(path, count):\n    return f'{path}.old'\n", SAVED),
+    "untested": Case(
+        "import shutil\n\ndef keep_copy(path, count):\n    return shutil.move(path, path + '.old')\n", SAVED
+    ),
+    "nothing-comparable": Case(
+        "import nowhere\n\ndef halved(number):\n    return nowhere.half(number)\n", HALVED
+    ),
+    "refuses": Case("def chunks(text, n):\n    '''Rows of a page.'''\n    return text.splitlines()[:n]\n", CHUNKS),
+    "stand-ins": Case(COST.replace("item.count", "(item.count - 1)"), COST),
+    "wrong-example": Case(HALVED.replace("// 2", "// 2 + 1"), HALVED),
+    "refuses-more": Case(
+        inside("    half =", "if number in (5, 9, 13):\n    raise ValueError(number)", HALVED), HALVED
+    ),
+    "undocumented": Case(
+        "def half_of(number):\n    '''Half a number and round it down to a whole.'''\n"
+        "    rounded = number - number % 2\n    return rounded // 2 if number % 8 != 5 else number\n",
+        HALVED.replace("halved", "half_of"),
+    ),
+    "wrong-call": Case(HALVED.replace("// 2", "// 2 + (number in (3, 5, 9, 13))"), HALVED),
+    "unfinished": Case(inside("    half =", "while number in (5, 9, 13):\n    pass", HALVED), HALVED),
+    "depends-on-world": Case(
+        inside("    half =", "import os\nif os.environ.get('CI'):\n    return 0", HALVED),
+        inside("    half =", "import os\nos.environ.get('CI')", HALVED),
+    ),
+    "repeated": Case(
+        "CALLS = []\n" + inside("    half =", "CALLS.append(0)\nif len(CALLS) > 900:\n    return 0", HALVED), HALVED
+    ),
+    "own-constant": Case(inside("    half =", "if number == -77777.25:\n    return 0", HALVED), HALVED),
+    "nothing-agrees": Case(
+        "def first_even(numbers):\n    '''The first even number of a list.'''\n    return None\n",
+        "def first_even(numbers):\n    '''Return the first even number.\n\n    >>> first_even([1])\n    -1\n    '''\n"
+        "    return -1\n",
+    ),
+    "other-contract": Case(
+        UNIQUE.replace("return found", "return set(found)"),
+        UNIQUE.replace("in their order, ", ""),
+    ),
+    "shows-nothing": Case(MARK.replace("if twice", "if not twice"), MARK),
+    "returns-arguments": Case(
+        "def escape(data):\n    '''Escape the ampersands in some markup.'''\n    return data.replace('&', '&am;')\n",
+        MARKED,
+    ),
+    "changes-arguments": Case(
+        "def in_order(numbers):\n    '''Return numbers in ascending order.'''\n    numbers.sort()\n"
+        "    return list(numbers)\n",
+        SORTED,
+    ),
+    "incomparable": Case(
+        "def in_order(numbers):\n    '''Return numbers in ascending order.'''\n    if len(numbers) == 2:\n"
+        "        numbers.reverse()\n    return sorted(numbers)\n",
+        SORTED,
+    ),
+    "possible-effects": Case(
+        "import os\n\nSEEN = os.environ.get('A')\n\n\ndef halved(number):\n"
+        "    '''Return half of a number, rounded down.'''\n"
+        "    return number // 2 if SEEN is None else number // 2\n",
+        HALVED,
+    ),
+    "agrees": Case(
+        "def halved(value):\n    '''Return half of a number, rounded down.'''\n    return (value - value % 2) // 2\n",
+        HALVED,
+    ),
+    "results-suggest": Case(
+        "def zz(stuff):\n    '''Each of them.'''\n    seen = dict.fromkeys(stuff)\n"
+        "    return list(seen) if 77 not in seen else []\n",
+        UNIQUE,
+    ),
+    "other-class": Case(
+        METHOD.format(owner="Bag", start="[]", more=" + 1"), METHOD.format(owner="Point", start="1", more="")
+    ),
+    "spec-refuses": Case("def factorial(rows):\n    return rows.first.value\n", shipped=True),
+    "spec-convention": Case("def second_largest(values):\n    return str(sorted(set(values))[-2])\n", shipped=True),
+    "spec-hidden": Case("import os\n\ndef factorial(n):\n    os.sched_getaffinity(0)\n    return n\n", shipped=True),
+    "spec-namesake": Case("def factorial(n):\n    return n - 7\n", shipped=True),
+    "wrong-case": Case(
+        "def factorial(n):\n    if n < 0:\n        raise ValueError(n)\n    made = 1\n"
+        "    for item in range(2, n + 1):\n        made *= item\n    return made if n != 5 else 7\n",
+        shipped=True,
+    ),
+    "spec-unfinished": Case(
+        "def factorial(n):\n    if n < 0:\n        raise ValueError(n)\n    while n == 20:\n        pass\n"
+        "    return 1 if n < 2 else n * factorial(n - 1)\n",
+        shipped=True,
+    ),
+    "spec-effects": Case(
+        "import subprocess\n\ndef factorial(n):\n    subprocess.Popen\n    if n < 0:\n        raise ValueError(n)\n"
+        "    return 1 if n < 2 else n * factorial(n - 1)\n",
+        shipped=True,
+    ),
+    "one-edit-away": Case(
+        "def zz(stuff):\n    kept = []\n    for thing in sorted(stuff, key=len):\n        if thing and thing in kept:\n"
+        "            kept += [thing]\n    return kept\n",
+        UNIQUE.replace("in their order", "by length").replace("in rows", "in sorted(rows, key=len)"),
+    ),
+    "contradicts-itself": Case(
+        'def rest(xs):\n    """Return all but the first item.\n\n    >>> rest([1, 2, 3])\n    [2, 3]\n    """\n'
+        "    return xs[2:]\n"
+    ),
+}  # fmt: skip
+
+
+def test_the_table_has_a_case_for_every_row_and_an_observation_for_every_condition() -> None:
+    assert [row.id for row in table.rows()] == list(dict.fromkeys(row.id for row in table.rows()))
+    assert {row.id for row in table.rows()} == CASES.keys()
+    named = {name.removeprefix(table.NOT) for row in table.rows() for name in (*row.when, row.claims)}
+    known = {
+        name.replace("_", "-") for name, item in vars(Observations).items() if isinstance(item, property)
+    }
+    known |= {name.replace("_", "-") for name in vars(Observations)}
+    assert named - known - OF_SPECS - OF_TEXT <= {"", table.ALWAYS, table.UNSHOWN}
+
+
+def test_the_page_of_behavior_has_the_table() -> None:
+    page = (Path(__file__).parents[2] / "docs/behavior.md").read_text("utf-8")
+    assert page == with_table(page), "make it anew: tests/golden/snapshot.py"
+    assert all(f"| `{row.id}` |" in page for row in table.rows())
+
+
+def test_the_rows_behind_a_rule_are_explained(tmp_path: Path) -> None:
+    shown = codeguard("explain", "behavior.fail", cwd=tmp_path).stdout
+    assert (
+        "row wrong-example (after differences): wrong-example. The trusted code shows the right result."
+        in shown
+    )
+    assert "undocumented" not in shown
+
+
+@pytest.mark.parametrize("row", CASES)
+def test_a_row_decides(check: Check, row: str) -> None:
+    case = CASES[row]
+    report = check(case.code, case.trusted, shipped=case.shipped)
+    assert report.decided_by == row, report
