@@ -164,6 +164,21 @@ REBOUND = {
     "what does not parse": "def broken(:\n    pass",
 }
 
+# Those of them that reach a namespace, or what a function does, and need not write this very name.
+POSSIBLE = frozenset(
+    """global of a function not called|global of a method|globals updated from a mapping|globals merged
+    |globals handed on|globals through dict|globals through operator
+    |vars of another|module attribute in a loop|module's class|module replaced|code|code by setattr
+    |code by setattr under a computed name|defaults|keyword defaults|function's globals|function's dict of globals
+    |exec|exec in a function|exec under another name|exec as an argument|exec of builtins|exec under a computed name
+    |exec in a property|exec in a constructor|exec in a subclass hook|exec in an annotation|exec in a default
+    |exec in a base|eval|a decorator that changes it|a decorator of another|handed to another module|star import
+    |star import in try|builtins|builtins by setattr|builtins' dict|__builtins__|a frame|a frame, step by step
+    |a frame under a computed name|memory|referents|sys handed on|what does not parse""".replace(
+        "\n    ", ""
+    ).split("|")
+)
+
 # Modules in which the right function, at `{}`, is what an importer gets.
 HONEST = {
     "nothing else": "{}",
@@ -201,6 +216,8 @@ HONEST = {
     "a parameter of the name": "def other(factorial):\n    factorial = 1\n    return factorial\n\n\n{}",
     "a comprehension of the name": "SIZES = [factorial for factorial in (1, 2)]\n\n\n{}",
     "handed to the standard library": "import atexit\n\n\n{}\n\natexit.register(factorial, 1)\n",
+    "a placeholder before": "factorial = None\n\n\n{}",
+    "an attribute of an object": "class Item:\n    pass\n\n\nITEM = Item()\nITEM.factorial = 1\n\n\n{}",
     "used": (
         "{}\n\nFIRST = [factorial(i) for i in range(5)]\nassert factorial(3) == 6\n"
         "print(max(map(factorial, FIRST)))\n"

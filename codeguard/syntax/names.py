@@ -17,6 +17,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TypeVar
 
 from codeguard.syntax.constants import Folder, UnknownValueError
@@ -36,6 +37,19 @@ Choice = TypeVar("Choice")
 Parents = Mapping[ast.AST, ast.AST]
 
 
+def dotted_name(node: ast.expr) -> str:
+    """Return a name, an attribute or what a call calls as it is written; "" for anything else."""
+    if isinstance(node, ast.Call):
+        return dotted_name(node.func)
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    return ".".join([node.id, *reversed(parts)])
+
+
 class Names:
     """Resolves the expressions of one file."""
 
@@ -50,6 +64,12 @@ class Names:
         self._returned: dict[ast.AST, list[ast.expr]] | None = None
         self._nodes = nodes
         self._steps = STEPS_PER_FILE + STEPS_PER_NODE * len(nodes)
+
+    @cached_property
+    def imported(self) -> frozenset[str]:
+        """The dotted names that imports of the file bind."""
+        bound = (item for scope in self.scopes.all for several in scope.bindings.values() for item in several)
+        return frozenset(item.name for item in bound if item.kind is BindingKind.MODULE)
 
     def resolve(self, node: ast.expr) -> str:
         """Return the most likely dotted name of an expression, or ""."""

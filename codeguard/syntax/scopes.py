@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -143,6 +143,11 @@ class Scopes:
                 late.append((handler.__get__(self), node))
         for handle, node in late:
             handle(scopes[node], node)
+
+    @property
+    def all(self) -> Iterable[Scope]:
+        """Every scope of the file."""
+        return self._by_node.values()
 
     def scope_of(self, node: ast.AST) -> Scope:
         """Return the scope in which a node is evaluated; definitions belong to the enclosing scope."""

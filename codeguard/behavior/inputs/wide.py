@@ -20,11 +20,11 @@ from codeguard.behavior.source.definitions import (
     PARSE_ERRORS,
     Definition,
     Function,
-    dotted_name,
     parse_or_none,
     unparse,
 )
 from codeguard.behavior.specs.examples import Example
+from codeguard.syntax.names import dotted_name
 
 MAX_BASES = 10
 MAX_TEXT = 4_000
