@@ -224,7 +224,9 @@ class Names:
 
     def _of_binding(self, item: Binding, depth: int) -> Iterable[str]:
         if item.kind is BindingKind.PARAMETER:
-            return (f"{name}()" for name in self._annotation(item.value, depth) if name)
+            annotated = [f"{name}()" for name in self._annotation(item.value, depth) if name]
+            objects = isinstance(item.default, ast.Name | ast.Attribute | ast.Call)
+            return [*(self.names_of(item.default, depth) if item.default and objects else ()), *annotated]
         if item.kind is BindingKind.VALUE and item.value is not None:
             return self.names_of(item.value, depth)
         return (item.name,) if item.name else ()
@@ -253,6 +255,8 @@ class Names:
     def _member(self, base: str, attribute: str, depth: int) -> Iterable[str]:
         if base in ("builtins", "__builtins__"):
             return (attribute,)
+        if base.startswith(_LIBRARIES):
+            return (f"libc.{attribute}",)  # a function of C, whichever library is asked for it
         if not base.startswith(":"):
             name = f"{base.removesuffix('()')}.{attribute}"
             return (_OF_NOTEBOOKS.get(name.removeprefix("IPython."), name),)
@@ -403,6 +407,10 @@ class Names:
 
 _AT_THE_END = 1 << 30
 _IMPORTING = frozenset({"__import__", "importlib.import_module", "importlib.__import__"})
+_LIBRARIES = (
+    *("ctypes.CDLL()", "ctypes.PyDLL()", "ctypes.WinDLL()", "ctypes.OleDLL()", "cffi.FFI.dlopen()"),
+    *("ctypes.cdll.", "ctypes.windll.", "ctypes.oledll.", "ctypes.pydll."),
+)
 _WRAPPING = frozenset({"functools.partial", "staticmethod", "copy.copy", "inspect.unwrap"})
 _DISPLAYS: dict[type[ast.AST], str] = {
     ast.JoinedStr: "str()",

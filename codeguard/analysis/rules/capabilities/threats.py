@@ -33,7 +33,6 @@ _COPYING = frozenset(
     {"shutil.copy", "shutil.copy2", "shutil.copyfile", "shutil.move", "os.rename", "os.symlink"}
 )
 _DEEPEST_PATH = 4  # depth of aliases
-_WHOLE = frozenset({"/", "~", "/*", "~/", "C:\\", "/home", "/etc", "/usr", "/var", "."})
 
 
 def threats(reading: Reading) -> Iterator[Match]:
@@ -62,10 +61,6 @@ def _call(reading: Reading, node: ast.Call, sockets: dict[ast.AST | None, set[st
     if name in RUNNING_COMMANDS:
         for rule, what in shell_threats(_words(reading, node)):
             yield Match(rule, start, end, f"runs a command that {what}")
-    if name == "shutil.rmtree" and node.args:
-        place = _wiped(reading, node.args[0])
-        if place:
-            yield Match("destroys", start, end, f"deletes everything below {place}")
     if name in _COPYING and len(node.args) > 1 and STARTUP_PLACE.search(_path(reading, node.args[1])):
         yield Match("persistence", start, end, "copies a file to where it is run at the next start or login")
     if name == "setattr" and len(node.args) == 3:
@@ -102,18 +97,6 @@ def _words(reading: Reading, node: ast.Call) -> str:
     if found is None and isinstance(first, ast.JoinedStr):
         return " ".join(str(part.value) for part in first.values if isinstance(part, ast.Constant))
     return found or ""
-
-
-def _wiped(reading: Reading, node: ast.expr) -> str:
-    text = reading.names.text(node)
-    if text is not None:
-        return text if text in _WHOLE - {"."} else ""
-    called = reading.names.called(node) if isinstance(node, ast.Call) else ""
-    if called == "pathlib.Path.home":
-        return "the home folder"
-    if called == "os.path.expanduser" and isinstance(node, ast.Call) and node.args:
-        return "the home folder" if reading.names.text(node.args[0]) in ("~", "~/") else ""
-    return ""
 
 
 def _reverse_shell(
