@@ -69,7 +69,11 @@ class Names:
     def imported(self) -> frozenset[str]:
         """The dotted names that imports of the file bind."""
         bound = (item for scope in self.scopes.all for several in scope.bindings.values() for item in several)
-        return frozenset(item.name for item in bound if item.kind is BindingKind.MODULE)
+        imports = [item for item in bound if item.kind is BindingKind.MODULE]
+        whole = (
+            alias.name for item in imports if isinstance(item.node, ast.Import) for alias in item.node.names
+        )
+        return frozenset([*whole, *(item.name for item in imports)])
 
     def resolve(self, node: ast.expr) -> str:
         """Return the most likely dotted name of an expression, or ""."""

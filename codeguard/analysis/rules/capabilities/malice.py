@@ -167,7 +167,9 @@ def _stealing(facts: _Facts) -> Iterator[Match]:
         yield _at(facts, "steals-logins", decrypts, "decrypts what a browser has stored of the user's logins")
         return
     reader = next((node for name, node in facts.calls.items() if name.startswith(_COOKIE_READERS)), None)
-    loaded = reader is not None or any(name.startswith(_COOKIE_READERS) for name in _imported(facts))
+    loaded = reader is not None or any(
+        f"{name}.".startswith(_COOKIE_READERS) for name in facts.reading.names.imported
+    )
     if loaded and facts.sends:
         node = reader if reader is not None else facts.reading.nodes_of(ast.Call)[0]
         yield _at(facts, "steals-logins", node, "reads the cookies of browsers and sends something")
@@ -196,11 +198,6 @@ def _stealing(facts: _Facts) -> Iterator[Match]:
 
 def _is_place(node: ast.Constant) -> bool:
     return isinstance(node.value, str) and ("/" in node.value or "\\" in node.value or len(node.value) < 40)
-
-
-def _imported(facts: _Facts) -> set[str]:
-    found = {f"{alias.name}." for node in facts.reading.nodes_of(ast.Import) for alias in node.names}
-    return found | {f"{node.module}." for node in facts.reading.nodes_of(ast.ImportFrom) if node.module}
 
 
 def _swapping(facts: _Facts) -> Iterator[Match]:
