@@ -36,6 +36,7 @@ REBOUND = {
     "import as": "from math import gamma as factorial",
     "import": "import factorial",
     "from import": "from math import factorial",
+    "import in try": "try:\n    from other import factorial\nexcept ImportError:\n    pass",
     "except as": "try:\n    raise ValueError\nexcept ValueError as factorial:\n    pass",
     "del": "del factorial",
     "class": "class factorial:\n    pass",
@@ -166,7 +167,7 @@ REBOUND = {
 
 # Those of them that reach a namespace, or what a function does, and need not write this very name.
 POSSIBLE = frozenset(
-    """global of a function not called|global of a method|globals updated from a mapping|globals merged
+    """import in try|global of a function not called|global of a method|globals updated from a mapping|globals merged
     |globals handed on|globals through dict|globals through operator
     |vars of another|module attribute in a loop|module's class|module replaced|code|code by setattr
     |code by setattr under a computed name|defaults|keyword defaults|function's globals|function's dict of globals

@@ -242,7 +242,8 @@ class ModuleBindings:
         own = next((node for node in bound if _overlaps(node, lines)), None)
         for other in bound:
             if not _overlaps(other, lines) and not self._is_alternative(other, own, owner):
-                certain = own is None or not self._excludes(other, own)
+                fails = self._attempt(other)[0] is not None  # perhaps
+                certain = own is None or not (fails or self._excludes(other, own))
                 yield Doubt(f"line {_line(other)} of the file binds {name} as well", certain)
         is_property = isinstance(own, Function) and _PROPERTIES.intersection(
             map(self._dotted, own.decorator_list)
@@ -317,14 +318,18 @@ class ModuleBindings:
         accessors = {f"{own.name}.{item}" for item in ("setter", "getter", "deleter")} | _PROPERTIES
         if owner is not None and all(map(accessors.intersection, decorators)):
             return True
-        statement = self._parents.get(other)
+        attempt, relative = self._attempt(other)
         return (
-            statement is not None
-            and isinstance(other, ast.alias)
-            and not getattr(statement, "level", 0)
-            and isinstance(attempt := self._parents.get(statement), ast.Try)
-            and statement in attempt.body
-            and any(own in handler.body for handler in attempt.handlers)
+            attempt is not None and not relative and any(own in handler.body for handler in attempt.handlers)
+        )
+
+    def _attempt(self, node: ast.AST) -> tuple[ast.Try | None, bool]:
+        """Return the `try` in which an import may fail, and whether the import is a relative one."""
+        statement = self._parents.get(node) if isinstance(node, ast.alias) else None
+        around = self._parents.get(statement) if statement is not None else None
+        found = isinstance(around, ast.Try) and statement in around.body
+        return (around if found and isinstance(around, ast.Try) else None), bool(
+            getattr(statement, "level", 0)
         )
 
     def _excludes(self, one: ast.AST, other: ast.AST) -> bool:
