@@ -142,6 +142,7 @@ REBOUND = {
         "import sys\nframe = sys._getframe()\nnames = frame.f_globals\nnames['factorial'] = _wrong"
     ),
     "a frame under a computed name": "import sys\ngetattr(sys._getframe(), 'f_glo' + 'bals')['factorial'] = _wrong",
+    "a frame under an unknown name": "import sys\ngetattr(sys._getframe(), input())['factorial'] = _wrong",
     "memory": "import ctypes\nctypes.pythonapi.PyDict_SetItem(1, 2, 3)",
     "referents": "import gc\ngc.get_referents(factorial)[0]['factorial'] = _wrong",
     "sys under another name": "import sys\ns = sys\ns.modules[__name__].factorial = _wrong",
@@ -167,7 +168,8 @@ REBOUND = {
 
 # Those of them that reach a namespace, or what a function does, and need not write this very name.
 POSSIBLE = frozenset(
-    """import in try|global of a function not called|global of a method|globals updated from a mapping|globals merged
+    """import in try|a frame under an unknown name|global of a function not called
+    |global of a method|globals updated from a mapping|globals merged
     |globals handed on|globals through dict|globals through operator
     |vars of another|module attribute in a loop|module's class|module replaced|code|code by setattr
     |code by setattr under a computed name|defaults|keyword defaults|function's globals|function's dict of globals

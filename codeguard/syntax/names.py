@@ -222,15 +222,21 @@ class Names:
                 return (f"{star}.{node.id}" for star in stars)
             return (node.id,)
         names: list[str] = []
+        parent = self._parents.get(node)
+        called = isinstance(parent, ast.Call) and parent.func is node
         for item in self.scopes.reaching(node, scope, *found):
+            if called and isinstance(item.default, ast.Name | ast.Attribute):
+                names += self.names_of(item.default, depth)
             names += self._of_binding(item, depth)
         return names
 
     def _of_binding(self, item: Binding, depth: int) -> Iterable[str]:
         if item.kind is BindingKind.PARAMETER:
+            made = (
+                item.default if isinstance(item.default, ast.Call) else None
+            )  # other values are often replaced
             annotated = [f"{name}()" for name in self._annotation(item.value, depth) if name]
-            objects = isinstance(item.default, ast.Name | ast.Attribute | ast.Call)
-            return [*(self.names_of(item.default, depth) if item.default and objects else ()), *annotated]
+            return [*(self.names_of(made, depth) if made else ()), *annotated]
         if item.kind is BindingKind.VALUE and item.value is not None:
             return self.names_of(item.value, depth)
         return (item.name,) if item.name else ()

@@ -22,6 +22,12 @@ def test_a_name_that_may_mean_something_else_is_not_settled(form: str) -> None:
     assert found.certain is (form not in POSSIBLE)
 
 
+def test_a_binding_above_that_runs_later_counts() -> None:
+    text = f"later = ((factorial := print) for _ in [1])\n{RIGHT}\nlist(later)\n"
+    found = module_bindings(text).doubt("factorial", range(2, 2 + RIGHT.count("\n")))
+    assert found is not None
+
+
 def test_of_two_branches_that_exclude_each_other_either_is_possible() -> None:
     text = f"if OTHER:\n    factorial = print\nelse:\n{''.join(f'    {line}' for line in RIGHT.splitlines(True))}"
     found = module_bindings(text).doubt("factorial", range(4, 4 + RIGHT.count("\n")))

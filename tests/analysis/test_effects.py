@@ -40,6 +40,10 @@ def test_a_sink_of_flaws_is_one_of_malice(call: str) -> None:
 # Ways of secrets, host names and the home folder to a sink, by the rule; none for what honest code does.
 FLOWS = [
     (
+        "def go(data, send=requests.post):\n    send('http://127.0.0.1/c', json=data)\ngo(dict(os.environ))",
+        "exfiltration",
+    ),
+    (
         "c = configparser.ConfigParser()\nc.read(os.path.expanduser('~/.aws/credentials'))\n"
         "urlopen('http://127.0.0.1/c', data=c['default']['secret'].encode())",
         "exfiltration",

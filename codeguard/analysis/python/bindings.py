@@ -52,12 +52,8 @@ _ANY = _rows(
 )
 # Functions that are called to reach a namespace; under another name they may do so anywhere.
 _CALLED = frozenset("setattr delattr globals locals vars __import__ importlib.import_module".split())  # noqa: SIM905
-_SETTERS = {
-    "setattr": 3,
-    "delattr": 2,
-    "__setattr__": 3,
-    "__delattr__": 2,
-}  # with the number of their arguments
+# With the number of their arguments.
+_SETTERS = {"setattr": 3, "delattr": 2, "__setattr__": 3, "__delattr__": 2}
 _IMPORTING = ("__import__", "importlib.import_module", "importlib.__import__")
 _OWN = frozenset({"globals()", "vars()", "locals()"})
 _NAMESPACES = frozenset({"__builtins__", "__globals__", "f_builtins", "f_globals", "f_locals"})
@@ -68,13 +64,8 @@ _DECIDING = _NAMESPACES | frozenset(
     __kwdefaults__
     """.split()  # noqa: SIM905 - words read better as words
 )
-_READERS = (
-    "get",
-    "keys",
-    "copy",
-    "items",
-    "values",
-)  # the last three hand on what the table of modules holds
+# The last three hand on what the table of modules holds.
+_READERS = ("get", "keys", "copy", "items", "values")
 _READING = frozenset(
     "dict dir frozenset getattr hasattr id isinstance issubclass len list repr set sorted str tuple type vars".split()  # noqa: SIM905
 )
@@ -303,7 +294,8 @@ class ModuleBindings:
         if not isinstance(own, Definition):
             return False
         body = self._body if owner is None else owner.body
-        if own in body and (getattr(other, "end_lineno", None) or _line(other)) < _first_line(own):
+        ends_before = (getattr(other, "end_lineno", None) or _line(other)) < _first_line(own)
+        if own in body and ends_before and not self._is_lazy(other):
             return True
         decorators = [
             {
@@ -322,6 +314,13 @@ class ModuleBindings:
         return (
             attempt is not None and not relative and any(own in handler.body for handler in attempt.handlers)
         )
+
+    def _is_lazy(self, node: ast.AST) -> bool:
+        """Return whether a node runs when a generator is asked for values, which may be at any later place."""
+        at: ast.AST | None = node
+        while at is not None and not isinstance(at, ast.GeneratorExp):
+            at = self._parents.get(at)
+        return at is not None
 
     def _attempt(self, node: ast.AST) -> tuple[ast.Try | None, bool]:
         """Return the `try` in which an import may fail, and whether the import is a relative one."""
@@ -515,13 +514,8 @@ class _Writes:
                 self._note(self.any, node, f"{name} {_ANY[name]}")
             elif at is node and ((name in _CALLED and not called) or (name in _POWERFUL and handed)):
                 self._note(self.any, node, f"{name} is handed on, or under another name")
-            elif (
-                name == "getattr()"
-                and called
-                and isinstance(node, ast.Call)
-                and self._is_module(node.args[0])
-            ):
-                self._note(self.any, node, "an attribute with a computed name is called")
+            elif name == "getattr()" and (at is not node or (called and self._computes_of_module(node))):
+                self._note(self.any, node, "an attribute with a computed name is called or changed")
         namespace = self._namespace_of(node)
         if at is node and handed and (namespace or self._may_be_own(node)):
             self._note(self.any, node, f"{namespace or 'a module of the table of modules'} is handed on")
@@ -535,6 +529,9 @@ class _Writes:
             changes = stored or method or handed or isinstance(parent, ast.Assign | ast.NamedExpr)
             if changes and scope is not None and scope[0] is self._names.scopes.module:
                 self._note(self.contents[node.id], node, "it is changed, handed on or gets another name")
+
+    def _computes_of_module(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Call) and self._is_module(node.args[0])
 
     def _outermost(self, node: ast.expr) -> tuple[ast.AST, ast.AST | None]:
         """Return the access to parts of an expression, and what is done with it, through displays that hold it."""
