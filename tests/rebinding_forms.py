@@ -42,6 +42,7 @@ REBOUND = {
     "class": "class factorial:\n    pass",
     "function": "def factorial(n):\n    return 0",
     "async function": "async def factorial(n):\n    return 0",
+    "if of what is not known": "import os\nif 'A' in os.environ:\n    del factorial",
     "if": "if True:\n    factorial = _wrong",
     "if of a version": "import sys\nif sys.version_info >= (3, 0):\n    factorial = _wrong",
     "not the program": "if __name__ != '__main__':\n    factorial = _wrong",
@@ -168,7 +169,8 @@ REBOUND = {
 
 # Those of them that reach a namespace, or what a function does, and need not write this very name.
 POSSIBLE = frozenset(
-    """import in try|a frame under an unknown name|global of a function not called
+    """if of what is not known|TYPE_CHECKING assigned|TYPE_CHECKING of another|sys assigned|import in try
+    |a frame under an unknown name|global of a function not called
     |global of a method|globals updated from a mapping|globals merged
     |globals handed on|globals through dict|globals through operator
     |vars of another|module attribute in a loop|module's class|module replaced|code|code by setattr

@@ -27,7 +27,7 @@ Definition = Function | ast.ClassDef
 MOST_CHARACTERS = 2_000_000
 UNPARSED = "a part of the file does not parse"
 _PARSE_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
-_MAIN_TESTS = ("__name__ == '__main__'", "'__main__' == __name__")
+_MAIN = "'__main__'"
 _RUNNING = {"sys.version_info": tuple(sys.version_info), "sys.platform": sys.platform, "os.name": os.name}
 _TYPES_ONLY = frozenset({"typing.TYPE_CHECKING", "typing_extensions.TYPE_CHECKING"})
 _OVERLOADS = frozenset({"typing.overload", "typing_extensions.overload"})
@@ -119,14 +119,19 @@ def name_bound_by(alias: ast.alias) -> str:
     return alias.asname or alias.name.partition(".")[0]
 
 
+def is_main_test(test: ast.expr) -> bool:
+    """Return whether an expression compares the name of the module with that of the program."""
+    return isinstance(test, ast.Compare) and {
+        ast.unparse(test.left),
+        *map(ast.unparse, test.comparators),
+    } == {"__name__", _MAIN}
+
+
 def is_main_guard(statement: ast.stmt) -> bool:
     """Return whether a statement runs only if its file is the program, and nothing else if it is not."""
-    return (
-        isinstance(statement, ast.If)
-        and not statement.orelse
-        and isinstance(statement.test, ast.Compare)
-        and ast.unparse(statement.test).replace('"', "'") in _MAIN_TESTS
-    )
+    if not isinstance(statement, ast.If) or statement.orelse or not is_main_test(statement.test):
+        return False
+    return isinstance(statement.test, ast.Compare) and isinstance(statement.test.ops[0], ast.Eq)
 
 
 class Doubt(NamedTuple):
@@ -234,7 +239,7 @@ class ModuleBindings:
         for other in bound:
             if not _overlaps(other, lines) and not self._is_alternative(other, own, owner):
                 fails = self._attempt(other)[0] is not None  # perhaps
-                certain = own is None or not (fails or self._excludes(other, own))
+                certain = own is None or not (fails or self._depends(other, own))
                 yield Doubt(f"line {_line(other)} of the file binds {name} as well", certain)
         is_property = isinstance(own, Function) and _PROPERTIES.intersection(
             map(self._dotted, own.decorator_list)
@@ -269,6 +274,8 @@ class ModuleBindings:
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 inner = self._decided(operand)
                 return None if inner is None else not inner
+            case ast.Compare(ops=[ast.Eq() | ast.NotEq() as op]) if _MAIN in ast.unparse(test):
+                return isinstance(op, ast.NotEq) if is_main_test(test) else None
             case ast.Compare(left=left, ops=[op], comparators=[ast.Constant() | ast.Tuple() as right]):
                 known = _RUNNING.get(self._dotted(left))
                 try:
@@ -331,10 +338,14 @@ class ModuleBindings:
             getattr(statement, "level", 0)
         )
 
-    def _excludes(self, one: ast.AST, other: ast.AST) -> bool:
-        """Return whether two bindings are in different branches of one statement, of which a condition decides."""
+    def _depends(self, one: ast.AST, other: ast.AST) -> bool:
+        """Return whether a condition that is not decided here runs one binding, and perhaps not the other as well."""
         arms = [dict(self._arms(node)) for node in (one, other)]
-        return any(arms[1].get(statement, arm) != arm for statement, arm in arms[0].items())
+        return any(
+            arms[1].get(at) != arm
+            and (at in arms[1] or (isinstance(at, ast.If) and self._decided(at.test) is None))
+            for at, arm in arms[0].items()
+        )
 
     def _arms(self, node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
         at = self._parents.get(node)
