@@ -36,11 +36,13 @@ REBOUND = {
     "import as": "from math import gamma as factorial",
     "import": "import factorial",
     "from import": "from math import factorial",
+    "import in try": "try:\n    from other import factorial\nexcept ImportError:\n    pass",
     "except as": "try:\n    raise ValueError\nexcept ValueError as factorial:\n    pass",
     "del": "del factorial",
     "class": "class factorial:\n    pass",
     "function": "def factorial(n):\n    return 0",
     "async function": "async def factorial(n):\n    return 0",
+    "if of what is not known": "import os\nif 'A' in os.environ:\n    del factorial",
     "if": "if True:\n    factorial = _wrong",
     "if of a version": "import sys\nif sys.version_info >= (3, 0):\n    factorial = _wrong",
     "not the program": "if __name__ != '__main__':\n    factorial = _wrong",
@@ -141,6 +143,7 @@ REBOUND = {
         "import sys\nframe = sys._getframe()\nnames = frame.f_globals\nnames['factorial'] = _wrong"
     ),
     "a frame under a computed name": "import sys\ngetattr(sys._getframe(), 'f_glo' + 'bals')['factorial'] = _wrong",
+    "a frame under an unknown name": "import sys\ngetattr(sys._getframe(), input())['factorial'] = _wrong",
     "memory": "import ctypes\nctypes.pythonapi.PyDict_SetItem(1, 2, 3)",
     "referents": "import gc\ngc.get_referents(factorial)[0]['factorial'] = _wrong",
     "sys under another name": "import sys\ns = sys\ns.modules[__name__].factorial = _wrong",
@@ -163,6 +166,23 @@ REBOUND = {
     "a line feed in a comment": "# honest\x0cfactorial = _wrong\nfactorial = _wrong",
     "what does not parse": "def broken(:\n    pass",
 }
+
+# Those of them that reach a namespace, or what a function does, and need not write this very name.
+POSSIBLE = frozenset(
+    """if of what is not known|TYPE_CHECKING assigned|TYPE_CHECKING of another|sys assigned|import in try
+    |a frame under an unknown name|global of a function not called
+    |global of a method|globals updated from a mapping|globals merged
+    |globals handed on|globals through dict|globals through operator
+    |vars of another|module attribute in a loop|module's class|module replaced|code|code by setattr
+    |code by setattr under a computed name|defaults|keyword defaults|function's globals|function's dict of globals
+    |exec|exec in a function|exec under another name|exec as an argument|exec of builtins|exec under a computed name
+    |exec in a property|exec in a constructor|exec in a subclass hook|exec in an annotation|exec in a default
+    |exec in a base|eval|a decorator that changes it|a decorator of another|handed to another module|star import
+    |star import in try|builtins|builtins by setattr|builtins' dict|__builtins__|a frame|a frame, step by step
+    |a frame under a computed name|memory|referents|sys handed on|what does not parse""".replace(
+        "\n    ", ""
+    ).split("|")
+)
 
 # Modules in which the right function, at `{}`, is what an importer gets.
 HONEST = {
@@ -201,6 +221,8 @@ HONEST = {
     "a parameter of the name": "def other(factorial):\n    factorial = 1\n    return factorial\n\n\n{}",
     "a comprehension of the name": "SIZES = [factorial for factorial in (1, 2)]\n\n\n{}",
     "handed to the standard library": "import atexit\n\n\n{}\n\natexit.register(factorial, 1)\n",
+    "a placeholder before": "factorial = None\n\n\n{}",
+    "an attribute of an object": "class Item:\n    pass\n\n\nITEM = Item()\nITEM.factorial = 1\n\n\n{}",
     "used": (
         "{}\n\nFIRST = [factorial(i) for i in range(5)]\nassert factorial(3) == 6\n"
         "print(max(map(factorial, FIRST)))\n"

@@ -20,6 +20,7 @@ def trust_in_file(manifest: VerifiedManifest | None, chunk: Chunk, file: SourceF
         return found
     lines = range(chunk.start_line, chunk.end_line + 1)
     known = module_bindings(file.text)
-    if not known.why_unsettled(chunk.symbol, lines, known.used_in(lines)):
+    doubt = known.doubt(chunk.symbol, lines, known.used_in(lines))
+    if doubt is None:
         return found
-    return Trust.MODIFIED if chunk.path in manifest.files else Trust.UNLISTED
+    return Trust.MODIFIED if doubt.certain and chunk.path in manifest.files else Trust.UNLISTED

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Protocol
 
 from codeguard.corpus.patterns import lazy
-from codeguard.flow.entry_points import imported, written_name
+from codeguard.flow.entry_points import written_name
 from codeguard.flow.sanitizers import (
     NEEDED,
     quoted,
@@ -267,11 +267,11 @@ class Calls:
 
     @cached_property
     def _reads_mail(self) -> bool:
-        return any(f"{name}.".startswith(MAIL) for name in imported(self._names))
+        return any(f"{name}.".startswith(MAIL) for name in self._names.imported)
 
     @cached_property
     def _talks_to_processes(self) -> bool:
-        found = list(imported(self._names))
+        found = self._names.imported
         return any(name.startswith("multiprocessing") for name in found) and not any(
             "sock" in name or "zmq" in name for name in found
         )

@@ -45,7 +45,7 @@ class Effects:
         """Return the row of a dotted name in a use, or None."""
         known = self.uses.get(use, {})
         if self.exact:
-            return known.get(name)
+            return known.get(name, known.get(f".{name.rpartition('.')[2]}"))
         parts = name.replace("/", ".").split(".")
         for count in range(min(_PARTS, len(parts)), 0, -1):
             found = known.get(".".join(parts[-count:]))
@@ -54,8 +54,11 @@ class Effects:
         return None
 
     def acts(self, name: str) -> bool:
-        """Return whether a function sends, runs, loads, looks up, writes or deletes something."""
-        return any(self.has(use, name) for use in (*_SINKS, *_WRITING))
+        """Return whether a function sends, runs, loads, looks up, writes or deletes something.
+
+        Of Python's, writing counts where its arguments are seen.
+        """
+        return any(self.has(use, name) for use in (*_SINKS, *(("destroys",) if self.exact else _WRITING)))
 
     def may_act(self, text: str) -> bool:
         """Return quickly whether a text in the language has a word of such a function's name."""

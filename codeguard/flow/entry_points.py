@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unparse
@@ -12,7 +11,7 @@ from codeguard.flow.outside import SAID, from_outside
 from codeguard.flow.tables import ROUTE, ROUTE_OWNERS, VERBS, VIEW_CLASSES
 from codeguard.flow.values import ALL_USES, TEXT_USES, Origin, Reach, State, Use, Value
 from codeguard.syntax.names import Names
-from codeguard.syntax.scopes import FunctionNode
+from codeguard.syntax.scopes import FunctionNode, defaults_of
 
 _COMMANDS = lazy(r"^(?:click\.(?:command|option|argument|group)|typer\..*command)$")
 _EVENTS = lazy(
@@ -93,7 +92,7 @@ def _by_place(function: FunctionNode, names: Names) -> Reach:
         return Reach.REMOTE
     if listed[:1] != ["request"] or _returns_no_answer(function):
         return Reach.CALLER
-    of_django = any(name.startswith("django.") for name in imported(names))
+    of_django = any(name.startswith("django.") for name in names.imported)
     return Reach.REMOTE if of_django or _takes_request(function, listed[:1], names) else Reach.CALLER
 
 
@@ -140,7 +139,7 @@ def _takes_request(function: FunctionNode, first: list[str], names: Names) -> bo
     annotation = listed[index].annotation
     if annotation is not None:
         return bool(_REQUESTS.search(names.resolve(annotation)))
-    handled = any(name.startswith(("aiohttp.web", "starlette.", "sanic.")) for name in imported(names))
+    handled = any(name.startswith(("aiohttp.web", "starlette.", "sanic.")) for name in names.imported)
     return handled and isinstance(function, ast.AsyncFunctionDef)
 
 
@@ -179,7 +178,7 @@ def harmless(argument: ast.arg, names: Names) -> bool:
 
 def is_injected(function: FunctionNode, argument: ast.arg, names: Names) -> bool:
     """Return whether the framework creates a parameter's value (`Depends`), such as a database session."""
-    default = _default_of(function, argument)
+    default = defaults_of(function.args).get(argument.arg)
     if isinstance(default, ast.Call):
         return names.called(default).rpartition(".")[2] in ("Depends", "Security")
     annotation = argument.annotation
@@ -189,25 +188,6 @@ def is_injected(function: FunctionNode, argument: ast.arg, names: Names) -> bool
             for node in getattr(annotation.slice, "elts", [])
         )
     return False
-
-
-def _default_of(function: FunctionNode, argument: ast.arg) -> ast.expr | None:
-    positional = [*function.args.posonlyargs, *function.args.args]
-    pairs = [
-        *zip(reversed(positional), reversed(function.args.defaults), strict=False),
-        *zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True),
-    ]
-    return next((default for each, default in pairs if each is argument), None)
-
-
-def imported(names: Names) -> Iterator[str]:
-    """Yield the dotted names that a file imports."""
-    for items in names.scopes.module.bindings.values():
-        for item in items:
-            if isinstance(item.node, ast.Import):
-                yield from (alias.name for alias in item.node.names)
-            elif item.name:
-                yield item.name
 
 
 def written_name(node: ast.expr) -> str:

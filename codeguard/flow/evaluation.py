@@ -9,7 +9,7 @@ from functools import cached_property
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name, walk
 from codeguard.flow.calls import Calls, FlowContext, shown_as_written
-from codeguard.flow.entry_points import HARMLESS_TYPES, imported, written_name
+from codeguard.flow.entry_points import HARMLESS_TYPES, written_name
 from codeguard.flow.guards import facts
 from codeguard.flow.sanitizers import removed_by_filter
 from codeguard.flow.sinks import SinkIndex
@@ -281,16 +281,16 @@ class Evaluator:
 
     @cached_property
     def _as_it_stood(self) -> bool:
-        return any(name.startswith(("tornado", "sanic")) for name in imported(self.names))
+        return any(name.startswith(("tornado", "sanic")) for name in self.names.imported)
 
     @cached_property
     def _quotes(self) -> bool:
         """Return whether requests are WebOb's, which quotes the URLs that it builds."""
-        return any(name.startswith(("webob", "pyramid")) for name in imported(self.names))
+        return any(name.startswith(("webob", "pyramid")) for name in self.names.imported)
 
     @cached_property
     def _is_client(self) -> bool:
-        found = [f"{name}." for name in imported(self.names)]
+        found = [f"{name}." for name in self.names.imported]
         return any(name.startswith(_CLIENTS) for name in found) and not any(
             name.startswith(SERVERS) for name in found
         )
@@ -450,7 +450,7 @@ class Evaluator:
 
     @cached_property
     def _has_streams(self) -> bool:
-        return any(f"{name}.".startswith(STREAM_LIBRARIES) for name in imported(self.names))
+        return any(f"{name}.".startswith(STREAM_LIBRARIES) for name in self.names.imported)
 
     def _lambda(self, node: ast.Lambda, state: State) -> Value:
         inner = state.copy()

@@ -23,10 +23,13 @@ from codeguard.syntax.capabilities import (
     WRITING,
 )
 from codeguard.syntax.names import Names
+from codeguard.syntax.scopes import defaults_of
 
 ENVIRONMENT, VARIABLE, SECRET, FILE = "environment", "variable", "secret", "file"
 FETCHED, BLOB, DECODED, ENCODED = "fetched", "blob", "decoded", "encoded"
 DROPPED, WATCHED, KEY = "dropped", "watched", "key"
+PART = "part"  # one entry of a file of secrets, by its name
+SPELLED = "spelled"  # data of this machine in the letters of a host name
 CONNECTION, PROCESS = "connection", "process"
 HOST, CREDENTIAL = "host ", "credential "  # followed by its details, such as `host user`, or by its source
 SECRET_NAME, STARTUP_NAME = "secret name", "startup name"
@@ -118,6 +121,7 @@ class _Function:
     parameters: dict[str, str] = field(default_factory=dict)
     sinks: dict[str, str] = field(default_factory=dict)  # label of a parameter to its use
     opened: dict[str, ast.expr] = field(default_factory=dict)  # file variable to its path
+    defaults: dict[str, ast.expr] = field(default_factory=dict)
 
 
 class TaintFlow:
@@ -167,8 +171,9 @@ class TaintFlow:
         writes, texts = False, []
         for node in nodes:
             if isinstance(node, ast.Call):
-                name = self._names.called(node)
-                if self._effects.sinks(name) if self._effects.exact else self._acts(node, name):
+                name = self._called(node)
+                acts = self._effects.acts(name) or self._effects.has("connects", name)
+                if acts if self._effects.exact else self._acts(node, name):
                     return True
                 writes = writes or (isinstance(node.func, ast.Attribute) and node.func.attr in WRITING)
             elif isinstance(node, ast.Constant):
@@ -176,6 +181,11 @@ class TaintFlow:
         return writes and any(
             STARTUP_NAME in _named_place(text) or text in _PARTS_OF_STARTUP for text in texts
         )
+
+    def _called(self, node: ast.Call) -> str:
+        """Return the dotted name of the called function, or `.method` of an object that is not known."""
+        name = self._names.called(node)
+        return name or (f".{node.func.attr}" if isinstance(node.func, ast.Attribute) else "")
 
     def _acts(self, node: ast.Call, name: str) -> bool:
         """Return whether a call in another language than Python may be more than a source."""
@@ -189,8 +199,8 @@ class TaintFlow:
             kind = type(node)
             if kind in _OPENING:
                 assert isinstance(node, _FUNCTIONS)
-                made = _Function(node, around)
                 listed = node.args
+                made = _Function(node, around, defaults=defaults_of(listed))
                 for index, arg in enumerate([*listed.posonlyargs, *listed.args, *listed.kwonlyargs]):
                     made.parameters[arg.arg] = f"parameter {index}"
                     made.variables[arg.arg] = frozenset({f"parameter {index}"}) | _named_key(arg.arg)
@@ -204,6 +214,8 @@ class TaintFlow:
                     around.nodes.append(node)
 
     def _round(self, function: _Function) -> None:
+        for name, value in function.defaults.items():
+            function.variables[name] |= self._labels(value, function.outer or function)
         for node in function.nodes:
             if isinstance(node, ast.Call):
                 self._call(node, function)
@@ -227,7 +239,7 @@ class TaintFlow:
                 function.returned |= self._labels(node.value, function)
 
     def _call(self, node: ast.Call, function: _Function) -> None:
-        name = self._names.called(node)
+        name = self._called(node)
         if isinstance(node.func, ast.Attribute) and node.func.attr in _COLLECTING:
             gained = self._arguments(node, function)
             if node.func.attr in WRITING:
@@ -244,8 +256,19 @@ class TaintFlow:
             if STARTUP_PLACE.search(self.written_parts(opened)):
                 startup |= {STARTUP_NAME}
             self._arrive(node, name, "write", startup, function)
-        for what in self._effects.sinks(name):
+        sinks = self._effects.sinks(name)
+        if self._effects.exact and isinstance(node.func, ast.Attribute):
+            if (
+                node.func.attr in _STREAMING
+                and not sinks
+                and CONNECTION in self._labels(node.func.value, function)
+            ):
+                sinks = ["send"]
+            if self._effects.has("fills", name):
+                self._give(node.func.value, self._read(self._arguments(node, function), node), function)
+        for what in sinks:
             self._arrive(node, name, what, self._sent(node, what, function), function)
+        self._destroys(node, name, function)
         if not self._effects.exact:
             self._elsewhere(node, name, function)
         known = self._known(name)
@@ -264,16 +287,12 @@ class TaintFlow:
         given = self._arguments(node, function)
         if name.endswith(".pipe") and {CONNECTION, PROCESS} <= receiver | given:
             self._arrive(node, name, "joins", receiver | given, function)
-        for use in ("store", "copies", "destroys"):
+        for use in ("store", "copies"):
             number = self._effects.of(use, name)
             if number is None or len(node.args) <= int(number or 0):
                 continue
             place = node.args[int(number or 0)]
             where = self.written_parts(place)
-            if use == "destroys":
-                if f"{HOST}home" in self._labels(place, function) or where in _WHOLE:
-                    self._arrive(node, name, "destroy", frozenset({FILE}), function)
-                continue
             if STARTUP_NAME in self._labels(place, function) or STARTUP_PLACE.search(where):
                 self._arrive(node, name, "write", frozenset({STARTUP_NAME}), function)
             if given & _FOREIGN:
@@ -284,6 +303,19 @@ class TaintFlow:
                 opened = self._place_of(item, function)
                 self._drop(opened if opened is not item else None, function)
         self._callbacks(node, name, receiver, given)
+
+    def _destroys(self, node: ast.Call, name: str, function: _Function) -> None:
+        """Note a call that deletes everything below the home folder, or the root."""
+        number = self._effects.of("destroys", name)
+        if number is None:
+            return
+        places = node.args[int(number) :][:1] if number else []
+        if not number and isinstance(node.func, ast.Attribute):
+            places = [node.func.value]
+        for place in places:
+            whole = self._names.text(place) if self._effects.exact else self.written_parts(place)
+            if f"{HOST}home" in self._labels(place, function) or whole in _WHOLE:
+                self._arrive(node, name, "destroy", frozenset({FILE}), function)
 
     def _callbacks(self, node: ast.Call, name: str, receiver: Labels, given: Labels) -> None:
         """Give the parameters of functions passed as arguments the labels of the values they are called with."""
@@ -333,14 +365,14 @@ class TaintFlow:
             isinstance(target, ast.Attribute) and not self._effects.exact
         ):
             target = target.value
-        key = _dotted(target) if isinstance(target, ast.Attribute) else getattr(target, "id", "")
+        key = self._attribute(target) if isinstance(target, ast.Attribute) else getattr(target, "id", "")
         if not key:
             return
-        at: _Function | None = function
+        at: _Function | None = self._module if key.startswith(":") else function
         while at is not None and key not in at.variables:
             at = at.outer
         if at is None:
-            at = function if self._effects.exact else self._module
+            at = function if self._effects.exact and not key.startswith(":") else self._module
         at.variables[key] = at.variables.get(key, _NOTHING) | labels
 
     def _open(self, target: ast.AST, value: ast.expr, function: _Function) -> None:
@@ -427,7 +459,7 @@ class TaintFlow:
             usual = what == "send" and keyword.arg in _CREDENTIALS
             if usual:
                 found = frozenset(
-                    item for item in found - {VARIABLE, FILE, KEY} if not item.startswith(CREDENTIAL)
+                    item for item in found - {VARIABLE, FILE, KEY, PART} if not item.startswith(CREDENTIAL)
                 )
             labels |= found
         if what == "command" and self._is_dropped(node):
@@ -526,19 +558,33 @@ class TaintFlow:
                 found = self._by_name(self._names.resolve(node))
                 if found or self._is_environment(node.value):
                     return found or labels_of_variable(node.attr)
-            key = _dotted(node)
-            held = function.variables.get(key, _NOTHING) | _named_key(node.attr)
+            key = self._attribute(node)
+            holder = self._module if key.startswith(":") else function
+            held = holder.variables.get(key, _NOTHING) | _named_key(node.attr)
             return held | self._labels(node.value, function, depth + 1)
         if isinstance(node, ast.Subscript):
             if self._is_environment(node.value):
                 return self._environment_variable(node.slice, function, depth)
-            return self._labels(node.value, function, depth + 1)
+            return _part(self._labels(node.value, function, depth + 1), node.slice)
         if isinstance(node, ast.Compare | ast.Lambda):
             return _NOTHING
         labels: Labels = _NOTHING
         for child in children(node):
             labels |= self._labels(child, function, depth + 1)
-        return labels
+        return self._below(labels, list(children(node)))
+
+    def _attribute(self, node: ast.Attribute) -> str:
+        """Return the key of an attribute: one of an object's own is that of its class, in all its methods."""
+        if not isinstance(node.value, ast.Name):
+            return ""
+        around = self._names.class_of(node) if node.value.id in ("self", "cls") else None
+        return f":{around.name}.{node.attr}" if around is not None else f"{node.value.id}.{node.attr}"
+
+    def _below(self, labels: Labels, parts: Sequence[ast.AST]) -> Labels:
+        """Return the labels of a path that is put together: a fixed part leads to a folder below the home folder."""
+        home = f"{HOST}home"
+        fixed = home in labels and any(isinstance(part, ast.expr) and self._is_step(part) for part in parts)
+        return labels - {home} if fixed else labels
 
     def _environment_variable(self, key: ast.expr, function: _Function, depth: int) -> Labels:
         """Return the labels of one variable, or of all if its name comes from the environment itself."""
@@ -571,7 +617,7 @@ class TaintFlow:
         return self._effects.has("environment", self._names.resolve(node))
 
     def _result(self, node: ast.Call, function: _Function, depth: int) -> Labels:
-        name = self._names.called(node)
+        name = self._called(node)
         if name in _HARMLESS:
             return _NOTHING
         effects = self._effects
@@ -584,8 +630,10 @@ class TaintFlow:
                 else frozenset({VARIABLE})
             )
         host = effects.of("host", name.removesuffix("()"))
-        if host:
+        if host and not (node.args and self._is_step(node.args[0])):
             return frozenset({f"{HOST}{host}"})
+        if effects.has("secrets", name):
+            return frozenset({SECRET})
         if effects.has("watches", name):
             return frozenset({WATCHED})
         given = self._arguments(node, function, depth)
@@ -607,12 +655,9 @@ class TaintFlow:
         if effects.has("reads", name) or (
             effects.exact and isinstance(node.func, ast.Attribute) and node.func.attr in _READING_METHODS
         ):
-            around = given | base
-            # The file does not contain its own name, but the name's source still counts.
-            kept = around & {FETCHED, STARTUP_NAME}
-            if DROPPED in around or self._is_dropped(node):
-                kept |= {FETCHED}
-            return frozenset({SECRET if SECRET_NAME in around else FILE}) | kept
+            return self._read(given | base, node)
+        if effects.has("encodes", name) and (given | base) & {VARIABLE, ENVIRONMENT, FILE, SECRET}:
+            return given | base | {SPELLED}
         known = self._known(name)
         if known is None:
             return self._unknown(name, node, given | base)
@@ -622,12 +667,18 @@ class TaintFlow:
                 labels |= self._argument(node, known, label, function, depth)
         return labels | {BLOB} if {ENCODED, DECODED} <= labels else labels
 
+    def _read(self, place: Labels, node: ast.Call) -> Labels:
+        """Return the labels of what a file contains, by those of its place: not its name, but where that is from."""
+        content = place & {FETCHED, STARTUP_NAME}
+        if DROPPED in place or self._is_dropped(node):
+            content |= {FETCHED}
+        return content | {SECRET if SECRET_NAME in place else FILE}
+
     def _unknown(self, name: str, node: ast.Call, labels: Labels) -> Labels:
         """Return the labels of the result of a function of another file."""
-        if self._effects.exact:
-            return labels
-        if name.rpartition(".")[2].lower() in ("join", "resolve") and any(map(self._is_step, node.args[1:])):
-            labels -= {f"{HOST}home"}  # a folder below it
+        labels = self._below(labels, node.args)
+        if name.endswith(".get") and node.args:
+            labels = _part(labels, node.args[0])
         opened = {label for use, label in _STREAMS if self._effects.has(use, name)}
         return labels | opened
 
@@ -645,7 +696,8 @@ class TaintFlow:
 
 
 _STREAMS = (("connects", CONNECTION), ("processes", PROCESS))
-_WHOLE = ("/", "~", "C:\\")  # places with everything in them
+_STREAMING = frozenset({"write", "writelines", "send", "sendall", "sendto", "sendmsg"})
+_WHOLE = ("/", "~", "/*", "~/", "C:\\", "/home", "/etc", "/usr", "/var")  # places with everything in them
 _OF_ENVIRONMENT = frozenset({"environ", "environb", "__dict__"})
 _MOST_ALIASES = 16
 _OPENING = frozenset(_FUNCTIONS)
@@ -681,6 +733,12 @@ def _named_place(value: object) -> Labels:
     return frozenset(found)
 
 
+def _part(labels: Labels, key: ast.expr) -> Labels:
+    """Return the labels of an entry of what has some labels."""
+    named = SECRET in labels and isinstance(key, ast.Constant) and isinstance(key.value, str)
+    return labels - {SECRET} | {PART} if named else labels
+
+
 def _is_encoded(value: object) -> bool:
     """Return whether a constant is encoded data, judged by its first characters."""
     if isinstance(value, bytes):
@@ -694,9 +752,3 @@ def _named_key(name: str) -> Labels:
 
 def _line(node: ast.AST) -> tuple[int, int]:
     return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
-
-
-def _dotted(node: ast.expr) -> str:
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-        return f"{node.value.id}.{node.attr}"
-    return ""

@@ -45,7 +45,7 @@ KINDS: Mapping[str, str] = _table(
             pickle.loads pickle.load pickle.Unpickler marshal.loads marshal.load dill.loads dill.load shelve.open
             cloudpickle.loads cloudpickle.load jsonpickle.decode yaml.load yaml.unsafe_load joblib.load torch.load
         """,
-        NATIVE: "ctypes cffi mmap.mmap",
+        NATIVE: "ctypes cffi libc mmap.mmap",
         FRAMES: """
             sys._getframe sys.settrace sys.setprofile sys._current_frames inspect.currentframe inspect.stack
             gc.get_objects gc.get_referrers sys.modules

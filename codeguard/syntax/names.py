@@ -17,6 +17,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TypeVar
 
 from codeguard.syntax.constants import Folder, UnknownValueError
@@ -36,6 +37,19 @@ Choice = TypeVar("Choice")
 Parents = Mapping[ast.AST, ast.AST]
 
 
+def dotted_name(node: ast.expr) -> str:
+    """Return a name, an attribute or what a call calls as it is written; "" for anything else."""
+    if isinstance(node, ast.Call):
+        return dotted_name(node.func)
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    return ".".join([node.id, *reversed(parts)])
+
+
 class Names:
     """Resolves the expressions of one file."""
 
@@ -50,6 +64,16 @@ class Names:
         self._returned: dict[ast.AST, list[ast.expr]] | None = None
         self._nodes = nodes
         self._steps = STEPS_PER_FILE + STEPS_PER_NODE * len(nodes)
+
+    @cached_property
+    def imported(self) -> frozenset[str]:
+        """The dotted names that imports of the file bind."""
+        bound = (item for scope in self.scopes.all for several in scope.bindings.values() for item in several)
+        imports = [item for item in bound if item.kind is BindingKind.MODULE]
+        whole = (
+            alias.name for item in imports if isinstance(item.node, ast.Import) for alias in item.node.names
+        )
+        return frozenset([*whole, *(item.name for item in imports)])
 
     def resolve(self, node: ast.expr) -> str:
         """Return the most likely dotted name of an expression, or ""."""
@@ -198,13 +222,21 @@ class Names:
                 return (f"{star}.{node.id}" for star in stars)
             return (node.id,)
         names: list[str] = []
+        parent = self._parents.get(node)
+        called = isinstance(parent, ast.Call) and parent.func is node
         for item in self.scopes.reaching(node, scope, *found):
+            if called and isinstance(item.default, ast.Name | ast.Attribute):
+                names += self.names_of(item.default, depth)
             names += self._of_binding(item, depth)
         return names
 
     def _of_binding(self, item: Binding, depth: int) -> Iterable[str]:
         if item.kind is BindingKind.PARAMETER:
-            return (f"{name}()" for name in self._annotation(item.value, depth) if name)
+            made = (
+                item.default if isinstance(item.default, ast.Call) else None
+            )  # other values are often replaced
+            annotated = [f"{name}()" for name in self._annotation(item.value, depth) if name]
+            return [*(self.names_of(made, depth) if made else ()), *annotated]
         if item.kind is BindingKind.VALUE and item.value is not None:
             return self.names_of(item.value, depth)
         return (item.name,) if item.name else ()
@@ -233,6 +265,8 @@ class Names:
     def _member(self, base: str, attribute: str, depth: int) -> Iterable[str]:
         if base in ("builtins", "__builtins__"):
             return (attribute,)
+        if base.startswith(_LIBRARIES):
+            return (f"libc.{attribute}",)  # a function of C, whichever library is asked for it
         if not base.startswith(":"):
             name = f"{base.removesuffix('()')}.{attribute}"
             return (_OF_NOTEBOOKS.get(name.removeprefix("IPython."), name),)
@@ -383,6 +417,10 @@ class Names:
 
 _AT_THE_END = 1 << 30
 _IMPORTING = frozenset({"__import__", "importlib.import_module", "importlib.__import__"})
+_LIBRARIES = (
+    *("ctypes.CDLL()", "ctypes.PyDLL()", "ctypes.WinDLL()", "ctypes.OleDLL()", "cffi.FFI.dlopen()"),
+    *("ctypes.cdll.", "ctypes.windll.", "ctypes.oledll.", "ctypes.pydll."),
+)
 _WRAPPING = frozenset({"functools.partial", "staticmethod", "copy.copy", "inspect.unwrap"})
 _DISPLAYS: dict[type[ast.AST], str] = {
     ast.JoinedStr: "str()",

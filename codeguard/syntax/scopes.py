@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -35,6 +35,7 @@ class Binding:
     name: str = ""
     value: ast.expr | None = None
     open_ended: bool = False  # one of several values, such as the elements of a loop
+    default: ast.expr | None = None  # of a parameter
 
 
 def bound_after(
@@ -68,6 +69,16 @@ def is_class_method(node: FunctionNode | ast.Lambda) -> bool:
         "__init_subclass__",
         "__class_getitem__",
     )
+
+
+def defaults_of(arguments: ast.arguments) -> dict[str, ast.expr]:
+    """Return the default values of parameters by their names."""
+    positional = [*arguments.posonlyargs, *arguments.args][::-1]
+    pairs = [*zip(positional, arguments.defaults[::-1], strict=False)]
+    pairs += [
+        (arg, value) for arg, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=False) if value
+    ]
+    return {arg.arg: value for arg, value in pairs}
 
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -143,6 +154,11 @@ class Scopes:
                 late.append((handler.__get__(self), node))
         for handle, node in late:
             handle(scopes[node], node)
+
+    @property
+    def all(self) -> Iterable[Scope]:
+        """Every scope of the file."""
+        return self._by_node.values()
 
     def scope_of(self, node: ast.AST) -> Scope:
         """Return the scope in which a node is evaluated; definitions belong to the enclosing scope."""
@@ -236,9 +252,11 @@ class Scopes:
         listed = node.args
         positional = [*listed.posonlyargs, *listed.args]
         extra = [arg for arg in (listed.vararg, listed.kwarg) if arg is not None]
+        defaults = defaults_of(listed)
         receiver = around.is_class and isinstance(node, _FUNCTIONS) and not is_static(node)
         for index, arg in enumerate([*positional, *listed.kwonlyargs, *extra]):
-            binding = Binding(BindingKind.PARAMETER, arg, 0, 0, value=arg.annotation)
+            default = defaults.get(arg.arg)
+            binding = Binding(BindingKind.PARAMETER, arg, 0, 0, value=arg.annotation, default=default)
             if receiver and index == 0 and positional:
                 is_type = is_class_method(node)
                 name = f":{around.symbol}" + ("" if is_type else "()")

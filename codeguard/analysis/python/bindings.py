@@ -1,9 +1,9 @@
 """What an importer of a module gets under a name, decided from its syntax.
 
-The text of a function is what an importer gets only if nothing else in the file binds its name, and nothing that
-the file runs on import can write to its namespace in another way: through `globals()`, `sys.modules`, `exec`,
-`setattr`, a function's `__code__`. Where that is not certain, there is a reason instead of an answer. What other
-modules change when they import this one is not examined.
+The text of a function is what an importer gets only if nothing else in the file binds its name, and nothing that the
+file runs on import writes to its namespace in another way. A second binding, or a write of that very name to this very
+module, is certain; whatever reaches a namespace and may write any name is only possible. What other modules change
+when they import this one is not examined.
 """
 
 from __future__ import annotations
@@ -16,63 +16,72 @@ import sys
 import textwrap
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from codeguard.corpus import syntax
+from codeguard.syntax.names import Names, dotted_name
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = Function | ast.ClassDef
 MOST_CHARACTERS = 2_000_000
 UNPARSED = "a part of the file does not parse"
 _PARSE_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
-_MAIN_TESTS = ("__name__ == '__main__'", "'__main__' == __name__")
+_MAIN = "'__main__'"
 _RUNNING = {"sys.version_info": tuple(sys.version_info), "sys.platform": sys.platform, "os.name": os.name}
 _TYPES_ONLY = frozenset({"typing.TYPE_CHECKING", "typing_extensions.TYPE_CHECKING"})
 _OVERLOADS = frozenset({"typing.overload", "typing_extensions.overload"})
-_ACCESSORS = frozenset({"setter", "getter", "deleter"})
 _PROPERTIES = frozenset({"property", "functools.cached_property", "abc.abstractproperty"})
 _RECEIVERS = frozenset({"self", "cls", "mcs", "mcls", "metacls"})
+_BUILTINS = frozenset(dir(builtins))
+
+
+def _rows(rows: Mapping[str, str]) -> Mapping[str, str]:
+    return {name: what for what, names in rows.items() for name in names.split()}
+
+
+# Names whose mention alone may change any name, with the reason.
+_ANY = _rows(
+    {
+        "runs text as code": "exec eval runpy.run_path runpy.run_module code.interact",
+        "reaches any object": """
+            ctypes.cast ctypes.memmove ctypes.memset ctypes.py_object ctypes.pythonapi gc.get_objects gc.get_referents
+            gc.get_referrers
+        """,
+    }
+)
+# Functions that are called to reach a namespace; under another name they may do so anywhere.
+_CALLED = frozenset("setattr delattr globals locals vars __import__ importlib.import_module".split())  # noqa: SIM905
+# With the number of their arguments.
+_SETTERS = {"setattr": 3, "delattr": 2, "__setattr__": 3, "__delattr__": 2}
+_IMPORTING = ("__import__", "importlib.import_module", "importlib.__import__")
+_OWN = frozenset({"globals()", "vars()", "locals()"})
+_NAMESPACES = frozenset({"__builtins__", "__globals__", "f_builtins", "f_globals", "f_locals"})
 # Attributes that decide what a function, a class or a module does.
-_DECIDING = frozenset(
+_DECIDING = _NAMESPACES | frozenset(
     """
-    __bases__ __builtins__ __call__ __class__ __code__ __closure__ __defaults__ __dict__ __getattr__
-    __getattribute__ __globals__ __kwdefaults__ f_builtins f_globals f_locals
+    __bases__ __call__ __class__ __code__ __closure__ __defaults__ __dict__ __getattr__ __getattribute__
+    __kwdefaults__
     """.split()  # noqa: SIM905 - words read better as words
 )
-_NAMESPACES = frozenset({"__builtins__", "__globals__", "f_builtins", "f_globals", "f_locals"})
-_READERS = frozenset({"copy", "get", "items", "keys", "values"})
-_MEMORY = frozenset(
-    {"ctypes.cast", "ctypes.memmove", "ctypes.memset", "ctypes.py_object", "ctypes.pythonapi"}
-    | {"gc.get_objects", "gc.get_referents", "gc.get_referrers"}
+# The last three hand on what the table of modules holds.
+_READERS = ("get", "keys", "copy", "items", "values")
+_READING = frozenset(
+    "dict dir frozenset getattr hasattr id isinstance issubclass len list repr set sorted str tuple type vars".split()  # noqa: SIM905
 )
 _POWERFUL = frozenset({"builtins", "ctypes", "gc", "importlib", "inspect", "runpy", "sys"})
-_POWERS = frozenset(
-    "__dict__ __import__ _getframe eval exec globals import_module locals modules setattr vars".split()  # noqa: SIM905
-)
-_SETTERS = frozenset({"setattr", "delattr"})
-_UNBOUND_SETTERS = {
-    "__setattr__": 3,
-    "__delattr__": 2,
-}  # with the number of arguments where no object is bound
-_CODE = frozenset({"exec", "eval", "runpy.run_path", "runpy.run_module", "code.interact"})
-_INSPECTING = frozenset({"dir", "getattr", "hasattr", "id", "isinstance", "repr", "str", "type"})
-_IMPORTING = frozenset({"__import__", "importlib.import_module", "importlib.__import__"})
-_BUILTINS = frozenset(dir(builtins))
-_TYPE_TESTS = frozenset({"isinstance", "issubclass"})
 
 
-class Names(NamedTuple):
+class BoundNames(NamedTuple):
     """The names that code binds in its scope, and those that it declares to be the module's."""
 
     bound: set[str]
     declared_global: set[str]
 
 
-def bindings(nodes: Iterable[ast.AST]) -> Names:
+def bindings(nodes: Iterable[ast.AST]) -> BoundNames:
     """Return the names that these nodes bind in the scope in which they stand."""
-    found = Names(set(), set())
+    found = BoundNames(set(), set())
     for name, _ in _bound(nodes, found.declared_global):
         found.bound.add(name)
     return found
@@ -96,13 +105,9 @@ def _bound(nodes: Iterable[ast.AST], declared: set[str]) -> Iterator[tuple[str, 
                 yield name, node
             case ast.alias():
                 yield name_bound_by(node), node
-            case (
-                ast.ExceptHandler(name=str(name))
-                | ast.MatchAs(name=str(name))
-                | ast.MatchStar(name=str(name))
-            ):
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
                 yield name, node
-            case ast.MatchMapping(rest=str(name)):
+            case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
                 yield name, node
             case ast.Global(names=names):
                 declared.update(names)
@@ -114,30 +119,40 @@ def name_bound_by(alias: ast.alias) -> str:
     return alias.asname or alias.name.partition(".")[0]
 
 
+def is_main_test(test: ast.expr) -> bool:
+    """Return whether an expression compares the name of the module with that of the program."""
+    return isinstance(test, ast.Compare) and {
+        ast.unparse(test.left),
+        *map(ast.unparse, test.comparators),
+    } == {"__name__", _MAIN}
+
+
 def is_main_guard(statement: ast.stmt) -> bool:
     """Return whether a statement runs only if its file is the program, and nothing else if it is not."""
-    return (
-        isinstance(statement, ast.If)
-        and not statement.orelse
-        and isinstance(statement.test, ast.Compare)
-        and ast.unparse(statement.test).replace('"', "'") in _MAIN_TESTS
-    )
+    if not isinstance(statement, ast.If) or statement.orelse or not is_main_test(statement.test):
+        return False
+    return isinstance(statement.test, ast.Compare) and isinstance(statement.test.ops[0], ast.Eq)
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
-    """A place that changes what a name means, or may change what any name means; lines are 1-based."""
+class Doubt(NamedTuple):
+    """Why an importer may get something else than a text, and whether that is certain."""
+
+    reason: str
+    certain: bool = False
+
+
+class _Write(NamedTuple):
+    """A place that changes what a name means; the line is 1-based."""
 
     line: int
     what: str
-    of_receiver: bool = False  # `self.name = ...`: of objects of the class around it alone
-    is_star: bool = False
-    in_call: bool = False  # in a function that runs when the module is imported
-    of_object: bool = False  # of no class as far as the text shows, so that a property's setter is called
+    certain: bool = False
+    in_call: bool = False  # in a function that the import runs
+    owner: str = ""  # of an attribute: the class that gets it, "" where that is not known
 
-    def outside(self, lines: range) -> bool:
-        """Return whether it is not in these lines."""
-        return self.line not in lines
+    def doubt(self, does: str) -> Doubt:
+        """Return what it makes doubtful."""
+        return Doubt(f"line {self.line} of the file {does}: {self.what}", self.certain)
 
 
 class ModuleBindings:
@@ -150,17 +165,21 @@ class ModuleBindings:
 
     def __init__(self, statements: Sequence[ast.stmt], *, whole: bool = True) -> None:
         self._whole = whole
-        self._all = statements
-        self._meanings: Mapping[str, str] | None = None
-        self._imports = _imported(statements)
-        self._statements = [item for item in statements if not is_main_guard(item)]
-        self._scopes: dict[int, Mapping[str, list[ast.AST]]] = {}
+        self._body = [item for item in statements if not is_main_guard(item)]
+        tree = ast.Module(list(statements), [])
+        self._nodes, self._parents = syntax.nodes_and_parents(tree)
+        self._names = Names(tree, self._nodes, self._parents)
+        self._scopes: dict[ast.ClassDef | None, Mapping[str, list[ast.AST]]] = {}
         self._writes: _Writes | None = None
+        self._mentioned: dict[int, set[str]] = defaultdict(set)
+        for node in self._nodes:
+            if isinstance(node, ast.Name):
+                self._mentioned[node.lineno].add(node.id)
 
-    def why_unsettled(
+    def doubt(
         self, symbol: str, lines: range, used: Collection[str] = (), included: Collection[range] | None = None
-    ) -> str:
-        """Return why an importer may get something else under a name than the text in these lines; "" if not.
+    ) -> Doubt | None:
+        """Return why an importer may get something else under a name than the text in these lines.
 
         Args:
             symbol: the qualified name of a function or class; "" for all names that the lines bind.
@@ -170,87 +189,75 @@ class ModuleBindings:
                 have to be bound once.
         """
         if not self._whole:
-            return UNPARSED
-        writes = self._writes = self._writes or _Writes(self._statements, self._imports)
-        first = min(
-            [
-                lines.start,
-                *(_line(node) for name in used for node in self._scope(None).get(name, ()) if _defines(node)),
-            ]
+            return Doubt(UNPARSED)
+        return min(
+            self._doubts(symbol, lines, sorted(used), included),
+            key=lambda item: not item.certain,
+            default=None,
         )
-        for write in writes.anywhere:
-            if write.outside(lines) and not (write.is_star and write.line < first):
-                return _said("may replace any name", write)
-        parts = symbol.split(".") if symbol else self._names_in(lines)
+
+    def _doubts(
+        self, symbol: str, lines: range, used: Sequence[str], included: Collection[range] | None
+    ) -> Iterator[Doubt]:
+        module = self._scope(None)
+        writes = self._writes = self._writes or _Writes(self._body, self._names, self._parents)
+        parts = (
+            symbol.split(".")
+            if symbol
+            else [name for name in module if any(_line(x) in lines for x in module[name])]
+        )
         for place, name in enumerate(parts):
-            reason = self._of_name(parts[:place] if symbol else (), name, lines, writes)
-            if reason:
-                return reason
-        if included is None:
-            for name in sorted(used):
-                own = next((node for node in self._scope(None).get(name, ()) if _defines(node)), None)
-                reason = "" if own is None else self._of_name((), name, _lines_of(own), writes)
-                if reason:
-                    return reason
-            included = ()
-        for name in sorted(used):
-            for write in (*writes.of_names[name], *writes.of_contents[name]):
-                known = not write.in_call and any(write.line in item for item in included)
-                if write.outside(lines) and not known:
-                    return _said(f"replaces or changes {name}, which it uses", write)
-        return ""
+            yield from self._of_name(parts[:place] if symbol else (), name, lines, writes)
+        own = {name: node for name in used for node in module.get(name, ()) if isinstance(node, Definition)}
+        for name, node in own.items() if included is None else ():
+            yield from self._of_name((), name, _lines_of(node), writes)
+        for name in used:
+            for write in (*writes.names[name], *writes.contents[name]):
+                known = not write.in_call and any(write.line in item for item in included or ())
+                if write.line not in lines and not known:
+                    yield write._replace(certain=False).doubt(f"replaces or changes {name}, which it uses")
+        first = min([lines.start, *(_line(node) for node in own.values())])
+        for write in writes.any:
+            # What a star import binds is replaced by what stands below it.
+            if write.line not in lines and not (write.what.startswith(_STAR) and write.line < first):
+                yield write.doubt("may replace any name")
 
     def used_in(self, lines: range) -> frozenset[str]:
         """Return the names that code in these lines mentions."""
-        nodes = (
-            node
-            for statement in self._statements
-            if _overlaps(statement, lines)
-            for node in ast.walk(statement)
-        )
-        return frozenset(node.id for node in nodes if isinstance(node, ast.Name) and node.lineno in lines)
+        return frozenset(name for line in lines for name in self._mentioned.get(line, ()))
 
-    def _names_in(self, lines: range) -> list[str]:
-        found = self._scope(None)
-        return sorted(name for name, nodes in found.items() if any(_line(node) in lines for node in nodes))
-
-    def _of_name(self, around: Sequence[str], name: str, lines: range, writes: _Writes) -> str:
-        """Return why a name, in the class of the names around it, is not certain to mean the text in these lines."""
+    def _of_name(self, around: Sequence[str], name: str, lines: range, writes: _Writes) -> Iterator[Doubt]:
+        """Yield why a name, in the class of the names around it, may not mean the text in these lines."""
         owner: ast.ClassDef | None = None
         for part in around:
             inside = [node for node in self._scope(owner).get(part, ()) if _overlaps(node, lines)]
             if not inside or not isinstance(inside[0], ast.ClassDef):
-                return ""  # in a function, where nobody imports it from
+                return  # in a function, where nobody imports it from
             owner = inside[0]
-        nodes = self._scope(owner).get(name, [])
-        own = [node for node in nodes if _overlaps(node, lines)]
-        others = [node for node in nodes if not _overlaps(node, lines)]
-        for other in others:
-            if not self._is_alternative(other, own, owner):
-                return _said(f"binds {name} as well", Write(_line(other), ""))
-        found = (
-            [*writes.of_names[name], *writes.of_keys[name]] if owner is None else writes.of_attributes[name]
+        bound = self._scope(owner).get(name, [])
+        own = next((node for node in bound if _overlaps(node, lines)), None)
+        for other in bound:
+            if not _overlaps(other, lines) and not self._is_alternative(other, own, owner):
+                fails = self._attempt(other)[0] is not None  # perhaps
+                certain = own is None or not (fails or self._depends(other, own))
+                yield Doubt(f"line {_line(other)} of the file binds {name} as well", certain)
+        is_property = isinstance(own, Function) and _PROPERTIES.intersection(
+            map(self._dotted, own.decorator_list)
         )
-        for write in found:
-            elsewhere = write.of_receiver and owner is not None and not _holds(owner, write.line)
-            setter = write.of_object and any(
-                isinstance(node, Function) and _PROPERTIES.intersection(map(self.dotted, node.decorator_list))
-                for node in own
-            )
-            if write.outside(lines) and not elsewhere and not setter:
-                return _said(f"replaces {name}", write)
-        return ""
+        for write in writes.names[name] if owner is None else writes.attributes[name]:
+            of_another = owner is not None and write.owner not in ("", owner.name)
+            setter = is_property and not write.owner  # a property's setter is called
+            if write.line not in lines and not of_another and not setter:
+                yield write.doubt(f"replaces {name}")
 
     def _scope(self, owner: ast.ClassDef | None) -> Mapping[str, list[ast.AST]]:
         """Return the nodes that bind each name of the module or of a class."""
-        key = id(owner)
-        if key not in self._scopes:
+        if owner not in self._scopes:
             found: dict[str, list[ast.AST]] = defaultdict(list)
-            body = self._statements if owner is None else owner.body
-            for name, node in _bound(self._taken(body), set()):
+            for name, node in _bound(self._taken(self._body if owner is None else owner.body), set()):
                 found[name].append(node)
-            self._scopes[key] = found
-        return self._scopes[key]
+            self._scopes[owner] = found
+        return self._scopes[owner]
 
     def _taken(self, body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
         """Yield what runs of a body: conditions on the interpreter's version and platform are decided."""
@@ -267,66 +274,86 @@ class ModuleBindings:
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 inner = self._decided(operand)
                 return None if inner is None else not inner
+            case ast.Compare(ops=[ast.Eq() | ast.NotEq() as op]) if _MAIN in ast.unparse(test):
+                return isinstance(op, ast.NotEq) if is_main_test(test) else None
             case ast.Compare(left=left, ops=[op], comparators=[ast.Constant() | ast.Tuple() as right]):
-                known = _RUNNING.get(self._sure(left))
+                known = _RUNNING.get(self._dotted(left))
                 try:
                     return None if known is None else _COMPARISONS[type(op)](known, ast.literal_eval(right))
                 except (KeyError, ValueError, TypeError):
                     return None
-        return False if self._sure(test) in _TYPES_ONLY else None
+        return False if self._dotted(test) in _TYPES_ONLY else None
 
-    def _sure(self, node: ast.expr) -> str:
-        """Return the dotted name of an expression whose first name means one thing in the whole file, or ""."""
-        if self._meanings is None:
-            found: dict[str, set[str]] = defaultdict(set)
-            for statement in self._all:
-                for part in ast.walk(statement):
-                    match part:
-                        case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
-                            found[name].add("")
-                        case (
-                            ast.FunctionDef(name=name)
-                            | ast.AsyncFunctionDef(name=name)
-                            | ast.ClassDef(name=name)
-                        ):
-                            found[name].add("")
-                for name, dotted in _imports_of(statement):
-                    found[name].add(dotted)
-            self._meanings = {name: min(several) for name, several in found.items() if len(several) == 1}
-        return _dotted(node, self._meanings) if _root(node) in self._meanings else ""
+    def _dotted(self, node: ast.expr) -> str:
+        """Return the dotted name of an expression that means one thing alone, or ""."""
+        several = self._names.names_of(node)
+        root = _root(node)
+        bound = self._names.scopes.module.bindings.get(root.id, ()) if root is not None else ()
+        # A name that the file binds several times may be another one where the condition is evaluated.
+        return several[0] if len(several) == 1 and len({item.name for item in bound}) <= 1 else ""
 
-    def dotted(self, node: ast.expr) -> str:
-        """Return the dotted name of an expression, with what imports of this file call it; "" for anything else."""
-        return _dotted(node, self._imports)
+    def _is_alternative(self, other: ast.AST, own: ast.AST | None, owner: ast.ClassDef | None) -> bool:
+        """Return whether another binding leaves a definition what it is: an importer gets the definition still.
 
-    def _is_alternative(self, other: ast.AST, own: Sequence[ast.AST], owner: ast.ClassDef | None) -> bool:
-        """Return whether another binding leaves a definition what it is.
-
-        That is a declaration of types for the same function, an accessor of a property, or an import in place of
-        the definition where there is such a module.
+        That is a binding before it which always runs, a declaration of types for the same function, an accessor of a
+        property, or an import in place of the definition where there is such a module.
         """
-        definition = next((node for node in own if isinstance(node, Definition)), None)
-        if definition is None:
+        if not isinstance(own, Definition):
             return False
-        if isinstance(definition, Function) and _OVERLOADS.intersection(
-            map(self.dotted, definition.decorator_list)
-        ):
+        body = self._body if owner is None else owner.body
+        ends_before = (getattr(other, "end_lineno", None) or _line(other)) < _first_line(own)
+        if own in body and ends_before and not self._is_lazy(other):
+            return True
+        decorators = [
+            {
+                form(item)
+                for item in getattr(node, "decorator_list", ())
+                for form in (self._dotted, dotted_name)
+            }
+            for node in (own, other)
+        ]
+        if _OVERLOADS & decorators[0] or (_OVERLOADS & decorators[1] and _line(other) < _line(own)):
             return True  # declares types, and is not what anybody gets
-        if isinstance(other, Function):
-            decorators = [self.dotted(item) for item in other.decorator_list]
-            if _line(other) < _line(definition) and _OVERLOADS.intersection(decorators):
-                return True
-            accessors = {f"{other.name}.{item}" for item in _ACCESSORS}
-            pair = [other, definition]
-            return owner is not None and all(
-                isinstance(item, Function)
-                and (accessors | _PROPERTIES).intersection(map(self.dotted, item.decorator_list))
-                for item in pair
-            )
-        return any(
-            isinstance(statement, ast.Try) and _replaces_import(statement, other, definition)
-            for statement in (self._statements if owner is None else owner.body)
+        accessors = {f"{own.name}.{item}" for item in ("setter", "getter", "deleter")} | _PROPERTIES
+        if owner is not None and all(map(accessors.intersection, decorators)):
+            return True
+        attempt, relative = self._attempt(other)
+        return (
+            attempt is not None and not relative and any(own in handler.body for handler in attempt.handlers)
         )
+
+    def _is_lazy(self, node: ast.AST) -> bool:
+        """Return whether a node runs when a generator is asked for values, which may be at any later place."""
+        at: ast.AST | None = node
+        while at is not None and not isinstance(at, ast.GeneratorExp):
+            at = self._parents.get(at)
+        return at is not None
+
+    def _attempt(self, node: ast.AST) -> tuple[ast.Try | None, bool]:
+        """Return the `try` in which an import may fail, and whether the import is a relative one."""
+        statement = self._parents.get(node) if isinstance(node, ast.alias) else None
+        around = self._parents.get(statement) if statement is not None else None
+        found = isinstance(around, ast.Try) and statement in around.body
+        return (around if found and isinstance(around, ast.Try) else None), bool(
+            getattr(statement, "level", 0)
+        )
+
+    def _depends(self, one: ast.AST, other: ast.AST) -> bool:
+        """Return whether a condition that is not decided here runs one binding, and perhaps not the other as well."""
+        arms = [dict(self._arms(node)) for node in (one, other)]
+        return any(
+            arms[1].get(at) != arm
+            and (at in arms[1] or (isinstance(at, ast.If) and self._decided(at.test) is None))
+            for at, arm in arms[0].items()
+        )
+
+    def _arms(self, node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+        at = self._parents.get(node)
+        while at is not None:
+            for name in ("body", "orelse", "handlers") if isinstance(at, ast.If | ast.Try) else ():
+                if node in getattr(at, name, ()):
+                    yield at, name
+            node, at = at, self._parents.get(at)
 
 
 _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
@@ -337,18 +364,7 @@ _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Eq: lambda a, b: a == b,
     ast.NotEq: lambda a, b: a != b,
 }
-
-
-def _replaces_import(statement: ast.Try, other: ast.AST, definition: ast.AST) -> bool:
-    """Return whether a definition stands in an exception handler for what cannot be imported."""
-    imports = [
-        item
-        for item in statement.body
-        if isinstance(item, ast.Import | ast.ImportFrom) and other in item.names
-    ]
-    relative = any(isinstance(item, ast.ImportFrom) and item.level for item in imports)
-    inside = any(definition in handler.body for handler in statement.handlers)
-    return bool(imports) and inside and not relative
+_STAR = "a star import"
 
 
 @lru_cache(maxsize=8)
@@ -361,512 +377,288 @@ def module_bindings(text: str) -> ModuleBindings:
     return ModuleBindings((), whole=False)
 
 
-def _said(what: str, write: Write) -> str:
-    detail = f": {write.what}" if write.what else ""
-    return f"line {write.line} of the file {what}{detail}"
-
-
 def _line(node: ast.AST) -> int:
     return getattr(node, "lineno", 0)
 
 
-def _overlaps(node: ast.AST, lines: range) -> bool:
-    first = min([_line(node), *(_line(item) for item in getattr(node, "decorator_list", ()))])
-    last = getattr(node, "end_lineno", None) or first
-    return first < lines.stop and lines.start <= last
-
-
-def _defines(node: ast.AST) -> bool:
-    return isinstance(node, Definition)
+def _first_line(node: ast.AST) -> int:
+    return min([_line(node), *(_line(item) for item in getattr(node, "decorator_list", ()))])
 
 
 def _lines_of(node: ast.AST) -> range:
-    return range(_line(node), (getattr(node, "end_lineno", None) or _line(node)) + 1)
+    return range(_first_line(node), (getattr(node, "end_lineno", None) or _line(node)) + 1)
 
 
-def _holds(owner: ast.ClassDef, line: int) -> bool:
-    return owner.lineno <= line <= (owner.end_lineno or owner.lineno)
+def _overlaps(node: ast.AST, lines: range) -> bool:
+    own = _lines_of(node)
+    return own.start < lines.stop and lines.start < own.stop
 
 
-def _imports_of(statement: ast.stmt) -> Iterator[tuple[str, str]]:
-    """Yield each name that imports in a statement bind, with the dotted name of what it means."""
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield name_bound_by(alias), alias.name if alias.asname else name_bound_by(alias)
-        elif isinstance(node, ast.ImportFrom):
-            prefix = "." * node.level + (node.module or "")
-            for alias in node.names:
-                yield name_bound_by(alias), f"{prefix}.{alias.name}"
-
-
-def _imported(statements: Sequence[ast.stmt]) -> dict[str, str]:
-    """Return the dotted name of what imports and plain assignments of them call it, anywhere in a file.
-
-    Of several meanings of one name, the more powerful one counts.
-    """
-    found: dict[str, str] = {}
-
-    def add(name: str, dotted: str) -> None:
-        if found.get(name, "").partition(".")[0] not in _POWERFUL:
-            found[name] = dotted
-
-    for statement in statements:
-        for name, dotted in _imports_of(statement):
-            add(name, dotted)
-    for node in (node for statement in statements for node in ast.walk(statement)):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name | ast.Attribute):
-            for target in node.targets:
-                if isinstance(target, ast.Name) and _root(node.value) in found:
-                    add(target.id, _dotted(node.value, found))
-    return found
-
-
-def _dotted(node: ast.expr, imports: Mapping[str, str]) -> str:
-    if isinstance(node, ast.Call):
-        return _dotted(node.func, imports)
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
+def _root(node: ast.AST) -> ast.Name | None:
+    while isinstance(node, ast.Attribute | ast.Subscript):
         node = node.value
-    if not isinstance(node, ast.Name):
-        return ""
-    name = ".".join([imports.get(node.id, node.id), *reversed(parts)])
-    return name.removeprefix("builtins.")
+    return node if isinstance(node, ast.Name) else None
 
 
 class _Writes:
     """Collects the places of a module that write to namespaces in other ways than by a binding of its top level.
 
-    `anywhere` may write any name. `of_names` write a name of the module, `of_keys` a key of that name of something,
-    `of_attributes` an attribute; `of_contents` may change what the value of a name contains.
+    `any` may write any name, `names` write a name of the module, `attributes` one of a class or an object; `contents`
+    may change what the value of a name contains.
     """
 
-    def __init__(self, statements: Sequence[ast.stmt], imports: Mapping[str, str]) -> None:
-        self._imports = imports
-        self._parents: dict[ast.AST, ast.AST] = {}
-        self._functions: dict[ast.AST, ast.AST | None] = {}  # the innermost function around each node
-        self.anywhere: list[Write] = []
-        self.of_names: dict[str, list[Write]] = defaultdict(list)
-        self.of_keys: dict[str, list[Write]] = defaultdict(list)
-        self.of_attributes: dict[str, list[Write]] = defaultdict(list)
-        self.of_contents: dict[str, list[Write]] = defaultdict(list)
-        self._by_name: dict[str, list[Definition]] = defaultdict(list)
-        self._assigned: set[str] = set()
-        self._locals: dict[ast.AST, set[str]] = {}
-        nodes = list(self._walked(statements))
-        fixed = {
-            id(target)
-            for node in nodes
-            if isinstance(node, ast.Assign | ast.AnnAssign)
-            and node.value is not None
-            and _is_fixed(node.value)
-            for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+    def __init__(self, body: Sequence[ast.stmt], names: Names, parents: Mapping[ast.AST, ast.AST]) -> None:
+        self._names = names
+        self._parents = parents
+        self.any: list[_Write] = []
+        self.names: dict[str, list[_Write]] = defaultdict(list)
+        self.attributes: dict[str, list[_Write]] = defaultdict(list)
+        self.contents: dict[str, list[_Write]] = defaultdict(list)
+        self._imported = names.imported
+        self._mutable = {
+            name
+            for name, node in _bound(body, set())
+            if not isinstance(node, Definition | ast.alias)
+            and not _is_fixed(getattr(parents.get(node), "value", None))
         }
-        for name, node in _bound(statements, set()):
-            if not isinstance(node, Definition | ast.alias) and id(node) not in fixed:
-                self._assigned.add(name)  # to what may be changed in place
-        self._values = _constant_values(nodes)
-        self._modules_held = {name for node in nodes for name in self._held(node)}
-        self._run = self._run_on_import(nodes)
-        for node in nodes:
+        self._in_call = False
+        run = dict(self._run_on_import(body))
+        for node, in_call in run.items():
+            self._in_call = in_call
             self._examine(node)
+        for node in parents:
+            for name in node.names if isinstance(node, ast.Global) else ():
+                self._note(self.names[name], node, "a function declares it global", node in run)
 
-    def _walked(self, statements: Sequence[ast.stmt]) -> Iterator[ast.AST]:
-        pending: list[tuple[ast.AST, ast.AST | None]] = [(item, None) for item in reversed(statements)]
-        while pending:
-            node, function = pending.pop()
-            self._functions[node] = function
-            yield node
-            if isinstance(node, Definition):
-                self._by_name[node.name].append(node)
-            inner = node if isinstance(node, Function) else function
-            for child in ast.iter_child_nodes(node):
-                self._parents[child] = node
-                # Decorators, defaults and annotations run where the definition stands.
-                pending.append((child, inner if isinstance(child, ast.stmt) else function))
-
-    def _run_on_import(self, nodes: Sequence[ast.AST]) -> set[ast.AST | None]:
-        """Return the functions that may run when the module is imported; None stands for its own statements.
+    def _run_on_import(self, body: Sequence[ast.stmt]) -> Iterator[tuple[ast.AST, bool]]:
+        """Yield the nodes that may run when the module is imported, each with whether it is in a function.
 
         A function runs if what runs mentions its name, outside of annotations. So do the special methods of a class,
         and its other methods if what runs takes an attribute of their name from anything.
         """
-        by_function: dict[ast.AST | None, list[ast.AST]] = defaultdict(list)
-        for node in nodes:
-            by_function[self._functions[node]].append(node)
-        found: set[ast.AST | None] = set()
-        methods: dict[str, list[Function]] = defaultdict(list)  # of classes that are in use
+        by_name: dict[str, list[ast.AST]] = defaultdict(list)
+        for node in self._names.scopes.symbols:
+            by_name[node.name].append(node)  # type: ignore[attr-defined]
+        methods: dict[str, list[ast.AST]] = defaultdict(list)  # of classes that are in use
         attributes: set[str] = set()
-        pending: list[ast.AST | None] = [None]
+        seen: set[ast.AST] = set()
+        pending: list[ast.AST] = [ast.Module(list(body), [])]
         while pending:
             function = pending.pop()
-            if function in found:
+            if function in seen:
                 continue
-            found.add(function)
-            for node in by_function[function]:
+            seen.add(function)
+            waiting = list(reversed(function.body))  # type: ignore[attr-defined]
+            while waiting:
+                node = waiting.pop()
+                yield node, not isinstance(function, ast.Module)
+                # Decorators, defaults and annotations run where the definition stands.
+                waiting += [
+                    child
+                    for child in ast.iter_child_nodes(node)
+                    if not (isinstance(node, Function) and isinstance(child, ast.stmt))
+                ]
                 if isinstance(node, ast.Attribute):
                     attributes.add(node.attr)
                     pending += methods[node.attr]
-                elif isinstance(node, ast.Name) and node.id in self._by_name and not self._only_named(node):
-                    for definition in self._by_name[node.id]:
-                        if isinstance(definition, Function):
-                            pending.append(definition)
-                            continue
-                        for item in definition.body:
-                            if isinstance(item, Function):
-                                methods[item.name].append(item)
-                                special = item.name.startswith("__") and not isinstance(
-                                    self._parents.get(node), ast.Attribute
-                                )
-                                if item.name in attributes or special:
-                                    pending.append(item)
-        return found
+                for found in (
+                    by_name[node.id] if isinstance(node, ast.Name) and not self._only_named(node) else ()
+                ):
+                    pending += [found] if isinstance(found, Function) else []
+                    for item in found.body if isinstance(found, ast.ClassDef) else ():
+                        if isinstance(item, Function):
+                            methods[item.name].append(item)
+                            special = item.name.startswith("__") and not isinstance(
+                                self._parents.get(node), ast.Attribute
+                            )
+                            pending += [item] if special or item.name in attributes else []
 
-    def _only_named(self, node: ast.AST) -> bool:
+    def _only_named(self, node: ast.Name) -> bool:
         """Return whether a name stands where nothing calls it: in an annotation, as a base, in `except`."""
-        parent = self._parents.get(node)
+        at: ast.AST = node
+        parent = self._parents.get(at)
         while isinstance(parent, ast.Attribute | ast.Subscript | ast.BinOp | ast.Tuple | ast.List):
-            node, parent = parent, self._parents.get(parent)
-        if isinstance(parent, ast.ClassDef):
-            return node in parent.bases and not any(
-                isinstance(item, Function) and item.name in ("__init_subclass__", "__new__")
-                for name in ([node.id] if isinstance(node, ast.Name) else [])
-                for definition in self._by_name[name]
-                for item in definition.body
-            )
-        return (
-            isinstance(parent, ast.arg | ast.ExceptHandler)
-            or (isinstance(parent, ast.AnnAssign) and node is parent.annotation)
-            or (isinstance(parent, Function) and node is parent.returns)
-            or (isinstance(parent, ast.Call) and node in parent.args and _called(parent) in _TYPE_TESTS)
-        )
+            at, parent = parent, self._parents.get(parent)
+        match parent:
+            case ast.ClassDef(bases=bases):
+                hooks = (f"{node.id}.__init_subclass__", f"{node.id}.__new__")
+                return at in bases and not any(hook in self._names.scopes.definitions for hook in hooks)
+            case (
+                ast.AnnAssign(annotation=inner)
+                | ast.FunctionDef(returns=inner)
+                | ast.AsyncFunctionDef(returns=inner)
+            ):
+                return at is inner
+            case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=args):
+                return at in args
+        return isinstance(parent, ast.arg | ast.ExceptHandler)
 
-    def _runs(self, node: ast.AST) -> bool:
-        """Return whether a node may run when the module is imported."""
-        at: ast.AST | None = self._functions[node]
-        while at is not None:
-            if at not in self._run:
-                return False
-            at = self._functions[at]
-        return True
+    def _note(
+        self, to: list[_Write], node: ast.AST, what: str, certain: bool = False, owner: str = ""
+    ) -> None:
+        to.append(_Write(_line(node), what, certain, self._in_call, owner))
 
     def _examine(self, node: ast.AST) -> None:
+        """Note what a node that runs may write."""
         match node:
             case ast.ImportFrom(names=[ast.alias(name="*")]):
-                if self._runs(node):
-                    what = f"a star import of {node.module or '.'}"
-                    self.anywhere.append(Write(_line(node), what, is_star=True))
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                found = bindings(node.body)
-                for name in found.bound & found.declared_global:
-                    self.of_names[name].append(self._write(node, f"{node.name} declares it global"))
-            case ast.Name(ctx=ast.Load()):
-                self._name(node)
-            case ast.Attribute():
-                self._attribute(node)
+                self._note(self.any, node, f"{_STAR} of {node.module or '.'}")
+            case ast.AugAssign(target=target) if self._namespace_of(target):
+                self._note(self.any, node, "a namespace is merged with another")
+            case ast.Attribute(ctx=ast.Store() | ast.Del()):
+                self._attribute(node, node.value, node.attr)
             case ast.Subscript(ctx=ast.Store() | ast.Del()):
-                self._content(node, node.value)
-            case ast.Call():
-                self._call(node)
+                self._key(node, node.slice, self._namespace_of(node.value))
+            case ast.Name() | ast.Attribute() | ast.Call() | ast.Subscript():
+                self._mention(node)
+        if isinstance(node, ast.Call):
+            self._call(node)
 
-    def _held(self, node: ast.AST) -> Iterator[str]:
-        """Yield the names to which a statement gives what may be a module of the table of modules."""
-        match node:
-            case ast.Assign(targets=targets, value=value):
-                if self._may_be_module(value):
-                    yield from (item.id for item in targets if isinstance(item, ast.Name))
-            case ast.NamedExpr(target=ast.Name(id=name), value=value):
-                if self._may_be_module(value):
-                    yield name
-            case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
-                if any(
-                    _dotted(item, self._imports) == "sys.modules"
-                    for item in ast.walk(value)
-                    if isinstance(item, ast.expr)
+    def _mention(self, node: ast.expr) -> None:
+        """Note what the mention of something that reaches a namespace, or of a value, may change."""
+        at, parent = self._outermost(node)
+        called = isinstance(parent, ast.Call) and parent.func is at
+        reads = isinstance(parent, ast.Call) and not called and self._names.called(parent) in _READING
+        handed = isinstance(parent, ast.Call | ast.Return | ast.arguments) and not called and not reads
+        for name in self._names.names_of(node):
+            if name in _ANY:
+                self._note(self.any, node, f"{name} {_ANY[name]}")
+            elif at is node and ((name in _CALLED and not called) or (name in _POWERFUL and handed)):
+                self._note(self.any, node, f"{name} is handed on, or under another name")
+            elif name == "getattr()" and (at is not node or (called and self._computes_of_module(node))):
+                self._note(self.any, node, "an attribute with a computed name is called or changed")
+        namespace = self._namespace_of(node)
+        if at is node and handed and (namespace or self._may_be_own(node)):
+            self._note(self.any, node, f"{namespace or 'a module of the table of modules'} is handed on")
+        above = self._parents.get(node)
+        if namespace and isinstance(above, ast.Attribute):
+            self._method(above, namespace)
+        if isinstance(node, ast.Name) and node.id in self._mutable and isinstance(node.ctx, ast.Load):
+            scope = self._names.scopes.find(node.id, self._names.scopes.scope_of(node))
+            stored = isinstance(at, ast.Attribute | ast.Subscript) and not isinstance(at.ctx, ast.Load)
+            method = called and at is not node
+            changes = stored or method or handed or isinstance(parent, ast.Assign | ast.NamedExpr)
+            if changes and scope is not None and scope[0] is self._names.scopes.module:
+                self._note(self.contents[node.id], node, "it is changed, handed on or gets another name")
+
+    def _computes_of_module(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Call) and self._is_module(node.args[0])
+
+    def _outermost(self, node: ast.expr) -> tuple[ast.AST, ast.AST | None]:
+        """Return the access to parts of an expression, and what is done with it, through displays that hold it."""
+        at: ast.AST = node
+        parent = self._parents.get(at)
+        while isinstance(parent, ast.Attribute | ast.Subscript) and parent.value is at:
+            at, parent = parent, self._parents.get(parent)
+        while isinstance(parent, ast.keyword | ast.Tuple | ast.List | ast.Dict | ast.Starred):
+            parent = self._parents.get(parent)
+        return at, parent
+
+    def _method(self, method: ast.Attribute, namespace: str) -> None:
+        """Note what a method of a namespace writes."""
+        call = self._parents.get(method)
+        arguments = call.args if isinstance(call, ast.Call) else []
+        if method.attr in (_READERS[:2] if namespace == "sys.modules" else _READERS):
+            return
+        if method.attr == "update" and isinstance(call, ast.Call) and not arguments:
+            for keyword in call.keywords:
+                self._key(call, ast.Constant(keyword.arg), namespace)
+        elif method.attr in ("pop", "setdefault", "__setitem__", "__delitem__") and arguments:
+            self._key(method, arguments[0], namespace)
+        else:
+            self._note(self.any, method, f"{namespace} is changed")
+
+    def _namespace_of(self, node: ast.expr) -> str:
+        """Return the name of the namespace that an expression is, "" if it is none."""
+        for name in self._names.names_of(node):
+            base, _, last = name.rpartition(".")
+            own = name == "globals()" or (name in _OWN and self._names.function_of(node) is None)
+            if own or name == "sys.modules" or last in _NAMESPACES:
+                return name
+            if last == "__dict__" and (not base or self._is_module_name(base)):
+                return name
+        return ""
+
+    def _is_module_name(self, name: str) -> bool:
+        return name in self._imported or name.startswith("sys.modules") or name in _IMPORTING
+
+    def _is_module(self, node: ast.expr) -> bool:
+        """Return whether an expression may be a module."""
+        names = self._names.names_of(node)
+        return self._may_be_own(node) or any(self._is_module_name(name.removesuffix("()")) for name in names)
+
+    def _may_be_own(self, node: ast.expr, certainly: bool = False) -> bool:
+        """Return whether an expression takes this module, or maybe another, from the table of modules."""
+        for value in self._names.values_of(node) if isinstance(node, ast.Name) else [node]:
+            match value:
+                case ast.Subscript(value=table, slice=key) if self._names.resolve(table) == "sys.modules":
+                    fixed = False
+                case ast.Call(args=[key, *_]) if self._names.called(value) in (
+                    "sys.modules.get",
+                    *_IMPORTING,
                 ):
-                    yield from (item.id for item in ast.walk(target) if isinstance(item, ast.Name))
-
-    def _may_be_module(self, node: ast.expr) -> bool:
-        if isinstance(node, ast.Subscript):
-            return _dotted(node.value, self._imports) == "sys.modules"
-        return isinstance(node, ast.Call) and _dotted(node.func, self._imports) in (
-            "sys.modules.get",
-            *_IMPORTING,
-        )
-
-    def _is_module(self, root: str) -> bool:
-        return root in self._imports or root in self._modules_held
-
-    def _write(self, node: ast.AST, what: str) -> Write:
-        within = node if isinstance(node, Function) else self._functions[node]
-        return Write(_line(node), what, in_call=within is not None and within in self._run)
-
-    def _any(self, node: ast.AST, what: str) -> None:
-        if self._runs(node):
-            self.anywhere.append(self._write(node, what))
-
-    def _name(self, node: ast.Name) -> None:
-        parent = self._parents.get(node)
-        name = _dotted(node, self._imports)
-        called = isinstance(parent, ast.Call) and parent.func is node
-        if name == node.id and name in _BUILTINS and self._is_local_variable(node):
-            return
-        if name in _CODE:
-            self._any(node, f"{name} runs text as code")
-        elif name == "sys.modules":
-            self._modules(node)
-        elif name == "__builtins__":
-            self._namespace(node, name)
-        elif name in _POWERFUL and (
-            isinstance(parent, ast.List | ast.Tuple | ast.Dict | ast.arguments)
-            or (isinstance(parent, ast.Call) and _called(parent) not in _INSPECTING)
-        ):
-            self._any(node, f"{name} is handed on")
-        elif name in (*_SETTERS, *_IMPORTING, "globals", "locals", "vars") and not called:
-            self._any(node, f"{name} under another name")
-        elif (
-            isinstance(parent, ast.Assign | ast.NamedExpr) and node.id in self._assigned and self._runs(node)
-        ):
-            self.of_contents[node.id].append(self._write(node, "another name for it"))
-
-    def _attribute(self, node: ast.Attribute) -> None:
-        name = _dotted(node, self._imports)
-        root = _root(node)
-        known = self._is_module(root)
-        if name == "sys.modules":
-            self._modules(node)
-        elif name in _CODE:
-            self._any(node, f"{name} runs text as code")
-        elif name in _MEMORY:
-            self._any(node, f"{name} reaches any object")
-        elif isinstance(node.ctx, ast.Load):
-            if node.attr in _NAMESPACES or (node.attr == "__dict__" and known):
-                self._namespace(node, node.attr)
-        elif node.attr in _DECIDING and root not in _RECEIVERS and not (node.attr == "__bases__" and known):
-            self._any(node, f"{node.attr} is assigned")
-        else:
-            self._stored(node, root, node.attr)
-            self._content(node, node.value)
-
-    def _stored(self, node: ast.AST, root: str, attribute: str) -> None:
-        """Note that an attribute of something is assigned."""
-        what = "an attribute of that name is assigned"
-        of_receiver = root in _RECEIVERS
-        of_class = self._is_module(root) or any(
-            isinstance(item, ast.ClassDef) for item in self._by_name.get(root, ())
-        )
-        self.of_attributes[attribute].append(
-            replace(self._write(node, what), of_receiver=of_receiver, of_object=not of_class)
-        )
-        if self._runs(node) and not of_receiver:
-            self.of_keys[attribute].append(self._write(node, what))
-        # An attribute of another module, such as a builtin; this module itself is one as well.
-        if self._is_module(root) and self._runs(node):
-            self.of_names[attribute].append(self._write(node, f"an attribute of {root} is assigned"))
-
-    def _content(self, node: ast.AST, value: ast.expr) -> None:
-        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and self._runs(node):
-            # What is no namespace here may be one that was taken from somewhere.
-            self.of_keys[str(node.slice.value)].append(self._write(node, "assigned as a key"))
-        root = _root(value)
-        if root and self._runs(node):
-            self.of_contents[root].append(self._write(node, "a part of it is assigned"))
-
-    def _modules(self, node: ast.expr) -> None:
-        """Note what is done with the table of all modules: one that is taken from it may be this one."""
-        parent = self._parents.get(node)
-        taken = parent
-        if isinstance(parent, ast.Attribute) and parent.attr == "get":
-            taken = self._parents.get(parent)
-        elif isinstance(parent, ast.Compare | ast.For | ast.comprehension) or (
-            isinstance(parent, ast.Attribute) and parent.attr in _READERS
-        ):
-            return
-        elif not (isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Load)):
-            self._any(node, "the table of modules is changed or handed on")
-            return
-        if taken is not None:
-            self._module(taken)
-
-    def _module(self, node: ast.AST) -> None:
-        """Note what is done with an expression that may be this module."""
-        parent = self._parents.get(node)
-        if isinstance(parent, ast.Attribute):
-            if parent.attr == "__dict__":
-                self._namespace(parent, "the module's __dict__")
-            elif not isinstance(parent.ctx, ast.Load):
-                self.of_names[parent.attr].append(self._write(node, "an attribute of the module is assigned"))
-        elif isinstance(parent, ast.Call) and parent.args[:1] == [node] and _called(parent) in _SETTERS:
-            self._set(parent, module=True)
-        elif isinstance(parent, ast.Call) and _called(parent) == "vars":
-            self._namespace(parent, "vars() of the module")
-        elif not (
-            isinstance(parent, ast.Compare | ast.Expr)
-            or (isinstance(parent, ast.Call) and _called(parent) in _INSPECTING)
-            or (isinstance(parent, ast.Assign) and all(isinstance(item, ast.Name) for item in parent.targets))
-            or isinstance(parent, ast.NamedExpr)
-        ):
-            self._any(node, "a module is taken from the table of modules")
-
-    def _namespace(self, node: ast.expr, what: str) -> None:
-        """Note what is done with the dictionary of a module's names."""
-        parent = self._parents.get(node)
-        if isinstance(parent, ast.Subscript) and parent.value is node:
-            if isinstance(parent.ctx, ast.Load):
-                return
-            self._key(parent, parent.slice, what)
-        elif isinstance(parent, ast.Attribute):
-            above = self._parents.get(parent)
-            if parent.attr in _READERS:
-                return
-            if parent.attr == "update" and isinstance(above, ast.Call) and not above.args:
-                for keyword in above.keywords:
-                    self._key(above, ast.Constant(keyword.arg), what)
-            elif parent.attr in ("pop", "setdefault") and isinstance(above, ast.Call) and above.args:
-                self._key(above, above.args[0], what)
-            else:
-                self._any(node, f"{what} is changed")
-        elif isinstance(parent, ast.Compare | ast.For | ast.comprehension | ast.Expr) or (
-            isinstance(parent, ast.Call)
-            and _called(parent) in ("dict", "dir", "id", "len", "list", "set", "sorted")
-        ):
-            return
-        else:
-            self._any(node, f"{what} is handed on")
-
-    def _key(self, node: ast.AST, key: ast.expr, what: str) -> None:
-        texts = self._texts(key)
-        for text in texts:
-            self.of_names[text].append(self._write(node, f"through {what}"))
-            self.of_attributes[text].append(self._write(node, f"through {what}"))
-        if not texts:
-            self._any(node, f"{what} is changed under a computed name")
-
-    def _set(self, call: ast.Call, *, module: bool = False) -> None:
-        """Note what `setattr(holder, name, value)` or `delattr` changes."""
-        if len(call.args) < 2 or any(isinstance(item, ast.Starred) for item in call.args):
-            self._any(call, "setattr with unknown arguments")
-            return
-        holder, key = call.args[:2]
-        root = _root(holder)
-        texts = self._texts(key)
-        for text in texts:
-            if text in _DECIDING and root not in _RECEIVERS:
-                self._any(call, f"{text} is assigned")
-            self._stored(call, root, text)
-            if module:
-                self.of_names[text].append(self._write(call, "an attribute of the module is assigned"))
-        if not texts and (module or root not in _RECEIVERS):
-            self._any(call, "setattr with a computed name")
-
-    def _texts(self, node: ast.expr) -> list[str]:
-        """Return the texts that an expression may stand for; none if they are not all constants of the file."""
-        if isinstance(node, ast.Constant):
-            return [node.value] if isinstance(node.value, str) else []
-        values = self._values.get(node.id) if isinstance(node, ast.Name) else None
-        if not values or not all(isinstance(item, ast.Constant) for item in values):
-            return []
-        texts = [item.value for item in values if isinstance(item, ast.Constant)]
-        return (
-            [item for item in texts if isinstance(item, str)]
-            if all(isinstance(x, str) for x in texts)
-            else []
-        )
-
-    def _call(self, node: ast.Call) -> None:
-        name = _dotted(node.func, self._imports) if isinstance(node.func, ast.Name | ast.Attribute) else ""
-        plain = name.rpartition(".")[2]
-        function = self._functions[node]
-        if name in _SETTERS or _UNBOUND_SETTERS.get(plain) == len(node.args):
-            self._set(node)
-        elif name == "globals" or (name in ("vars", "locals") and not node.args and function is None):
-            self._namespace(node, f"{name}()")
-        elif name == "vars" and node.args and self._is_module(_root(node.args[0])):
-            self._namespace(node, "vars() of a module")
-        elif name in _IMPORTING:
-            if not (node.args and isinstance(node.args[0], ast.Constant)):
-                self._module(node)
-        elif name == "getattr" and _POWERS.intersection(*map(self._texts, node.args[1:2])):
-            if self._imports.get(_root(node.args[0]), "") in _POWERFUL:
-                self._any(node, "getattr reaches namespaces")
-        elif name == "getattr" and len(node.args) > 1 and not self._texts(node.args[1]):
-            above = self._parents.get(node)
-            called = (
-                isinstance(above, ast.Call) and above.func is node and self._is_module(_root(node.args[0]))
-            )
-            called |= self._imports.get(_root(node.args[0]), "") in _POWERFUL
-            if called or isinstance(above, ast.Subscript | ast.Attribute):
-                self._any(node, "an attribute with a computed name is called or changed")
-        if not self._runs(node):
-            return
-        if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
-            owner = node.func.value.id
-            if owner in self._assigned:
-                self.of_contents[owner].append(self._write(node, f"{owner}.{node.func.attr} is called"))
-        origin = name.partition(".")[0]
-        if origin in _BUILTINS and "." not in name and origin not in self._by_name:
-            return
-        root = _root(node.func)
-        foreign = root in self._imports and origin not in sys.stdlib_module_names
-        for argument in (*node.args, *(item.value for item in node.keywords)):
-            for part in argument.elts if isinstance(argument, ast.Tuple | ast.List) else [argument]:
-                if isinstance(part, ast.Name) and part.id in self._modules_held and name not in _INSPECTING:
-                    self._any(node, "a module of the table of modules is handed on")
-                elif isinstance(part, ast.Name):
-                    handed = self._write(node, f"it is handed to {plain or 'a call'}")
-                    if part.id in self._assigned:
-                        self.of_contents[part.id].append(handed)
-                    elif foreign and any(
-                        isinstance(item, Function) for item in self._by_name.get(part.id, ())
-                    ):
-                        self.of_names[part.id].append(handed)
-
-    def _is_local_variable(self, node: ast.Name) -> bool:
-        """Return whether a function around a name binds it."""
-        function = self._functions[node]
-        while isinstance(function, Function):
-            if function not in self._locals:
-                arguments = {item.arg for item in ast.walk(function.args) if isinstance(item, ast.arg)}
-                self._locals[function] = arguments | bindings(function.body).bound
-            if node.id in self._locals[function]:
+                    fixed = isinstance(key, ast.Constant)
+                case _:
+                    continue
+            if (isinstance(key, ast.Name) and key.id == "__name__") or not (certainly or fixed):
                 return True
-            function = self._functions[function]
         return False
 
+    def _key(self, node: ast.AST, key: ast.expr, namespace: str) -> None:
+        """Note a write under a key of a namespace."""
+        text = self._names.text(key)
+        if namespace and text is None:
+            self._note(self.any, node, f"{namespace} is changed under a computed name")
+        elif namespace and text is not None:
+            certain = namespace in _OWN or namespace.startswith("sys.modules[]")
+            self._note(self.names[text], node, f"through {namespace}", certain)
+            self._note(self.attributes[text], node, f"through {namespace}")
 
-def _constant_values(nodes: Iterable[ast.AST]) -> Mapping[str, Sequence[ast.expr]]:
-    """Return the values of each name that the file binds once, to an expression or as a loop's variable."""
-    found: dict[str, Sequence[ast.expr]] = {}
-    count: dict[str, int] = defaultdict(int)
-    for node in nodes:
-        match node:
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
-                count[name] += 1
-        match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                found[name] = [value]
-            case ast.For(target=ast.Name(id=name), iter=ast.Tuple(elts=values) | ast.List(elts=values)):
-                found[name] = values
-    return {name: values for name, values in found.items() if count[name] == 1}
+    def _attribute(self, node: ast.AST, holder: ast.expr, name: str | None) -> None:
+        """Note a write of an attribute, of any one if the name is None."""
+        found = self._names.names_of(holder)
+        around = self._names.class_of(node)
+        root = _root(holder)
+        if root is not None and root.id in _RECEIVERS and around is not None:
+            if name is not None and holder is root:
+                self._note(
+                    self.attributes[name], node, "an object's attribute is assigned", owner=around.name
+                )
+        elif name is None or name in _DECIDING:
+            self._note(self.any, node, f"{name or 'an attribute with a computed name'} is assigned")
+        else:
+            classes = [item[1:].rpartition(".")[2] for item in found if item[:1] == ":" and item[-2:] != "()"]
+            owner = classes[0] if classes else ""
+            self._note(self.attributes[name], node, "an attribute is assigned", bool(owner), owner)
+            if self._is_module(holder):
+                certain = self._may_be_own(holder, certainly=True)
+                self._note(self.names[name], node, "an attribute of a module is assigned", certain)
+
+    def _call(self, node: ast.Call) -> None:
+        """Note what a call sets, and which functions it hands to other packages."""
+        name = self._names.called(node)
+        last = name.rpartition(".")[2]
+        if _SETTERS.get(last) == len(node.args):
+            self._attribute(node, node.args[0], self._names.text(node.args[1]))
+        elif name in _SETTERS:
+            self._note(self.any, node, f"{name} with unknown arguments")
+        root = _root(node.func)
+        is_foreign = name.partition(".")[0] not in sys.stdlib_module_names
+        if root is None or not is_foreign or not self._names.is_imported(root):
+            return
+        for argument in (*node.args, *(item.value for item in node.keywords)):
+            for part in argument.elts if isinstance(argument, ast.Tuple | ast.List) else [argument]:
+                for found in self._names.names_of(part) if isinstance(part, ast.Name) else ():
+                    self._note(self.names[found.removeprefix(":")], node, f"it is handed to {last}")
 
 
-def _is_fixed(node: ast.expr) -> bool:
+def _is_fixed(node: object) -> bool:
     """Return whether the value of an expression cannot be changed in place."""
-    if isinstance(node, ast.Tuple):
-        return all(map(_is_fixed, node.elts))
-    if isinstance(node, ast.UnaryOp):
-        return _is_fixed(node.operand)
-    if isinstance(node, ast.BinOp):
-        return _is_fixed(node.left) and _is_fixed(node.right)
+    match node:
+        case ast.Tuple(elts=parts):
+            return all(map(_is_fixed, parts))
+        case ast.UnaryOp(operand=part):
+            return _is_fixed(part)
+        case ast.BinOp(left=left, right=right):
+            return _is_fixed(left) and _is_fixed(right)
     return isinstance(node, ast.Constant | ast.JoinedStr | ast.Compare)
-
-
-def _root(node: ast.expr) -> str:
-    while isinstance(node, ast.Attribute | ast.Subscript):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def _called(call: ast.Call) -> str:
-    return call.func.id if isinstance(call.func, ast.Name) else ""

@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from codeguard.behavior.source.definitions import PARSE_ERRORS, Definition, dotted_name, unparse
+from codeguard.behavior.source.definitions import PARSE_ERRORS, Definition, unparse
 from codeguard.behavior.specs.calls import NotPlainError, positional, read_literal
 from codeguard.behavior.specs.examples import Example, Expected, Raises, Returns
 from codeguard.corpus.secrets import entropy, find_secrets
+from codeguard.syntax.names import dotted_name
 
 MAX_LINE = 100_000
 MAX_SETUP_LINES = 12

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from codeguard.analysis.python.bindings import ModuleBindings
+from codeguard.analysis.python.bindings import Doubt, ModuleBindings
 from codeguard.behavior.budget import CROWDED, MOST_DEFINITIONS
 from codeguard.behavior.matching.claims import Features, function_features
 from codeguard.behavior.matching.stubs import is_declaration, is_overload
@@ -86,8 +86,8 @@ class CandidateFunction:
         return tuple(sorted(str(capability) for capability in reach.possible))
 
     @cached_property
-    def why_unsettled(self) -> str:
-        """Why an importer of its file may get something else than what is run, "" if not."""
+    def doubt(self) -> Doubt | None:
+        """Why an importer of its file may get something else than what is run, None if not."""
         key = ("module bindings", 0)
         known: ModuleBindings | None = self.module.remembered.get(key)
         if known is None:
@@ -99,15 +99,16 @@ class CandidateFunction:
             included.append(range(statement.lineno, (statement.end_lineno or statement.lineno) + 1))
         definition = self.definition
         lines = range(definition.first_line, (definition.node.end_lineno or definition.first_line) + 1)
-        return known.why_unsettled(definition.qualified_name, lines, used, included)
+        return known.doubt(definition.qualified_name, lines, used, included)
 
     @property
     def why_no_pass(self) -> str:
         """Why results that agree do not say what an importer of its file gets, "" if they do."""
-        if not self.why_unsettled:
+        if self.doubt is None:
             return ""
         name = self.definition.qualified_name
-        return f"an importer may get something else under {name} than this text: {self.why_unsettled}"
+        gets = "gets" if self.doubt.certain else "may get"
+        return f"an importer {gets} something else under {name} than this text: {self.doubt.reason}"
 
     def accepts(self, examples: Sequence[Example]) -> bool:
         """Return whether the candidate accepts the arguments of the examples."""

@@ -7,7 +7,8 @@ import builtins
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from codeguard.behavior.source.definitions import Definition, Function, dotted_name
+from codeguard.behavior.source.definitions import Definition, Function
+from codeguard.syntax.names import dotted_name
 
 LEAST_WORDS = 3  # of a description
 LEAST_EMPTY = 3  # methods of a class that do nothing

@@ -7,9 +7,10 @@ import collections.abc
 import copy
 from weakref import WeakKeyDictionary
 
-from codeguard.behavior.source.definitions import Function, Module, dotted_name
+from codeguard.behavior.source.definitions import Function, Module
 from codeguard.behavior.source.layout import arguments_of
 from codeguard.behavior.source.names import binders_of, names_used_on_execution
+from codeguard.syntax.names import dotted_name
 
 MOST_BASES = 16  # bases per class to examine
 MOST_HARMLESS = 24  # methods kept with each method for building objects; all of them would be quadratic

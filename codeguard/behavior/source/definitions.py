@@ -14,6 +14,7 @@ from itertools import accumulate
 from typing import Any, TypeVar
 
 from codeguard.corpus import syntax
+from codeguard.syntax.names import dotted_name
 
 MAX_TEXT = 2_000_000  # characters; larger sources are data, not code
 READINGS = 4  # of a file that does not parse
@@ -315,19 +316,6 @@ def unparse(node: ast.AST) -> str:
         return ast.unparse(node)
     except (RecursionError, ValueError, MemoryError):
         return ""
-
-
-def dotted_name(node: ast.expr) -> str:
-    """Return the dotted name of a name, an attribute or a call of one; "" for anything else."""
-    if isinstance(node, ast.Call):
-        return dotted_name(node.func)
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return ""
-    return ".".join([node.id, *reversed(parts)])
 
 
 def dotted_uses(tree: ast.AST) -> frozenset[tuple[str, ...]]:

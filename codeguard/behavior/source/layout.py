@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
-from codeguard.behavior.source.definitions import Function, dotted_name, parse_or_none, unparse
+from codeguard.behavior.source.definitions import Function, parse_or_none, unparse
+from codeguard.syntax.names import dotted_name
 
 Place = tuple[int, int]  # line (1-based) and column, in bytes
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from weakref import WeakKeyDictionary
 
 from codeguard.analysis.python.bindings import bindings, name_bound_by
-from codeguard.behavior.source.definitions import Function, Module, child_statements, dotted_name, dotted_uses
+from codeguard.behavior.source.definitions import Function, Module, child_statements, dotted_uses
 from codeguard.behavior.source.layout import Place
 from codeguard.behavior.source.modules import TrustedModules
 from codeguard.behavior.source.names import (
@@ -35,6 +35,7 @@ from codeguard.behavior.source.variables import (
     file_variable,
     of_no_file,
 )
+from codeguard.syntax.names import dotted_name
 
 Later = list[tuple[ast.ImportFrom, str] | ast.stmt]  # imports inside functions, and what has to come last
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from codeguard.behavior.source.definitions import Function, dotted_name, read_module
+from codeguard.behavior.source.definitions import Function, read_module
 from codeguard.behavior.specs.calls import NO_VALUES, NotPlainError, Values, literal_value
 from codeguard.behavior.specs.examples import Example, Expected, Raises, Returns
 from codeguard.models import SourceFile
+from codeguard.syntax.names import dotted_name
 
 MAX_ROWS = 100  # rows of one table
 MAX_EXAMPLES = 100  # examples for one function

@@ -6,8 +6,9 @@ import ast
 import copy
 from collections.abc import Mapping, Sequence
 
-from codeguard.behavior.source.definitions import Parameter, dotted_name, unparse
+from codeguard.behavior.source.definitions import Parameter, unparse
 from codeguard.behavior.specs.examples import Example, Expected
+from codeguard.syntax.names import dotted_name
 
 MAX_CALL_TEXT = 20_000
 

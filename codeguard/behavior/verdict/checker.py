@@ -141,7 +141,7 @@ class BehaviorChecker:
             candidate.runnable.source,
             candidate.runnable.target,
             candidate.definition.docstring,
-            candidate.why_unsettled,
+            candidate.why_no_pass,
             *(spec.digest for spec in self._library.specs_for(candidate.features)),
             *(reference.digest for reference, _ in references),
             *(reference.digest for reference, _ in self._namesakes(candidate)),
@@ -546,17 +546,21 @@ def _check_specs(
 
 
 def _unless_replaced(report: CheckReport, candidate: CandidateFunction) -> CheckReport:
-    """Return the report, without its pass where an importer of the file may get something else than what was run."""
-    if report.verdict is not Verdict.PASS or not candidate.why_unsettled:
+    """Return the report, without its pass where an importer of the file may get something else than what was run.
+
+    Only where that is certain the function is taken for another than it appears to be.
+    """
+    if report.verdict is not Verdict.PASS or candidate.doubt is None:
         return report
+    certain = candidate.doubt.certain
     return replace(
         report,
         verdict=Verdict.NO_SIGNAL,
         reason=candidate.why_no_pass,
         coverage=Coverage.PARTIAL,
-        claims=f"{candidate.definition.qualified_name} ({report.origin})",
-        refuted=True,
-        replaced=True,
+        claims=f"{candidate.definition.qualified_name} ({report.origin})" if certain else "",
+        refuted=certain,
+        replaced=certain,
     )
 
 

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator
 
 from codeguard.behavior.matching.candidate import CandidateFunction
-from codeguard.behavior.source.definitions import dotted_name, parse_or_none
+from codeguard.behavior.source.definitions import parse_or_none
 from codeguard.behavior.source.needed import NO_MODULES
 from codeguard.behavior.specs.calls import uses_name
 from codeguard.behavior.specs.docstrings import docstring_examples
@@ -26,6 +26,7 @@ from codeguard.behavior.verdict.table import named
 from codeguard.behavior.verdict.values import Comparison, same_value
 from codeguard.models import CheckReport
 from codeguard.sandbox.model import CallResult, Iteration, Outcome
+from codeguard.syntax.names import dotted_name
 
 ROUNDED = 0.01  # relative: descriptions round numbers
 # What arguments alone can raise. Whoever catches anything else may give another result for what the sandbox refuses.

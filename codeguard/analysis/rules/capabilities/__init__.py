@@ -37,7 +37,9 @@ from codeguard.flow.labels import (
     FILE,
     HOST,
     KEY,
+    PART,
     SECRET,
+    SPELLED,
     STARTUP_NAME,
     VARIABLE,
     WATCHED,
@@ -50,7 +52,7 @@ from codeguard.syntax.names import Names
 
 _FLOWING = lazy(
     r"__import__|import_module|getattr|exec|eval|compile|system|popen|spawn|subprocess|requests|httpx"
-    r"|urllib|http|socket|smtp|ftp|aiohttp|write"
+    r"|urllib|http|socket|smtp|ftp|aiohttp|write|ctypes|cffi|dns|asyncio|rmtree|unlink|os\.remove"
 )
 
 
@@ -111,7 +113,7 @@ def _flowing(reading: Reading) -> Iterator[Match]:
     if _FLOWING.search(reading.text):
         flow = TaintFlow(reading.names, reading.nodes, reading.parents, PYTHON)
         for arrival in flow.arrivals:
-            yield from _carried(reading, arrival)
+            yield from _arrived(reading, arrival)
         yield from _commanded(reading, flow)
 
 
@@ -226,21 +228,24 @@ def _in_other_language(reading: Reading) -> Iterator[Match]:
         nodes, parents = nodes_and_parents(tree)
         names = Names(tree, nodes, parents, reading.unread)
         for arrival in TaintFlow(names, nodes, parents, effects).arrivals:
-            yield from _in_tree(reading, arrival)
+            yield from _arrived(reading, arrival)
 
 
 # Names that are put together need not hold a word of the table.
 _COMPOSED = lazy(r"child_process|\bconstructor\b|require\s*\(\s*[^'\"\s)]")
 
 
-def _in_tree(reading: Reading, arrival: Arrival) -> Iterator[Match]:
-    """Yield the threats of an arrival in a language other than Python."""
+def _arrived(reading: Reading, arrival: Arrival) -> Iterator[Match]:
+    """Yield the threats of data at a sink."""
     start, end = reading.place(arrival.call)
     if arrival.what == "joins":
         yield Match("reverse-shell", start, end, "joins the streams of a process with a connection")
     elif arrival.what == "destroy":
         yield Match(
-            "destroys", start, end, f"{arrival.name} deletes everything below the home folder or the root"
+            "destroys",
+            start,
+            end,
+            f"{arrival.name.removeprefix('.')} deletes everything below the home folder or the root",
         )
     else:
         rule, reason, severity = _judged(arrival)
@@ -252,12 +257,6 @@ def _in_tree(reading: Reading, arrival: Arrival) -> Iterator[Match]:
     if arrival.what == "command" and arrival.text:
         for rule, what in shell_threats(arrival.text):
             yield Match(rule, start, end, f"runs a command that {what}")
-
-
-def _carried(reading: Reading, arrival: Arrival) -> Iterator[Match]:
-    rule, reason, severity = _judged(arrival)
-    if rule:
-        yield Match(rule, *reading.place(arrival.call), reason, severity)
 
 
 def _commanded(reading: Reading, flow: TaintFlow) -> Iterator[Match]:
@@ -284,6 +283,7 @@ class _Meaning:
 
 _MEANINGS = (
     _Meaning("send", SECRET, "exfiltration", "sends a file of secrets", Severity.CRITICAL),
+    _Meaning("send", PART, "exfiltration", "sends a part of a file of secrets", Severity.CRITICAL),
     _Meaning("send", ENVIRONMENT, "exfiltration", "sends the whole environment"),
     _Meaning("send", KEY, "exfiltration", "sends a private key"),
     _Meaning("send", CREDENTIAL, "exfiltration", "sends the credentials of {}", least=2),
@@ -292,7 +292,9 @@ _MEANINGS = (
     _Meaning("send", VARIABLE, "sends-surroundings", "sends an environment variable"),
     _Meaning("send", FILE, "sends-surroundings", "sends the content of a file"),
     _Meaning("look-up", SECRET, "exfiltration", "looks up a name made of secrets"),
+    _Meaning("look-up", PART, "exfiltration", "looks up a name made of secrets"),
     _Meaning("look-up", ENVIRONMENT, "exfiltration", "looks up a name made of secrets"),
+    _Meaning("look-up", SPELLED, "exfiltration", "looks up a name with data of this machine in its letters"),
     _Meaning("look-up", HOST, "reports-host", "looks up a name made of what this machine is called", least=1),
     _Meaning("code", FETCHED, "download-and-run", "gets what the network sent"),
     _Meaning("code", BLOB, "decoded-exec", "gets a text that is written encoded"),
