@@ -13,6 +13,7 @@ from codeguard.audit.rules import all_rules
 from codeguard.cli import COMMANDS, main
 from codeguard.cli.config import KEYS, as_toml, settings_table
 from codeguard.config import Settings
+from codeguard.reports.verdicts import verdict_table
 from codeguard.sandbox.inside import syscalls
 from codeguard.weights import DEFAULTS
 
@@ -61,6 +62,10 @@ def _lines() -> Iterator[str]:
     yield from ("| schema | made in |", "|---|---|")
     for schema, place in sorted(_schemas().items()):
         yield f"| `{schema}` | `{place}` |"
+    yield from ("", "## Verdicts", "")
+    yield "The rows that decide about a function; the first of a stage whose conditions all hold does. How they come about"
+    yield "is on the page about [behavior](behavior.md); the last column counts what each decided on the frozen sets."
+    yield from ("", verdict_table(), "")
     yield from ("", "## System calls", "")
     yield "What the two filters of the [sandbox](sandbox.md) allow; each other call fails, or ends the process."
     yield from ("", "| process | call | allowed arguments | kernel object | shared with | needed for |")

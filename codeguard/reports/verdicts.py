@@ -8,7 +8,6 @@ from codeguard.behavior.verdict.observations import Observations
 from codeguard.behavior.verdict.table import ALWAYS, NOT, UNSHOWN, Row, rows
 
 ENDED = "as the child ended"
-BEGIN, END = "<!-- verdicts: made by codeguard.reports.verdicts -->", "<!-- end of verdicts -->"
 
 
 def rows_of_rule(rule: str) -> Iterator[str]:
@@ -29,7 +28,7 @@ def verdict_table() -> str:
     )
     for name in named:
         meaning = getattr(Observations, name.replace("-", "_"), None)
-        if meaning is not None:
+        if isinstance(meaning, property):
             first = (meaning.__doc__ or "").split("\n")[0]
             lines.append(f"| `{name}` | {first.removeprefix('Whether ')} |")
     return "\n".join(lines)
@@ -44,10 +43,3 @@ def _line(row: Row) -> str:
         verdict += ", false claim" + ("" if row.claims == ALWAYS else f" if `{row.claims}`")
     counts = f"{row.decided.get('bad', 0)}, {row.decided.get('good', 0)}" if row.decided else ""
     return f"| `{row.id}` | {row.after} | {conditions} | {verdict} | {row.why} | {counts} |"
-
-
-def with_table(page: str) -> str:
-    """Return a page of the documentation with the table made anew between its marks."""
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{verdict_table()}\n{END}{after}"

@@ -25,12 +25,10 @@ from codeguard.audit.rules import all_rules
 from codeguard.cli import COMMANDS, main
 from codeguard.config import Settings
 from codeguard.reports.rules_page import rules_page
-from codeguard.reports.verdicts import with_table
 
 ROOT = Path(__file__).parents[2]
 EXPECTED = Path(__file__).with_name("expected.json")
 RULES_PAGE = ROOT / "docs" / "rules.md"
-BEHAVIOR_PAGE = ROOT / "docs" / "behavior.md"
 QUERIES = (
     "calculate factorial",
     "check if a number is prime",
@@ -179,4 +177,3 @@ if __name__ == "__main__":
         raise SystemExit
     EXPECTED.write_text(found + "\n", encoding="utf-8")
     RULES_PAGE.write_text(rules_page(all_rules()) + "\n", encoding="utf-8")
-    BEHAVIOR_PAGE.write_text(with_table(BEHAVIOR_PAGE.read_text("utf-8")), encoding="utf-8")
