@@ -63,8 +63,8 @@ def _lines() -> Iterator[str]:
     for schema, place in sorted(_schemas().items()):
         yield f"| `{schema}` | `{place}` |"
     yield from ("", "## Verdicts", "")
-    yield "The rows that decide about a function; the first of a stage whose conditions all hold does. How they come about"
-    yield "is on the page about [behavior](behavior.md); the last column counts what each decided on the frozen sets."
+    yield "The rows that decide about a function: the first of a stage whose conditions all hold ([behavior](behavior.md))."
+    yield "The last column counts the functions of the frozen sets that each decided."
     yield from ("", verdict_table(), "")
     yield from ("", "## System calls", "")
     yield "What the two filters of the [sandbox](sandbox.md) allow; each other call fails, or ends the process."
