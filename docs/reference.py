@@ -63,7 +63,7 @@ def _lines() -> Iterator[str]:
     for schema, place in sorted(_schemas().items()):
         yield f"| `{schema}` | `{place}` |"
     yield from ("", "## Verdicts", "")
-    yield "The rows that decide about a function: the first of a stage whose conditions all hold ([behavior](behavior.md))."
+    yield "The rows that decide about a function; the first of a stage that fits does ([behavior](behavior.md))."
     yield "The last column counts the functions of the frozen sets that each decided."
     yield from ("", verdict_table(), "")
     yield from ("", "## System calls", "")
