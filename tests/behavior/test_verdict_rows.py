@@ -11,11 +11,12 @@ from in_process import codeguard
 
 from codeguard.behavior.verdict import table
 from codeguard.behavior.verdict.observations import Observations
+from codeguard.models import Verdict
 from codeguard.reports.verdicts import verdict_table
 from tests.behavior.conftest import Check
 
 # Spec and text rows are asked about observations that one look at the candidate gives.
-OF_SPECS = {"shipped", "another-function", "spec-claimed", "effects", "completed"}
+OF_SPECS = {"shipped", "only-accepts-more", "another-function", "spec-claimed", "effects", "completed"}
 OF_TEXT = {"does-nothing", "identical", "one-edit-away", "contradicts-itself"}
 
 
@@ -314,7 +315,8 @@ CASES = {
     "spec-refuses": Case("def factorial(rows):\n    return rows.first.value\n", shipped=True),
     "spec-convention": Case("def second_largest(values):\n    return str(sorted(set(values))[-2])\n", shipped=True),
     "spec-hidden": Case("import os\n\ndef factorial(n):\n    os.sched_getaffinity(0)\n    return n\n", shipped=True),
-    "spec-namesake": Case("def factorial(n):\n    return n - 7\n", shipped=True),
+    "spec-namesake": Case("def digit_sum(n):\n    return n - 7\n", shipped=True),
+    "spec-accepts-more": Case("def factorial(n):\n    return 1 if n < 2 else n * factorial(n - 1)\n", shipped=True),
     "wrong-case": Case(
         "def factorial(n):\n    if n < 0:\n        raise ValueError(n)\n    made = 1\n"
         "    for item in range(2, n + 1):\n        made *= item\n    return made if n != 5 else 7\n",
@@ -373,3 +375,21 @@ def test_a_row_decides(check: Check, row: str) -> None:
     case = CASES[row]
     report = check(case.code, case.trusted, shipped=case.shipped)
     assert report.decided_by == row, report
+
+
+@pytest.mark.parametrize(
+    ("code", "row", "verdict"),
+    [
+        ("def factorial(n):\n    return n * n\n", "wrong-case", Verdict.FAIL),
+        ("def add(a, b):\n    return a - b\n", "wrong-case", Verdict.FAIL),
+        ("def reverse_string(text):\n    return text\n", "wrong-case", Verdict.FAIL),
+        # Another function: it takes other arguments, or returns something of another kind.
+        ("def add(self, item):\n    return self.items.union(item)\n", "spec-refuses", Verdict.NO_SIGNAL),
+        ("def compute_factorial(n):\n    return n * n\n", "spec-namesake", Verdict.NO_SIGNAL),
+    ],
+)
+def test_a_spec_that_is_certain_of_its_name_convicts_by_one_example(
+    check: Check, code: str, row: str, verdict: Verdict
+) -> None:
+    report = check(code, shipped=True)
+    assert (report.decided_by, report.verdict) == (row, verdict)

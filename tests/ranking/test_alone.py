@@ -99,7 +99,7 @@ def test_what_is_inactive_is_listed_and_warned_of(tmp_path: Path) -> None:
         assert manager.inactive.keys() == {"perplexity"}
         # The shipped specs are asked all the same.
         outcome = manager.apply([plain(WRONG), plain(RIGHT, distance=0.9)])
-        assert [item.id for item in outcome.retained] == [RIGHT, WRONG]
+        assert [(item.id, item.verdict) for item in outcome.retained] == [(RIGHT, "pass"), (WRONG, "fail")]
 
 
 def test_a_trusted_path_that_is_not_there_is_refused() -> None:

@@ -65,7 +65,8 @@ class Spec:
 
     With `path`, it is recorded evidence for the one trusted function of that name (`function` or
     `Class.method`) in that file, relative to the folder of the spec file. Without, it applies to
-    every function of that name.
+    every function of that name. `certain` says that whatever has exactly this name and takes the arguments of the
+    cases is meant to be this function.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Spec:
     origin: str
     path: str = ""
     shipped: bool = False
+    certain: bool = False
 
     @property
     def digest(self) -> str:

@@ -12,7 +12,7 @@ from codeguard.behavior.specs.examples import Example, Expected, Raises, Returns
 from codeguard.behavior.specs.files import SpecFile
 from codeguard.errors import SpecError
 
-SPEC_KEYS = frozenset({"name", "aliases", "summary", "case", "path"})
+SPEC_KEYS = frozenset({"name", "aliases", "summary", "case", "path", "certain"})
 CALL_KEYS = ("args", "call", "expression")
 CASE_KEYS = frozenset(
     {*CALL_KEYS, "kwargs", "kwargs_literal", "setup", "expected", "expected_literal", "raises"}
@@ -97,6 +97,7 @@ def _spec(entry: object, path: Path, number: int, lines: _Lines) -> Spec:
         ),
         origin=origin,
         path=_text(table["path"], f"{where}: path") if "path" in table else "",
+        certain=table.get("certain") is True,
     )
 
 

@@ -21,7 +21,7 @@ from codeguard.behavior.verdict.comparison import (
     rejects_arguments,
     wrong_results,
 )
-from codeguard.behavior.verdict.contracts import contrast
+from codeguard.behavior.verdict.contracts import accepts_more, contrast
 from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.effect_tables import CONVICTING
 from codeguard.behavior.verdict.effects import Capability, capabilities_beyond
@@ -296,13 +296,16 @@ class Examination:
         )
         worst = [capability for capability in extra if capability.kind in CONVICTING]
         unlike = sorted((item for item in results if item.incomparable), key=lambda item: item.size)
+        is_named = spec.certain and session.candidate.features.written_name == spec.name
         facts = {
             "comparable": bool(among) and not rejects_arguments(results),
             "any-wrong": bool(wrong),
             "shipped": spec.shipped,
             "differs": bool(found.wrong),
             "conventions": bool(found.conventions),
-            "another-function": (found.agreement <= LEAST_AGREEMENT and not described) or another_kind,
+            "another-function": (found.agreement <= LEAST_AGREEMENT and not described and not is_named)
+            or another_kind,
+            "only-accepts-more": all(map(accepts_more, wrong)),
             "completed": result.status is Status.COMPLETED,
             "effects": bool(worst),
             "incomparable": bool(unlike),
