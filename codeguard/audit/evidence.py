@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codeguard.analysis import Reading
@@ -26,7 +25,7 @@ from codeguard.trust.paths import NameIndex
 
 if TYPE_CHECKING:
     from codeguard.index.sandbox_budget import BudgetReport
-    from codeguard.index.siblings import Siblings
+    from codeguard.index.siblings import SiblingFiles, Siblings
     from codeguard.index.workspace import Workspace
 
 _MODIFIED = next(rule for rule in ProvenanceSignal.rules if rule.id == "modified")
@@ -46,9 +45,15 @@ class Checked:
     budget: BudgetReport | None = None
 
 
-def provenance_findings(inspected: Sequence[Inspected], base: TrustedBase) -> list[Finding]:
-    """Return findings about modified trusted files, and about names that could pass for a listed one."""
-    listed = NameIndex(() if base.manifest is None else base.manifest.files)
+def provenance_findings(
+    inspected: Sequence[Inspected], base: TrustedBase, gone: Collection[str] = ()
+) -> list[Finding]:
+    """Return findings about modified trusted files, and about names that could pass for a listed one.
+
+    `gone` are listed files that a change removes or renames.
+    """
+    names = () if base.manifest is None else base.manifest.files
+    listed = NameIndex(name for name in names if name not in gone)
     present = NameIndex()
     found: list[Finding] = []
     for item in inspected:
@@ -99,18 +104,17 @@ def behavior_findings(
     base: TrustedBase,
     settings: Settings,
     executor: Executor,
-    root: Path,
+    others: SiblingFiles,
     index: Workspace | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Checked:
     """Return findings about the behavior of functions in untrusted files, from cached evidence where valid.
 
-    What they import is taken from `files` and else from the disk, below `root`, to which names are relative.
+    What they import is taken from `files` and else from `others`.
     `index` is the workspace of the index that `base` comes from, None where
     there is none. A checker that cannot start causes a warning and never a pass.
     """
     from codeguard.audit.evidence_store import opened_workspace  # imports the behavior checker
-    from codeguard.audit.files_on_disk import FilesOnDisk
     from codeguard.index.siblings import ListedFiles, Siblings
 
     present = list(files)
@@ -118,7 +122,6 @@ def behavior_findings(
     if not wanted:
         return Checked()
     try:
-        others = FilesOnDisk(root, root, executor, base.covers)
         siblings = Siblings(ListedFiles(present, base.covers, others))
         if index is not None:
             return _checked(wanted, base, index, executor, progress, siblings)

@@ -38,20 +38,25 @@ FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file to audit: its name in the corpus, and its bytes or their location."""
+    """A file to audit: its name in the corpus, and its bytes, their location, or what reads so many of them."""
 
     name: str
     found: FoundFile | None = None
     data: bytes = b""
+    stored: tuple[int, Callable[[], bytes]] | None = None
 
     @property
     def size(self) -> int:
         """Size in bytes."""
-        return self.found.size if self.found is not None else len(self.data)
+        if self.found is not None:
+            return self.found.size
+        return len(self.data) if self.stored is None else self.stored[0]
 
     def read(self) -> bytes:
         """Return the bytes; raise CorpusError if they can no longer be read."""
-        return self.data if self.found is None else read_file(self.found)
+        if self.found is not None:
+            return read_file(self.found)
+        return self.data if self.stored is None else self.stored[1]()
 
 
 @dataclass(frozen=True, slots=True)

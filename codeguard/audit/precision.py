@@ -14,14 +14,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from codeguard.analysis.observations import AUDIT, DISCOVERY
 from codeguard.analysis.rules.base import LESS_SURE, NEVER_SURE
-from codeguard.audit.findings import Finding
+from codeguard.audit.findings import OF_FACT, Finding
 from codeguard.models import Confidence, Severity
 
 TABLE = Path(__file__).with_suffix(".toml")
 
-OF_FACT = frozenset({AUDIT, DISCOVERY})
 Counts = Mapping[str, tuple[float, float]]
 """Of each rule how many findings were judged or are expected in attacks, and how many of them are false."""
 

@@ -11,11 +11,16 @@ from functools import cache
 from codeguard.analysis.observations import AUDIT, DISCOVERY, ENGINE_RULES
 from codeguard.analysis.rules import Rule
 from codeguard.analysis.rules.base import rules_of
+from codeguard.audit.findings import FOR_REVIEW
 from codeguard.audit.precision import measured_confidence
 from codeguard.errors import ConfigError
 from codeguard.ranking.signals import AnySignal, load_all
 
 _RULES = {**ENGINE_RULES, **rules_of(__file__)}
+
+CHANGE = "change"  # what a change does to code that was trusted before it
+REMOVED_CHECK = f"{CHANGE}.removed-check"
+CHANGE_RULES = tuple(_RULES[name] for name in ("behavior", "not-compared", "new-effect", "removed-check"))
 
 AUDIT_RULES: tuple[Rule, ...] = (
     _RULES["detector-error"],
@@ -56,11 +61,12 @@ class NamedRule:
 
 
 class FindingKind(StrEnum):
-    """What a finding tells of, the most urgent first: an attacker's intent, a flaw by mistake, or what was not read."""
+    """What a finding is about, the most urgent first: an attacker's intent, a mistake, what was not read, a change."""
 
     INTENT = "intent"
     FLAW = "flaw"
     UNREAD = "unread"
+    REVIEW = "review"
 
     @property
     def heading(self) -> str:
@@ -72,6 +78,7 @@ _HEADINGS = {
     FindingKind.INTENT: "intent, what an attacker would plant",
     FindingKind.FLAW: "flaws, mistakes that make code insecure",
     FindingKind.UNREAD: "not read, so not cleared",
+    FindingKind.REVIEW: "for review, what trusted functions do otherwise than before",
 }
 
 
@@ -88,12 +95,15 @@ def kind_of_rule(rule: str) -> FindingKind:
     signal = rule.partition(".")[0]
     if signal in (AUDIT, DISCOVERY):
         return FindingKind.UNREAD
+    if rule in FOR_REVIEW:
+        return FindingKind.REVIEW
     return FindingKind.INTENT if signal in _signals_of_intent() else FindingKind.FLAW
 
 
 OWN_RULES: dict[str, Rule] = {
     **{f"{AUDIT}.{rule.id}": rule for rule in AUDIT_RULES},
     **{f"{DISCOVERY}.{rule.id}": rule for rule in DISCOVERY_RULES},
+    **{f"{CHANGE}.{rule.id}": rule for rule in CHANGE_RULES},
 }
 
 
@@ -104,6 +114,7 @@ def all_rules(signals: Sequence[AnySignal] | None = None) -> tuple[NamedRule, ..
     """
     named = [NamedRule(AUDIT, rule) for rule in AUDIT_RULES]
     named += [NamedRule(DISCOVERY, rule) for rule in DISCOVERY_RULES]
+    named += [NamedRule(CHANGE, rule) for rule in CHANGE_RULES]
     for signal in load_all() if signals is None else signals:
         named += [NamedRule(signal.name, rule) for rule in signal.rules]
     return tuple(sorted(map(_with_confidence, named), key=lambda item: item.id))

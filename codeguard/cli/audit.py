@@ -14,7 +14,6 @@ import click
 from codeguard.cli.options import BUDGET, STARTED_IN, store_option
 from codeguard.cli.output import (
     EXIT_FINDINGS,
-    EXIT_NOTHING,
     Progress,
     guarded,
     origin,
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from codeguard.config import Settings
 
 SEVERITIES = ("info", "low", "medium", "high", "critical")
-CONFIDENCES = ("low", "medium", "high")
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
@@ -53,6 +51,11 @@ class _Command(click.Command):
 
 @click.command(cls=_Command)
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--since",
+    metavar="REF",
+    help="What was committed since the history of REF and the checked-out one part, not the files.",
+)
 @click.option("--staged", is_flag=True, help="What the git index holds for the next commit, not the files.")
 @click.option(
     "--trust", multiple=True, type=click.Path(path_type=Path), help="A path that is your own. Repeatable."
@@ -90,13 +93,11 @@ class _Command(click.Command):
     type=click.Choice(SEVERITIES),
     help="Do not show what is less severe.  [default: medium in text, else everything]",
 )
-@click.option("--all", "show_all", is_flag=True, help="Show everything, and each finding in full.")
 @click.option(
-    "--min-confidence",
-    type=click.Choice(CONFIDENCES),
-    default="low",
-    show_default=True,
-    help="Leave out what is less sure.",
+    "--all",
+    "show_all",
+    is_flag=True,
+    help="Show everything in full, also what is less sure.",
 )
 @click.option("--no-behavior", is_flag=True, help="Run nothing in the sandbox.")
 @click.option("--agent-files", is_flag=True, help="List what assistants obey without being asked, and end.")
@@ -114,6 +115,7 @@ class _Command(click.Command):
 def audit(
     context: click.Context,
     paths: tuple[Path, ...],
+    since: str | None,
     staged: bool,
     trust: tuple[Path, ...],
     manifest: Path | None,
@@ -130,7 +132,6 @@ def audit(
     fail_on: str,
     min_severity: str | None,
     show_all: bool,
-    min_confidence: str,
     no_behavior: bool,
     agent_files: bool,
     jobs: int | None,
@@ -138,15 +139,20 @@ def audit(
 ) -> None:
     """Audit PATHS (files or folders) as they would enter the corpus.
 
-    Needs no index. Exit code 1 if an open finding is at least as severe as --fail-on; 2 if a path does not exist;
-    3 if the paths hold no file, or if every file is trusted but not by a signature. Findings that are not shown
-    count as well.
+    Needs no index. Exit code 1 if an open finding of medium or high confidence is at least as severe as --fail-on; 2
+    if a path, or the commit to compare with, does not exist; 3 if the paths hold no file. Findings of low confidence
+    are shown with --all and fail nothing.
     """
     gc.disable()  # for the imports; `run_audit` does its own collecting
-    if not paths and not staged:
+    if not paths and not staged and since is None:
         raise ConfigError(
-            "audit what?", got="no path", expected="PATH… or --staged", hint="codeguard audit --help"
+            "audit what?",
+            got="no path",
+            expected="PATH…, --since REF or --staged",
+            hint="codeguard audit --help",
         )
+    if staged and since is not None:
+        raise ConfigError("which change?", got="--staged and --since", expected="one of them")
     if update_baseline and baseline is None:
         raise ConfigError("--update-baseline", got="no --baseline", expected="--write-baseline FILE")
     if write_baseline is not None and baseline is not None:
@@ -161,7 +167,7 @@ def audit(
     from codeguard.audit.rules import RuleSelection
     from codeguard.audit.run import AuditOptions
     from codeguard.audit.run import audit as run_audit
-    from codeguard.models import Confidence, Severity
+    from codeguard.models import Severity
 
     settings = read_settings(context, store=store)
     settings = settings.replace(exclude=(*settings.exclude, *exclude))
@@ -172,7 +178,7 @@ def audit(
     shown = Severity[min_severity.upper()] if min_severity is not None else usual
     options = AuditOptions(
         selection=RuleSelection(select, ignore),
-        min_confidence=Confidence[min_confidence.upper()],
+        since=since,
         staged=staged,
         trust=trust,
         base=_verified(context, manifest, keys, label) if manifest is not None else None,
@@ -188,18 +194,12 @@ def audit(
         return
     report = run_audit(paths, options, settings, progress=Progress())
     last_findings.keep(report)
-    narrowed = report.at_least(shown) if format_ == "text" or min_severity is not None else report
-    first_run = options.baseline is None and not staged
+    narrowed = report if format_ == "json" or show_all else report.narrowed(shown)
+    first_run = options.baseline is None and not options.of_change
     level = settings.defense.required_level
     _say(format_, AuditView(narrowed, least, level, first_run, show_all, **origin()))
     if report.failing(least):
         sys.exit(EXIT_FINDINGS)
-    if report.all_on_your_word and not staged and not options.update_baseline:
-        warn(
-            f"nothing was audited that is not trusted: all {report.files} files are your own by --trust; "
-            "their behavior was not looked at"
-        )
-        sys.exit(EXIT_NOTHING)
 
 
 def _list_agent_files(

@@ -1,0 +1,332 @@
+"""What a change brings: the files of a commit or of the index that differ from before, on both sides.
+
+They are read from git's objects, never from the working tree.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from codeguard.audit.findings import Finding
+from codeguard.audit.inspection import Source
+from codeguard.audit.rules import OWN_RULES, REMOVED_CHECK
+from codeguard.corpus.decoding import too_large_reason, unreadable_reason
+from codeguard.corpus.discovery import (
+    EXCLUDED,
+    GIT,
+    HEAD_BYTES,
+    LARGEST_FILE,
+    LINK_OUT,
+    name_problem,
+    printable_name,
+)
+from codeguard.corpus.git_objects import LINK, SUBMODULE, Change, Entry, GitObjects
+from codeguard.corpus.ignore_rules import Exclusion
+from codeguard.errors import CorpusError, ManifestError
+from codeguard.index.chunk_tasks import chunked
+from codeguard.index.secret_tasks import masked
+from codeguard.index.siblings import sibling_of
+from codeguard.models import Sibling, Skipped, SourceFile
+
+Covered = Callable[[str, str], bool]
+
+
+def never(path: str, sha256: str) -> bool:
+    """Return that a file is not trusted."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The changed files as they are on one side, and what of them was left out."""
+
+    sources: tuple[Source, ...]
+    skipped: tuple[Skipped, ...]
+
+
+class ChangeSet:
+    """The change from one commit to another, or to the index; to be closed.
+
+    Args:
+        folder: a folder in the working tree.
+        since: what names a commit; the change begins where its history and that of the checked-out one part. None
+            for the change from the checked-out commit to the index.
+        paths: the change is limited to these, if there are any.
+        exclude: patterns of names to leave out.
+
+    Raises:
+        CorpusError: the folder is in no working tree, git refuses, or there is no such commit or no common history.
+    """
+
+    def __init__(
+        self, folder: Path, since: str | None, paths: Sequence[Path] = (), exclude: Sequence[str] = ()
+    ) -> None:
+        self._objects = objects = GitObjects(folder)
+        try:
+            head = objects.commit("HEAD")
+            if since is None:
+                self.base, self._head = head or objects.empty_tree(), None
+            else:
+                self.base, self._head = _parting(objects, since, head), head
+            self.root = objects.top
+            changes = _within(objects.changes(self.base, self._head), paths, self.root)
+            exclusion = Exclusion(exclude)
+            self.after = self._side([item.after for item in changes if item.after], changes, exclusion)
+            self.before = self._side([item.before for item in changes if item.before], (), exclusion)
+        except BaseException:
+            objects.close()
+            raise
+        self._came_from = {
+            item.after.name: item.before.name for item in changes if item.after and item.before
+        }
+        self.gone = frozenset(item.before.name for item in changes if item.before) - {
+            item.after.name for item in changes if item.after
+        }
+
+    def close(self) -> None:
+        """Stop reading the objects."""
+        self._objects.close()
+
+    def name_before(self, name: str) -> str:
+        """Return what a file was named before the change, "" if it was not there."""
+        return self._came_from.get(name, "")
+
+    def own(self, names: Iterable[str]) -> dict[str, str]:
+        """Return of files with one of these names before the change the names now, with those before."""
+        before = frozenset(names)
+        return {now: then for now, then in self._came_from.items() if then in before}
+
+    def names_below(self, paths: Iterable[Path]) -> frozenset[str]:
+        """Return the names of the files that were below paths before the change.
+
+        Raises ManifestError: a path is outside of the working tree.
+        """
+        places = [self._name_of(path) for path in paths]
+        return frozenset(
+            name for name in self._tree_before() if any(_lies_in(name, place) for place in places)
+        )
+
+    def _name_of(self, path: Path) -> str:
+        real = path.resolve()
+        if not real.is_relative_to(self.root):
+            raise ManifestError(
+                "what is trusted does not lie in the repository of the change",
+                got=str(path),
+                expected=f"a path below {self.root}",
+            )
+        return real.relative_to(self.root).as_posix()
+
+    def write_before(self, names: Iterable[str], folder: Path) -> None:
+        """Write regular files as they were before the change into an empty folder of our own."""
+        tree = self._tree_before()
+        for entry in sorted((tree[name] for name in names), key=lambda entry: entry.name):
+            parts = PurePosixPath(entry.name).parts
+            if entry.mode in (LINK, SUBMODULE) or name_problem(entry.name) or {"..", GIT} & set(parts):
+                continue
+            place = folder.joinpath(*parts)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(self._objects.read(entry, LARGEST_FILE + 1))
+
+    def names_before(self) -> Iterable[str]:
+        """Return the names of all files before the change."""
+        return self._tree_before().keys()
+
+    def files_before(self, executor: Executor, covered: Covered = never) -> FilesOfTree:
+        """Return the files before the change, for what imports them."""
+        return FilesOfTree(self._tree_before(), self._objects, executor, covered)
+
+    def files_after(self, executor: Executor, covered: Covered = never) -> FilesOfTree:
+        """Return the files after the change, for what imports them."""
+        return FilesOfTree(self._tree_after(), self._objects, executor, covered)
+
+    def _tree_before(self) -> Mapping[str, Entry]:
+        if not hasattr(self, "_before"):
+            self._before = self._objects.tree(self.base)
+        return self._before
+
+    def _tree_after(self) -> Mapping[str, Entry]:
+        if not hasattr(self, "_after"):
+            self._after = self._objects.tree(self._head)
+        return self._after
+
+    def _source(self, entry: Entry, size: int = 0) -> Source:
+        return Source(entry.name, stored=(size, lambda: self._objects.read(entry, LARGEST_FILE + 1)))
+
+    def _side(self, entries: Sequence[Entry], changes: Iterable[Change], exclusion: Exclusion) -> Side:
+        unmerged = {item.after.name for item in changes if item.unmerged and item.after}
+        sources: list[Source] = []
+        skipped: list[Skipped] = []
+        taken = [entry for entry in entries if entry.name not in unmerged and entry.mode != SUBMODULE]
+        sizes = dict(zip((entry.name for entry in taken), self._objects.sizes(taken), strict=True))
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            reason = name_problem(entry.name)
+            if not reason and exclusion.covers(entry.name):
+                reason = EXCLUDED
+            elif not reason and entry.name in unmerged:
+                reason = "not merged"
+            elif not reason:
+                reason = self._problem(entry, sizes.get(entry.name, 0))
+            if reason:
+                skipped.append(Skipped(printable_name(entry.name), reason))
+            else:
+                sources.append(self._source(entry, sizes[entry.name]))
+        return Side(tuple(sources), tuple(skipped))
+
+    def _problem(self, entry: Entry, size: int) -> str:
+        if entry.mode == SUBMODULE:
+            return "submodule: another repository"
+        head = self._objects.read(entry, HEAD_BYTES)
+        if entry.mode == LINK:
+            return _link_problem(entry, head)
+        if size > LARGEST_FILE:
+            return too_large_reason(size, LARGEST_FILE, head)
+        return unreadable_reason(head, entry.name)
+
+
+def _parting(objects: GitObjects, since: str, head: str) -> str:
+    """Return the commit from which a change is judged."""
+    start = objects.commit(since)
+    fetch = "git fetch --unshallow, or fetch-depth: 0 of actions/checkout" if objects.shallow else "git fetch"
+    if not head or not start:
+        got = printable_name(since) if head else "no commit is checked out"
+        raise CorpusError("no such commit here", got=got, expected="a branch, tag or commit", hint=fetch)
+    base = objects.merge_base(start, head)
+    if not base:
+        raise CorpusError(
+            f"the history here does not reach the commit where {printable_name(since)} and HEAD part",
+            got="a shallow clone" if objects.shallow else "no common commit",
+            expected="that commit and those after it",
+            hint=fetch,
+        )
+    return base
+
+
+def _within(changes: Iterable[Change], paths: Sequence[Path], root: Path) -> list[Change]:
+    absolute = [Path(os.path.abspath(path)) for path in paths]  # noqa: PTH100 - keeps a link's own path
+    wanted = [Path(os.path.realpath(path.parent)) / path.name for path in absolute]
+
+    def lies_there(entry: Entry | None) -> bool:
+        return entry is not None and any((root / entry.name).is_relative_to(place) for place in wanted)
+
+    return [item for item in changes if not paths or lies_there(item.after) or lies_there(item.before)]
+
+
+def _lies_in(name: str, place: str) -> bool:
+    return place in (".", name) or name.startswith(f"{place}/")
+
+
+def _link_problem(entry: Entry, data: bytes) -> str:
+    """Return discovery's reason for skipping such a link, from its text only: no link is followed."""
+    target = PurePosixPath(os.fsdecode(data))
+    depth = 0
+    for part in (*PurePosixPath(entry.name).parent.parts, *target.parts):
+        depth += -1 if part == ".." else 0 if part == "." else 1
+        if depth < 0:
+            break
+    if target.is_absolute() or depth < 0:
+        return LINK_OUT
+    if target.suffix and PurePosixPath(entry.name).suffix.lower() not in ("", target.suffix.lower()):
+        return f"link that gives {printable_name(str(target))} another kind of name"
+    return f"link to {printable_name(str(target))}, which is looked at itself"
+
+
+class FilesOfTree:
+    """The regular files of a tree, by name, for what imports them (see `codeguard.index.siblings`)."""
+
+    def __init__(
+        self,
+        tree: Mapping[str, Entry],
+        objects: GitObjects,
+        executor: Executor,
+        covered: Covered = never,
+    ) -> None:
+        self._tree = tree
+        self._objects = objects
+        self._executor = executor
+        self._covered = covered
+
+    def has(self, path: str) -> bool:
+        """Return whether there is such a file."""
+        entry = self._tree.get(path)
+        return entry is not None and entry.mode not in (LINK, SUBMODULE)
+
+    def file(self, path: str) -> SourceFile | None:
+        """Return a file with its secrets masked, None if it is not there or cannot be read."""
+        if not self.has(path):
+            return None
+        data = self._objects.read(self._tree[path], LARGEST_FILE + 1)
+        if len(data) > LARGEST_FILE:
+            return None
+        (file,) = chunked(self._executor, [(path, data)])
+        return None if isinstance(file, Skipped) else next(iter(masked([file], self._executor)))
+
+    def sibling(self, path: str) -> Sibling | None:
+        """Return a file as one that others import, without text if it is trusted."""
+        file = self.file(path)
+        return None if file is None else sibling_of(file, self._covered)
+
+
+def newly_caused(
+    after: Sequence[Finding], before: Sequence[Finding], name_before: Callable[[str], str]
+) -> list[Finding]:
+    """Return the open findings that were not there before the change, and those that are overruled.
+
+    A finding was there if its file had one of the same rule with the same lines, as often; or if the function that
+    holds it was moved as it is from where it is no more.
+    """
+    left: dict[tuple[str, ...], list[Finding]] = defaultdict(list)
+    for item in before:
+        left[item.path, item.rule, item.text_digest].append(item)
+    pending = [item for item in after if item.open]
+    # The surest matches first, so that of equal lines the one in another function is the new one.
+    for same in (_same_text, _same_symbol, lambda now, then: True):
+        pending = [
+            item
+            for item in pending
+            if not _taken(left[name_before(item.path), item.rule, item.text_digest], item, same)
+        ]
+    moved: dict[tuple[str, str, str], int] = Counter(
+        (item.rule, item.text_digest, item.digest) for rows in left.values() for item in rows if item.symbol
+    )
+    new = set()
+    for item in pending:
+        key = item.rule, item.text_digest, item.digest
+        if item.symbol and moved[key] > 0:
+            moved[key] -= 1
+        else:
+            new.add(id(item))
+    return [item for item in after if not item.open or id(item) in new]
+
+
+def of_owner(item: Finding, own: Collection[str]) -> Finding | None:
+    """Return a finding as one about a trusted file that its owner changed, None if it is none there.
+
+    That a function differs from what it was is no guilt: it is compared in behavior. That it lost a protection is a
+    finding of its own.
+    """
+    if item.path not in own or not item.rule.startswith("near_copy."):
+        return item
+    if item.rule != "near_copy.removed-check":
+        return None
+    rule = OWN_RULES[REMOVED_CHECK]
+    return replace(item, rule=REMOVED_CHECK, severity=rule.severity, confidence=rule.confidence)
+
+
+def _taken(rows: list[Finding], item: Finding, same: Callable[[Finding, Finding], bool]) -> bool:
+    match = next((place for place, row in enumerate(rows) if same(item, row)), None)
+    if match is not None:
+        del rows[match]
+    return match is not None
+
+
+def _same_text(now: Finding, then: Finding) -> bool:
+    return now.digest == then.digest
+
+
+def _same_symbol(now: Finding, then: Finding) -> bool:
+    return now.symbol == then.symbol
