@@ -6,7 +6,7 @@ They are read from git's objects, never from the working tree.
 from __future__ import annotations
 
 import os
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
@@ -68,11 +68,8 @@ class ChangeSet:
     ) -> None:
         self._objects = objects = GitObjects(folder)
         try:
-            head = objects.commit("HEAD")
-            if since is None:
-                self.base, self._head = head or objects.empty_tree(), None
-            else:
-                self.base, self._head = _parting(objects, since, head), head
+            self.base = parting(objects, since)
+            self._head = None if since is None else objects.commit("HEAD")
             self.root = objects.top
             changes = _within(objects.changes(self.base, self._head), paths, self.root)
             exclusion = Exclusion(exclude)
@@ -188,8 +185,11 @@ class ChangeSet:
         return unreadable_reason(head, entry.name)
 
 
-def _parting(objects: GitObjects, since: str, head: str) -> str:
-    """Return the commit from which a change is judged."""
+def parting(objects: GitObjects, since: str | None) -> str:
+    """Return the commit, or an empty tree, from which a change is judged; see `ChangeSet`."""
+    head = objects.commit("HEAD")
+    if since is None:
+        return head or objects.empty_tree()
     start = objects.commit(since)
     fetch = "git fetch --unshallow, or fetch-depth: 0 of actions/checkout" if objects.shallow else "git fetch"
     if not head or not start:
@@ -276,8 +276,8 @@ def newly_caused(
 ) -> list[Finding]:
     """Return the open findings that were not there before the change, and those that are overruled.
 
-    A finding was there if its file had one of the same rule with the same lines, as often; or if the function that
-    holds it was moved as it is from where it is no more.
+    A finding was there if its file had one of the same rule with the same lines, as often, as severe and as sure; or if
+    the function that holds it was moved as it is from where it is no more.
     """
     left: dict[tuple[str, ...], list[Finding]] = defaultdict(list)
     for item in before:
@@ -290,16 +290,15 @@ def newly_caused(
             for item in pending
             if not _taken(left[name_before(item.path), item.rule, item.text_digest], item, same)
         ]
-    moved: dict[tuple[str, str, str], int] = Counter(
-        (item.rule, item.text_digest, item.digest) for rows in left.values() for item in rows if item.symbol
-    )
-    new = set()
-    for item in pending:
-        key = item.rule, item.text_digest, item.digest
-        if item.symbol and moved[key] > 0:
-            moved[key] -= 1
-        else:
-            new.add(id(item))
+    moved: dict[tuple[str, ...], list[Finding]] = defaultdict(list)
+    for rows in left.values():
+        for item in rows:
+            moved[item.rule, item.text_digest].append(item)
+    new = {
+        id(item)
+        for item in pending
+        if not item.symbol or not _taken(moved[item.rule, item.text_digest], item, _same_text)
+    }
     return [item for item in after if not item.open or id(item) in new]
 
 
@@ -318,7 +317,14 @@ def of_owner(item: Finding, own: Collection[str]) -> Finding | None:
 
 
 def _taken(rows: list[Finding], item: Finding, same: Callable[[Finding, Finding], bool]) -> bool:
-    match = next((place for place, row in enumerate(rows) if same(item, row)), None)
+    match = next(
+        (
+            place
+            for place, row in enumerate(rows)
+            if row.severity >= item.severity and row.confidence >= item.confidence and same(item, row)
+        ),
+        None,
+    )
     if match is not None:
         del rows[match]
     return match is not None

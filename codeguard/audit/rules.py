@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
@@ -175,9 +175,8 @@ class RuleSelection:
 
     def takes(self, rule: str) -> bool:
         """Return whether a rule counts."""
-        chosen = _longest(rule, self.select) if self.select else 0
-        ignored = _longest(rule, self.ignore)
-        return chosen >= 0 and (ignored < 0 or chosen > ignored)
+        ignored, chosen = longest_match(rule, self.ignore), longest_match(rule, self.select)
+        return bool(chosen or not self.select) and (not ignored or len(chosen) > len(ignored))
 
     def check(self, rules: Sequence[NamedRule]) -> None:
         """Raise ConfigError for a pattern that matches no rule: a typo must not hide a finding."""
@@ -196,6 +195,6 @@ def _matches(rule: str, pattern: str) -> bool:
     return rule == pattern or rule.startswith(pattern.rstrip(".*") + ".")
 
 
-def _longest(rule: str, patterns: Sequence[str]) -> int:
-    """Return the length of the longest pattern that matches, -1 if none does."""
-    return max((len(pattern) for pattern in patterns if _matches(rule, pattern)), default=-1)
+def longest_match(rule: str, patterns: Iterable[str]) -> str:
+    """Return the longest of some rules and signals that means a rule, "" if none does."""
+    return max((pattern for pattern in patterns if _matches(rule, pattern)), key=len, default="")

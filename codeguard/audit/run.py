@@ -23,6 +23,7 @@ from codeguard.audit.files_on_disk import FilesOnDisk
 from codeguard.audit.findings import AuditReport, Finding, Standing, with_fingerprints
 from codeguard.audit.ignores import Ignore, suppressed, uncounted
 from codeguard.audit.inspection import Inspected, Source, own_modules, told_once, without_general
+from codeguard.audit.policy import Policy, read_policy
 from codeguard.audit.precision import with_confidence
 from codeguard.audit.rules import RuleSelection, all_rules
 from codeguard.audit.skipped_files import secret_file_findings, skipped_findings
@@ -70,6 +71,7 @@ class AuditOptions:
     trust: tuple[Path, ...] = ()
     base: TrustedBase | None = None
     behavior: bool = True
+    policy: Path | None = None
     baseline: Path | None = None
     update_baseline: bool = False
     baseline_from: Severity = Severity.INFO
@@ -146,6 +148,10 @@ class _Audit:
         self._begun = time.monotonic()
         self._paths = [Path(path) for path in paths]
         self._options = options
+        self._policy = Policy()
+        if options.policy is not None:
+            self._policy = read_policy(options.policy, options.since, options.of_change, self._paths)
+            self._paths = self._paths or list(self._policy.paths)
         self._settings = settings
         self._progress = progress
         self._stack = stack
@@ -168,7 +174,7 @@ class _Audit:
         self._own: Mapping[str, str] = {}  # changed files that were trusted before: name, and name before
         self._trusted_names: Collection[str] = ()
         self._base = self._trusted(self._root)
-        self._warnings = [*filter(None, [self._ignored_state]), *self._base.warnings]
+        self._warnings = [*filter(None, [self._ignored_state]), *self._base.warnings, *self._policy.expired()]
 
     def agent_files(self) -> Iterator[AgentFile]:
         """Yield the files that assistants obey, by name."""
@@ -199,7 +205,7 @@ class _Audit:
             review = self._reviewed(inspected)
             findings = [*newly_caused(findings, there, change.name_before), *review.findings]
             checked = replace(checked, budget=together(checked.budget, review.budget))
-        findings = self._accepted(findings)
+        findings = self._accepted(self._policy.applied(findings))
         kept = with_fingerprints(told_once(self._baselined(findings, inspected)))
         chosen = [item for item in kept if self._takes(item)]
         return AuditReport(

@@ -70,6 +70,11 @@ class _Command(click.Command):
 )
 @click.option("--label", help="Label that the manifest has to name.  [default: as for `trust verify`]")
 @store_option("Folder of the index whose trust and evidence count.")
+@click.option(
+    "--policy",
+    type=_FILE,
+    help="The team's rules for it, from outside of the audited paths or before the change.",
+)
 @click.option("--baseline", type=_FILE, help="Known findings; it counts from outside of the audited paths.")
 @click.option(
     "--write-baseline", type=_FILE, help="Write down what is shown as known; reasons that it has are kept."
@@ -122,6 +127,7 @@ def audit(
     keys: tuple[Path, ...],
     label: str | None,
     store: str | None,
+    policy: Path | None,
     baseline: Path | None,
     write_baseline: Path | None,
     update_baseline: bool,
@@ -144,11 +150,11 @@ def audit(
     are shown with --all and fail nothing.
     """
     gc.disable()  # for the imports; `run_audit` does its own collecting
-    if not paths and not staged and since is None:
+    if not paths and not staged and since is None and policy is None:
         raise ConfigError(
             "audit what?",
             got="no path",
-            expected="PATH…, --since REF or --staged",
+            expected="PATH…, --since REF, --staged or --policy FILE",
             hint="codeguard audit --help",
         )
     if staged and since is not None:
@@ -183,6 +189,7 @@ def audit(
         trust=trust,
         base=_verified(context, manifest, keys, label) if manifest is not None else None,
         behavior=not no_behavior,
+        policy=policy,
         baseline=write_baseline or baseline,
         update_baseline=update_baseline or write_baseline is not None,
         baseline_from=shown,
