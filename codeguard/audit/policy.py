@@ -46,11 +46,11 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What a policy says: paths to audit, severities by rule or signal ("off" drops it), known findings, accepted texts."""
+    """Paths to audit, levels (a severity or "off") by rule or signal, known findings, and accepted texts."""
 
     paths: tuple[Path, ...] = ()
     levels: Mapping[str, str] = field(default_factory=dict)
-    baseline: Baseline = Baseline()
+    baseline: Baseline = field(default_factory=Baseline)
     accepted: tuple[Accepted, ...] = ()
 
     def applied(self, findings: Iterable[Finding], today: date | None = None) -> list[Finding]:
@@ -98,13 +98,15 @@ def read_policy(place: Path, since: str | None, of_change: bool, paths: Sequence
     """
     lexical, real = Path(os.path.abspath(place)), place.resolve()  # noqa: PTH100 - a link keeps its own path
     if not of_change:
-        if any(item.is_relative_to(path.resolve()) for item in (lexical, real) for path in paths):
+        policy = _policy(place, read_limited)
+        audited = [path.resolve() for path in paths or policy.paths]
+        if any(item.is_relative_to(path) for item in (lexical, real) for path in audited):
             raise ConfigError(
                 "the policy lies in what is audited",
                 got=str(place),
                 expected="a file outside of the audited paths",
             )
-        return _policy(place, read_limited)
+        return policy
     from codeguard.audit.changes import parting
     from codeguard.corpus.git_objects import LINK, GitObjects
 
@@ -146,10 +148,8 @@ def _policy(place: Path, read: Callable[[Path, int], bytes]) -> Policy:
     if named := table.get("baseline"):
         beside = place.parent / named
         baseline = baseline_from_text(read(beside, LONGEST_BASELINE), str(beside))
-    accepted = tuple(
-        _accepted(row, f"{place}: accepted {number}")
-        for number, row in enumerate(table.get("accepted", ()), 1)
-    )
+    rows = enumerate(table.get("accepted", ()), 1)
+    accepted = tuple(_accepted(row, f"{place}: accepted {number}") for number, row in rows)
     return Policy(tuple(map(Path, paths)), levels, baseline, accepted)
 
 
