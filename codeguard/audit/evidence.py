@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from codeguard.audit.trust import TrustedBase
 from codeguard.config import Settings, below_level
 from codeguard.corpus.agent_files import agent_file_kind
 from codeguard.errors import CodeguardError
-from codeguard.models import NOT_FULLY_READ, Severity, SourceFile, Trust, Verdict
+from codeguard.models import NOT_FULLY_READ, Chunk, Severity, SourceFile, Trust, Verdict
 from codeguard.ranking.signals.base import SignalContext, SignalServices, Subject
 from codeguard.ranking.signals.behavior import BehaviorSignal
 from codeguard.ranking.signals.provenance import ProvenanceSignal
@@ -105,12 +105,13 @@ def behavior_findings(
     settings: Settings,
     executor: Executor,
     others: SiblingFiles,
+    unchanged: Collection[str],
     index: Workspace | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Checked:
     """Return findings about the behavior of functions in untrusted files, from cached evidence where valid.
 
-    What they import is taken from `files` and else from `others`.
+    What they import is taken from `files` and else from `others`. Functions whose digests are `unchanged` are left out.
     `index` is the workspace of the index that `base` comes from, None where
     there is none. A checker that cannot start causes a warning and never a pass.
     """
@@ -118,15 +119,19 @@ def behavior_findings(
     from codeguard.index.siblings import ListedFiles, Siblings
 
     present = list(files)
-    wanted = [file for file in present if not base.covers(file.path, file.sha256) and _has_functions(file)]
+    wanted = [
+        file
+        for file in present
+        if not base.covers(file.path, file.sha256) and any(_checkable(file, unchanged))
+    ]
     if not wanted:
         return Checked()
     try:
         siblings = Siblings(ListedFiles(present, base.covers, others))
         if index is not None:
-            return _checked(wanted, base, index, executor, progress, siblings)
+            return _checked(wanted, base, index, executor, progress, siblings, unchanged)
         with opened_workspace(settings, base) as opened:
-            return _checked(wanted, base, opened, executor, progress, siblings)
+            return _checked(wanted, base, opened, executor, progress, siblings, unchanged)
     except CodeguardError as error:
         failed = own_finding(
             f"{AUDIT}.detector-error", wanted[0].path, f"behavior was not looked at: {error}"
@@ -134,10 +139,10 @@ def behavior_findings(
         return Checked((failed,), warnings=(f"behavior was not looked at: {error}",))
 
 
-def _has_functions(file: SourceFile) -> bool:
+def _checkable(file: SourceFile, unchanged: Collection[str]) -> Iterator[Chunk]:
     from codeguard.index.behavior_reports import checkable
 
-    return any(checkable(chunk) for chunk in file.chunks)
+    return (chunk for chunk in file.chunks if checkable(chunk) and chunk.sha256 not in unchanged)
 
 
 def _checked(
@@ -147,18 +152,18 @@ def _checked(
     executor: Executor,
     progress: Callable[[int, int], None],
     siblings: Siblings,
+    unchanged: Collection[str],
 ) -> Checked:
     from codeguard.audit.evidence_store import ensure_level
     from codeguard.behavior.budget import SPENT
-    from codeguard.index.behavior_reports import checkable
 
     level = ensure_level(workspace)
     reports = workspace.reports(executor=executor, siblings=siblings)
     subjects = [
         (chunk, file)
         for file in files
-        for chunk in file.chunks
-        if checkable(chunk) and trust_in_file(base.manifest, chunk, file) is not Trust.TRUSTED
+        for chunk in _checkable(file, unchanged)
+        if trust_in_file(base.manifest, chunk, file) is not Trust.TRUSTED
     ]
     ran = reports.prepare(subjects, progress)
     if ran:
@@ -168,7 +173,7 @@ def _checked(
     context = SignalContext(SignalServices(behavior=reports))
     found: list[Finding] = []
     for file in files:
-        found += _of_file(file, base, context)
+        found += _of_file(file, base, context, unchanged)
     budget = reports.budget.report()
     digests = {file.path: file.sha256 for file in files}
     for path in budget.files:
@@ -178,13 +183,13 @@ def _checked(
     return Checked(tuple(found), level, 0 if below else len(subjects), ran, tuple(warnings), budget)
 
 
-def _of_file(file: SourceFile, base: TrustedBase, context: SignalContext) -> list[Finding]:
-    from codeguard.index.behavior_reports import checkable
-
+def _of_file(
+    file: SourceFile, base: TrustedBase, context: SignalContext, unchanged: Collection[str]
+) -> list[Finding]:
     reading = Reading(file)
     signal = BehaviorSignal()
     found = []
-    for chunk in filter(checkable, file.chunks):
+    for chunk in _checkable(file, unchanged):
         subject = Subject(chunk, file, trust_in_file(base.manifest, chunk, file))
         try:
             evidence = list(signal.examine(subject, context))

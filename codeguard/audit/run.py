@@ -40,7 +40,6 @@ from codeguard.index.secret_tasks import masked
 from codeguard.index.siblings import SiblingFiles
 from codeguard.models import Severity
 from codeguard.ranking.signals import load_all, refuse_unknown
-from codeguard.ranking.signals.behavior import BehaviorSignal
 from codeguard.trust.acceptances import Acceptances, load_acceptances
 from codeguard.trust.installation import is_own_state, left_alone
 from codeguard.workers.garbage_collection import deferred
@@ -195,13 +194,12 @@ class _Audit:
     def report(self) -> AuditReport:
         """Run the audit."""
         inspected = self._inspect(self._side, self._own)
-        checked = self._behavior(inspected)
-        findings = self._findings(inspected, self._side, checked.findings)
         change = self._change
+        before = self._inspect(change.before, self._own.values()) if change is not None else []
+        checked = self._behavior(inspected, before)
+        findings = self._findings(inspected, self._side, checked.findings)
         if change is not None:
-            before = self._inspect(change.before, self._own.values())
-            again = self._behavior(before, before=True) if any(map(_of_behavior, findings)) else Checked()
-            there = self._findings(before, change.before, again.findings)
+            there = self._findings(before, change.before, ())
             review = self._reviewed(inspected)
             findings = [*newly_caused(findings, there, change.name_before), *review.findings]
             checked = replace(checked, budget=together(checked.budget, review.budget))
@@ -383,26 +381,26 @@ class _Audit:
     def _may_run(self) -> bool:
         return self._options.behavior and self._settings.defense.enable_behavior
 
-    def _imported(self, *, before: bool) -> SiblingFiles:
+    def _imported(self) -> SiblingFiles:
         """Return the files that untrusted ones may import."""
         if self._change is None:
             return FilesOnDisk(self._root, self._root, self._executor, self._base.covers)
-        files = self._change.files_before if before else self._change.files_after
-        return files(self._executor, self._base.covers)
+        return self._change.files_after(self._executor, self._base.covers)
 
-    def _behavior(self, inspected: Sequence[Inspected], *, before: bool = False) -> Checked:
+    def _behavior(self, inspected: Sequence[Inspected], before: Sequence[Inspected]) -> Checked:
+        """Check untrusted functions, of a change those that it adds or changes."""
         if not self._may_run:
             return Checked()
-        own = {*self._own, *self._own.values()}
         # Masked like the trusted files of an index: a secret makes no difference in behavior.
-        found = (item.file for item in inspected if item.file is not None and item.name not in own)
+        found = (item.file for item in inspected if item.file is not None and item.name not in self._own)
         files = list(masked(found, self._executor))
         return behavior_findings(
             files,
             self._base,
             self._settings,
             self._executor,
-            self._imported(before=before),
+            self._imported(),
+            frozenset(chunk.sha256 for item in before if item.file is not None for chunk in item.file.chunks),
             self._index,
             lambda done, total: self._progress("checks", done, total),
         )
@@ -453,7 +451,3 @@ class _Audit:
 
     def _takes(self, item: Finding) -> bool:
         return self._options.selection.takes(item.rule)
-
-
-def _of_behavior(item: Finding) -> bool:
-    return item.rule.startswith(f"{BehaviorSignal.name}.")
