@@ -9,11 +9,11 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from codeguard.audit.findings import Finding
-from codeguard.audit.inspection import Source
+from codeguard.audit.inspection import Side, Source
 from codeguard.audit.rules import OWN_RULES, REMOVED_CHECK
 from codeguard.corpus.decoding import too_large_reason, unreadable_reason
 from codeguard.corpus.discovery import (
@@ -39,14 +39,6 @@ Covered = Callable[[str, str], bool]
 def never(path: str, sha256: str) -> bool:
     """Return that a file is not trusted."""
     return False
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """The changed files as they are on one side, and what of them was left out."""
-
-    sources: tuple[Source, ...]
-    skipped: tuple[Skipped, ...]
 
 
 class ChangeSet:
@@ -97,6 +89,14 @@ class ChangeSet:
         """Return of files with one of these names before the change the names now, with those before."""
         before = frozenset(names)
         return {now: then for now, then in self._came_from.items() if then in before}
+
+    def as_owners(self, findings: Iterable[Finding], own: Collection[str]) -> list[Finding]:
+        """Return findings, with those in trusted files that their owner changed as what they are there."""
+        return [found for item in findings if (found := _of_owner(item, own)) is not None]
+
+    def newly_caused(self, after: Sequence[Finding], before: Sequence[Finding]) -> list[Finding]:
+        """Return the open findings that were not there before the change, and those that are overruled."""
+        return _newly_caused(after, before, self.name_before)
 
     def names_below(self, paths: Iterable[Path]) -> frozenset[str]:
         """Return the names of the files that were below paths before the change.
@@ -271,7 +271,7 @@ class FilesOfTree:
         return None if file is None else sibling_of(file, self._covered)
 
 
-def newly_caused(
+def _newly_caused(
     after: Sequence[Finding], before: Sequence[Finding], name_before: Callable[[str], str]
 ) -> list[Finding]:
     """Return the open findings that were not there before the change, and those that are overruled.
@@ -302,7 +302,7 @@ def newly_caused(
     return [item for item in after if not item.open or id(item) in new]
 
 
-def of_owner(item: Finding, own: Collection[str]) -> Finding | None:
+def _of_owner(item: Finding, own: Collection[str]) -> Finding | None:
     """Return a finding as one about a trusted file that its owner changed, None if it is none there.
 
     That a function differs from what it was is no guilt: it is compared in behavior. That it lost a protection is a

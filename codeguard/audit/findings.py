@@ -11,9 +11,10 @@ from codeguard.analysis.observations import AUDIT, DISCOVERY, Place
 from codeguard.index.sandbox_budget import BudgetReport
 from codeguard.models import Confidence, Severity, Skipped, text_digest
 
-FOR_REVIEW = frozenset({"change.behavior", "change.not-compared"})
-OF_FACT = frozenset({AUDIT, DISCOVERY})
-"""The signals that report what the audit itself could not read or finish: their findings are facts, not estimates."""
+CHANGE = "change"  # what a change does to code that was trusted before it
+FOR_REVIEW = frozenset({f"{CHANGE}.behavior", f"{CHANGE}.not-compared"})
+OF_FACT = frozenset({AUDIT, DISCOVERY, CHANGE, "provenance"})
+"""The signals that report what the audit could not read or finish, what a manifest says, or what a change removed."""
 
 
 class Standing(StrEnum):

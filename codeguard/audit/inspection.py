@@ -30,7 +30,7 @@ from codeguard.corpus.agent_files import agent_file_kind
 from codeguard.corpus.chunking import chunk_file
 from codeguard.corpus.discovery import FoundFile, read_file
 from codeguard.errors import CorpusError
-from codeguard.models import Chunk, ChunkKind, Severity, SourceFile
+from codeguard.models import Chunk, ChunkKind, Severity, Skipped, SourceFile
 from codeguard.workers.garbage_collection import Collector
 
 FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
@@ -57,6 +57,14 @@ class Source:
         if self.found is not None:
             return read_file(self.found)
         return self.data if self.stored is None else self.stored[1]()
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What is audited, as files or as one side of a change, and what of it was left out."""
+
+    sources: tuple[Source, ...]
+    skipped: tuple[Skipped, ...]
 
 
 @dataclass(frozen=True, slots=True)

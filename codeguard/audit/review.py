@@ -16,9 +16,9 @@ from typing import Any
 from codeguard.analysis import Reading
 from codeguard.analysis.rules import Match
 from codeguard.audit.changes import FilesOfTree
-from codeguard.audit.findings import Finding
+from codeguard.audit.findings import CHANGE, Finding
 from codeguard.audit.inspection import chunk_finding
-from codeguard.audit.rules import CHANGE, OWN_RULES
+from codeguard.audit.rules import OWN_RULES
 from codeguard.behavior.budget import SPENT, Budget
 from codeguard.behavior.equivalence import EquivalenceResult, compare_functions
 from codeguard.behavior.specs.library import SpecLibrary

@@ -11,14 +11,13 @@ from functools import cache
 from codeguard.analysis.observations import AUDIT, DISCOVERY, ENGINE_RULES
 from codeguard.analysis.rules import Rule
 from codeguard.analysis.rules.base import rules_of
-from codeguard.audit.findings import FOR_REVIEW
+from codeguard.audit.findings import CHANGE, FOR_REVIEW
 from codeguard.audit.precision import measured_confidence
 from codeguard.errors import ConfigError
 from codeguard.ranking.signals import AnySignal, load_all
 
 _RULES = {**ENGINE_RULES, **rules_of(__file__)}
 
-CHANGE = "change"  # what a change does to code that was trusted before it
 REMOVED_CHECK = f"{CHANGE}.removed-check"
 CHANGE_RULES = tuple(_RULES[name] for name in ("behavior", "not-compared", "new-effect", "removed-check"))
 

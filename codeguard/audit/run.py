@@ -17,13 +17,10 @@ from typing import TYPE_CHECKING
 from codeguard.analysis.rules import CorpusSignal, FileSignal
 from codeguard.analysis.rules.imports.declared import declares_packages
 from codeguard.audit.bytecode import made_of_sources
-from codeguard.audit.changes import ChangeSet, Side, newly_caused, of_owner
 from codeguard.audit.evidence import Checked, behavior_findings, provenance_findings
-from codeguard.audit.files_on_disk import FilesOnDisk
 from codeguard.audit.findings import AuditReport, Finding, Standing, with_fingerprints
 from codeguard.audit.ignores import Ignore, suppressed, uncounted
-from codeguard.audit.inspection import Inspected, Source, own_modules, told_once, without_general
-from codeguard.audit.policy import Policy, read_policy
+from codeguard.audit.inspection import Inspected, Side, Source, own_modules, told_once, without_general
 from codeguard.audit.precision import with_confidence
 from codeguard.audit.rules import RuleSelection, all_rules
 from codeguard.audit.skipped_files import secret_file_findings, skipped_findings
@@ -37,7 +34,6 @@ from codeguard.index.executor import open_executor
 from codeguard.index.observation_tasks import Compared
 from codeguard.index.sandbox_budget import together
 from codeguard.index.secret_tasks import masked
-from codeguard.index.siblings import SiblingFiles
 from codeguard.models import Severity
 from codeguard.ranking.signals import load_all, refuse_unknown
 from codeguard.trust.acceptances import Acceptances, load_acceptances
@@ -46,6 +42,9 @@ from codeguard.workers.garbage_collection import deferred
 from codeguard.workers.tasks import Shared
 
 if TYPE_CHECKING:
+    from codeguard.audit.changes import ChangeSet
+    from codeguard.audit.policy import Policy
+    from codeguard.index.siblings import SiblingFiles
     from codeguard.index.workspace import Workspace
 
 Progress = Callable[[str, int, int], None]
@@ -147,8 +146,10 @@ class _Audit:
         self._begun = time.monotonic()
         self._paths = [Path(path) for path in paths]
         self._options = options
-        self._policy = Policy()
+        self._policy: Policy | None = None
         if options.policy is not None:
+            from codeguard.audit.policy import read_policy
+
             self._policy = read_policy(options.policy, options.since, options.of_change, self._paths)
             self._paths = self._paths or list(self._policy.paths)
         self._settings = settings
@@ -173,7 +174,8 @@ class _Audit:
         self._own: Mapping[str, str] = {}  # changed files that were trusted before: name, and name before
         self._trusted_names: Collection[str] = ()
         self._base = self._trusted(self._root)
-        self._warnings = [*filter(None, [self._ignored_state]), *self._base.warnings, *self._policy.expired()]
+        self._warnings = [*filter(None, [self._ignored_state]), *self._base.warnings]
+        self._warnings += self._policy.expired() if self._policy is not None else ()
 
     def agent_files(self) -> Iterator[AgentFile]:
         """Yield the files that assistants obey, by name."""
@@ -201,9 +203,11 @@ class _Audit:
         if change is not None:
             there = self._findings(before, change.before, ())
             review = self._reviewed(inspected)
-            findings = [*newly_caused(findings, there, change.name_before), *review.findings]
+            findings = [*change.newly_caused(findings, there), *review.findings]
             checked = replace(checked, budget=together(checked.budget, review.budget))
-        findings = self._accepted(self._policy.applied(findings))
+        if self._policy is not None:
+            findings = self._policy.applied(findings)
+        findings = self._accepted(findings)
         kept = with_fingerprints(told_once(self._baselined(findings, inspected)))
         chosen = [item for item in kept if self._takes(item)]
         return AuditReport(
@@ -243,7 +247,8 @@ class _Audit:
         names = [item.name for item in self._corpus]
         findings += corpus_findings(self._executor, self._shared, inspected, names)
         findings = own_modules(findings, [item.name for item in inspected])
-        findings = [found for item in findings if (found := of_owner(item, own)) is not None]
+        if self._change is not None:
+            findings = self._change.as_owners(findings, own)
         return self._with_ignores(with_confidence(findings), inspected)
 
     def _open_index(self, stack: ExitStack) -> Workspace | None:
@@ -263,6 +268,8 @@ class _Audit:
         if self._index is not None:
             root = Path(self._index.catalog.meta("root") or ".")
         if self._options.of_change:
+            from codeguard.audit.changes import ChangeSet
+
             self._change = ChangeSet(Path.cwd(), self._options.since, self._paths, self._settings.exclude)
             self._stack.callback(self._change.close)
             return self._change.after, self._change.root
@@ -384,6 +391,8 @@ class _Audit:
     def _imported(self) -> SiblingFiles:
         """Return the files that untrusted ones may import."""
         if self._change is None:
+            from codeguard.audit.files_on_disk import FilesOnDisk
+
             return FilesOnDisk(self._root, self._root, self._executor, self._base.covers)
         return self._change.files_after(self._executor, self._base.covers)
 

@@ -2,9 +2,9 @@
 
     python -m experiments.benchmarks.merged_changes REPOSITORY --trust src [--most N] [--json FILE]
 
-Each commit on the first parents of the newest one that touches Python is audited as a pull request is: `codeguard audit
---since` its first parent, with the project's own code trusted as it was before. The changes were reviewed and merged, so
-that whatever fails is a false alarm unless someone who reads it says otherwise.
+Each commit on the first parents of the newest one that touches Python is audited as a pull request is: `codeguard
+audit --since` its first parent, with the project's own code trusted as it was before. The changes were reviewed and
+merged, so that whatever fails is a false alarm unless someone who reads it says otherwise.
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ def main() -> None:
     parser.add_argument("repository", type=Path, help="a git repository")
     parser.add_argument("--trust", action="append", default=[], help="a path that is the project's own")
     parser.add_argument("--most", type=int, default=50, help="changes, the newest first")
+    parser.add_argument("--no-behavior", action="store_true", help="run nothing in the sandbox")
     arguments = parser.parse_args()
+    options = [word for path in arguments.trust for word in ("--trust", path)]
+    options += ["--no-behavior"] if arguments.no_behavior else []
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "checkout"
         _git(
             Path.cwd(), "clone", "--quiet", "--no-checkout", str(arguments.repository.resolve()), str(folder)
         )
         listed = _git(folder, "log", "--first-parent", "--min-parents=1", "--format=%H", "--", "*.py").split()
-        rows = [
-            _audited(folder, commit, arguments.trust, Path(scratch)) for commit in listed[: arguments.most]
-        ]
+        rows = [_audited(folder, commit, options, Path(scratch)) for commit in listed[: arguments.most]]
     failed = [row for row in rows if row["failing"]]
     for row in failed:
         print(row["commit"][:10], *row["failing"], sep="\n  ")
@@ -54,10 +55,9 @@ def main() -> None:
     finish(figures, arguments.json)
 
 
-def _audited(folder: Path, commit: str, trust: list[str], state: Path) -> Row:
+def _audited(folder: Path, commit: str, options: list[str], state: Path) -> Row:
     _git(folder, "checkout", "--quiet", "--detach", commit)
     own = {"XDG_CONFIG_HOME": str(state / "config"), "XDG_STATE_HOME": str(state / "state")}
-    options = [word for path in trust for word in ("--trust", path)]
     done = subprocess.run(
         [sys.executable, "-m", "codeguard", "audit", "--since", "HEAD^1", *options, "--format", "json"],
         cwd=folder,
