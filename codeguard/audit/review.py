@@ -120,13 +120,14 @@ def _findings(
     alongside = _alongside(old, new, tests)
     outcome = EquivalenceResult(result["result"])
 
-    def finding(rule: str, reason: str) -> Finding:
+    def finding(rule: str, reason: str, **measured: str) -> Finding:
         known = OWN_RULES[f"{CHANGE}.{rule}"]
-        return chunk_finding(reading, new, Match(rule, 0, 0, reason), CHANGE, known)
+        return chunk_finding(reading, new, Match(rule, 0, 0, reason, measurements=measured), CHANGE, known)
 
     if outcome is EquivalenceResult.DIFFERS and result["call"]:
-        shown = f"{result['call']}: before {result['first']}; now {result['second']} ({result['reason']})"
-        yield finding("behavior", f"{shown}; {alongside}")
+        call, first, second = result["call"], result["first"], result["second"]
+        shown = f"{call}: before {first}; now {second} ({result['reason']}); {alongside}"
+        yield finding("behavior", shown, call=call, before=first, now=second, alongside=alongside)
     elif outcome is EquivalenceResult.UNKNOWN:
         yield finding(
             "not-compared", f"it changed, and could not be compared: {result['reason']}; {alongside}"

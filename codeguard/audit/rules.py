@@ -124,21 +124,17 @@ def _with_confidence(named: NamedRule) -> NamedRule:
     return named if confidence is None else replace(named, rule=replace(named.rule, confidence=confidence))
 
 
-def documentation_page(id_: str) -> str:
-    """Return the documentation page of a rule, with the rule's anchor."""
-    return f"{RULES_PAGE}#{id_}"
-
-
 def url_of(id_: str) -> str:
-    """Return the absolute URL of a rule's page, using the documentation URL in the package's metadata."""
+    """Return the address of a rule's page, "" if the package's metadata name no documentation."""
     from importlib.metadata import PackageNotFoundError, metadata
 
     try:
-        urls = dict(item.split(", ", 1) for item in metadata(DISTRIBUTION).get_all("Project-URL") or ())
-    except (PackageNotFoundError, ValueError):
-        urls = {}
-    base = urls.get("Documentation", f"https://pypi.org/project/{DISTRIBUTION}").rstrip("/")
-    return f"{base}/{documentation_page(id_)}" if "Documentation" in urls else f"{base}/#{id_}"
+        listed = metadata(DISTRIBUTION).get_all("Project-URL") or ()
+    except PackageNotFoundError:
+        return ""
+    urls = dict(item.partition(", ")[::2] for item in listed)
+    base = urls.get("Documentation", "").rstrip("/")
+    return f"{base}/{RULES_PAGE}#{id_}" if base else ""
 
 
 def find_rule(id_: str) -> NamedRule:

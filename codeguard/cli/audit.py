@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from codeguard.config import Settings
 
 SEVERITIES = ("info", "low", "medium", "high", "critical")
+_FOR_PEOPLE = ("text", "summary")  # formats that show medium severity and above
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
@@ -114,6 +115,12 @@ class _Command(click.Command):
     default="text",
     show_default=True,
 )
+@click.option(
+    "--output",
+    multiple=True,
+    metavar="FORMAT=FILE",
+    help="Write it in another format as well, such as sarif=FILE. Repeatable.",
+)
 @BUDGET
 @click.pass_context
 @guarded
@@ -142,6 +149,7 @@ def audit(
     agent_files: bool,
     jobs: int | None,
     format_: str,
+    output: tuple[str, ...],
 ) -> None:
     """Audit PATHS (files or folders) as they would enter the corpus.
 
@@ -180,6 +188,7 @@ def audit(
     if store is not None and not settings.state.is_dir():
         raise ConfigError("--store", got=f"no folder {settings.state}", expected="the folder of an index")
     least = Severity[fail_on.upper()]
+    files = [_output(item) for item in output]
     usual = Severity.INFO if show_all else min(Severity.MEDIUM, least)
     shown = Severity[min_severity.upper()] if min_severity is not None else usual
     options = AuditOptions(
@@ -201,10 +210,19 @@ def audit(
         return
     report = run_audit(paths, options, settings, progress=Progress())
     last_findings.keep(report)
-    narrowed = report if format_ == "json" or show_all else report.narrowed(shown)
     first_run = options.baseline is None and not options.of_change
-    level = settings.defense.required_level
-    _say(format_, AuditView(narrowed, least, level, first_run, show_all, **origin()))
+    for line in report.warnings:
+        warn(line)
+    for name, file in [(format_, None), *files]:
+        if show_all or name == "json":
+            narrowed = report if min_severity is None else report.narrowed(shown)
+        else:
+            narrowed = report.narrowed(
+                shown if name in _FOR_PEOPLE or min_severity is not None else Severity.INFO
+            )
+        level = settings.defense.required_level
+        view = AuditView(narrowed, least, level, first_run, show_all, **origin())
+        say_report(rendered(name, view), file)
     if report.failing(least):
         sys.exit(EXIT_FINDINGS)
 
@@ -244,7 +262,9 @@ def _verified(
     return of_manifest(TrustInputs.of(context, tree, manifest, options).verify(), tree)
 
 
-def _say(format_: str, view: AuditView) -> None:
-    for line in view.report.warnings:
-        warn(line)
-    say_report(rendered(format_, view))
+def _output(text: str) -> tuple[str, Path]:
+    """Return the format and the file of an `--output`."""
+    name, _, file = text.partition("=")
+    if name not in format_names() or not file:
+        raise ConfigError("--output", got=repr(text), expected=f"FORMAT=FILE, of {', '.join(format_names())}")
+    return name, Path(file)

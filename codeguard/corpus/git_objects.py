@@ -231,7 +231,11 @@ class GitObjects:
     def _outside(self, *arguments: str, allowed: Sequence[int] = (0,)) -> bytes:
         """Ask the checkout's own repository, which alone knows its names and places."""
         with _translated():
-            return _checked(run_git(self._folder, *arguments, variables=FOR_HOOKS), allowed)
+            # A repository of another user may be read: nothing that its configuration names is run.
+            settings = {"safe.directory": "*"}
+            return _checked(
+                run_git(self._folder, *arguments, settings=settings, variables=FOR_HOOKS), allowed
+            )
 
     def _git(self, *arguments: str, stdin: bytes = b"", allowed: Sequence[int] = (0,)) -> bytes:
         with _translated():

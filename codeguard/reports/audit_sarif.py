@@ -78,7 +78,7 @@ def _rule(named: NamedRule) -> dict[str, Any]:
         ),
         "shortDescription": {"text": rule.summary},
         "fullDescription": {"text": rule.explanation or rule.summary},
-        "helpUri": url_of(named.id),
+        **({"helpUri": url} if (url := url_of(named.id)) else {}),
         "help": {"text": _help_text(named), "markdown": _help_markdown(named)},
         "defaultConfiguration": {"level": _LEVELS[rule.severity]},
         "properties": {

@@ -221,10 +221,10 @@ def test_every_rule_is_documented() -> None:
         assert item.rule.summary, item.id
         assert "\n" not in item.rule.summary
     for item in all_rules():
+        assert item.rule.bad, item.id
+        assert item.rule.good, item.id
         if item.signal in ("audit", "discovery"):
             assert item.rule.explanation
-            assert item.rule.bad
-            assert item.rule.good
             assert item.rule.cwe
 
 
