@@ -17,6 +17,7 @@ from codeguard.audit.trust import TrustedBase
 from codeguard.config import Settings, below_level
 from codeguard.corpus.agent_files import agent_file_kind
 from codeguard.errors import CodeguardError
+from codeguard.index.sandbox_budget import together
 from codeguard.models import NOT_FULLY_READ, Chunk, Severity, SourceFile, Trust, Verdict
 from codeguard.ranking.signals.base import SignalContext, SignalServices, Subject
 from codeguard.ranking.signals.behavior import BehaviorSignal
@@ -43,6 +44,17 @@ class Checked:
     ran: int = 0
     warnings: tuple[str, ...] = ()
     budget: BudgetReport | None = None
+
+    def with_review(self, other: Checked) -> Checked:
+        """Return it with what it took to compare the owner's functions, whose findings are apart."""
+        return Checked(
+            self.findings,
+            min(filter(None, (self.level, other.level)), default=""),
+            self.functions + other.functions,
+            self.ran + other.ran,
+            self.warnings,
+            together(self.budget, other.budget),
+        )
 
 
 def provenance_findings(

@@ -16,6 +16,7 @@ from typing import Any
 from codeguard.analysis import Reading
 from codeguard.analysis.rules import Match
 from codeguard.audit.changes import FilesOfTree
+from codeguard.audit.evidence import Checked
 from codeguard.audit.findings import CHANGE, Finding
 from codeguard.audit.inspection import chunk_finding
 from codeguard.audit.rules import OWN_RULES
@@ -29,7 +30,7 @@ from codeguard.corpus.serialization import as_json, rebuilt
 from codeguard.index.behavior_reports import checkable, is_test
 from codeguard.index.evidence_tasks import worker_sandbox
 from codeguard.index.executor import spread
-from codeguard.index.sandbox_budget import BudgetReport, SandboxBudget
+from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.siblings import Siblings
 from codeguard.models import Chunk, SourceFile
 from codeguard.sandbox import Level, read_given
@@ -68,8 +69,8 @@ def reviewed(
     after: FilesOfTree,
     settings: Settings,
     executor: Executor,
-) -> tuple[list[Finding], BudgetReport]:
-    """Return the notes and findings about functions whose behavior changed, and what it took to compare them.
+) -> Checked:
+    """Compare the functions of trusted files that a change changes with what they were.
 
     Args:
         files: the changed trusted files of Python.
@@ -79,12 +80,13 @@ def reviewed(
     """
     budget = SandboxBudget.of(settings.defense)
     found: list[Finding] = []
+    level = ""
     pairs = [(file, old, new) for file in files for old, new in file.changed()]
-    rules_of = {"before": Siblings(before), "after": Siblings(after)}
+    imported_before, imported_after = Siblings(before), Siblings(after)
     sides: dict[int, dict[str, Any]] = {
         id(file): {
-            "before": _with_imported(file.before, rules_of["before"], before),
-            "after": _with_imported(file.after, rules_of["after"], after),
+            "before": _with_imported(file.before, imported_before, before),
+            "after": _with_imported(file.after, imported_after, after),
         }
         for file in files
     }
@@ -102,9 +104,10 @@ def reviewed(
             result = {"result": EquivalenceResult.UNKNOWN.value, "reason": answer.why}
         else:
             result = json.loads(answer.last)
+            level = min(level or result["level"], result["level"])
             budget.charge(file.after.path, result["spent_s"])
         found += _findings(file, old, new, result, tests)
-    return found, budget.report()
+    return Checked(tuple(found), level, len(pairs), len(pairs), budget=budget.report())
 
 
 def _with_imported(file: SourceFile, siblings: Siblings, tree: FilesOfTree) -> list[dict[str, Any]]:
@@ -183,7 +186,7 @@ def comparing_task(shared: Shared) -> Run:
                 result |= {name: getattr(found, name) for name in named} | {"result": found.result.value}
             except BudgetSpentError:
                 result["reason"] = SPENT
-        yield json.dumps({**result, "spent_s": meter.spent_s}).encode("ascii")
+        yield json.dumps({**result, "level": sandbox.level.name, "spent_s": meter.spent_s}).encode("ascii")
 
     return run
 

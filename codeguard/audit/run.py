@@ -32,7 +32,6 @@ from codeguard.corpus.discovery import NOT_REGULAR, discover
 from codeguard.errors import CorpusError, NothingToDoError
 from codeguard.index.executor import open_executor
 from codeguard.index.observation_tasks import Compared
-from codeguard.index.sandbox_budget import together
 from codeguard.index.secret_tasks import masked
 from codeguard.models import Severity
 from codeguard.ranking.signals import load_all, refuse_unknown
@@ -204,7 +203,7 @@ class _Audit:
             there = self._findings(before, change.before, ())
             review = self._reviewed(inspected)
             findings = [*change.newly_caused(findings, there), *review.findings]
-            checked = replace(checked, budget=together(checked.budget, review.budget))
+            checked = checked.with_review(review)
         if self._policy is not None:
             findings = self._policy.applied(findings)
         findings = self._accepted(findings)
@@ -381,8 +380,7 @@ class _Audit:
             for file in masked(own, self._executor)
             if (old := before.file(self._own[file.path])) is not None
         ]
-        findings, budget = reviewed(pairs, files, before, after, self._settings, self._executor)
-        return Checked(tuple(findings), budget=budget)
+        return reviewed(pairs, files, before, after, self._settings, self._executor)
 
     @property
     def _may_run(self) -> bool:

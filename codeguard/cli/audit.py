@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from codeguard.config import Settings
 
 SEVERITIES = ("info", "low", "medium", "high", "critical")
-_FOR_PEOPLE = ("text", "summary")  # formats that show medium severity and above
+_FOR_PEOPLE = ("text", "summary", "github")  # formats that show medium severity and above
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
@@ -177,7 +177,6 @@ def audit(
         raise ConfigError("whom to trust?", got="--trust and --manifest", expected="one of them")
     if keys and manifest is None:
         raise ConfigError("--key", got="no --manifest", expected="--manifest FILE")
-    from codeguard.audit import last_findings
     from codeguard.audit.rules import RuleSelection
     from codeguard.audit.run import AuditOptions
     from codeguard.audit.run import audit as run_audit
@@ -209,7 +208,6 @@ def audit(
         _list_agent_files(paths, options, settings, format_)
         return
     report = run_audit(paths, options, settings, progress=Progress())
-    last_findings.keep(report)
     first_run = options.baseline is None and not options.of_change
     for line in report.warnings:
         warn(line)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import PurePosixPath
 
 from codeguard.analysis.observations import DISCOVERY
 from codeguard.audit.findings import AuditReport, Finding
-from codeguard.audit.repetition import by_message
 from codeguard.audit.rules import FindingKind, all_rules, kind_of_rule
 from codeguard.escaping import ReportText, escaped
 from codeguard.reports.audit_formats import AuditView
@@ -34,12 +32,11 @@ def render(view: AuditView) -> ReportText:
             of_kind = [item for item in report.open if item.sure and kind_of_rule(item.rule) is kind]
             lines += ["", f"{kind.heading}: {counted(len(of_kind), 'finding')}"] if of_kind else []
             for rule, group in _by_rule(of_kind):
-                in_full = view.in_full or len(report.open) <= SHOWN
-                lines += _group(rule, group, *advice.get(rule, ("", "")), in_full=in_full)
+                lines += _group(rule, group, *advice.get(rule, ("", "")))
         if less_sure := [item for item in report.open if not item.sure]:
             lines += ["", f"less sure, fails nothing: {counted(len(less_sure), 'finding')} of low confidence"]
             for rule, group in _by_rule(less_sure):
-                lines += _group(rule, group, *advice.get(rule, ("", "")), in_full=True)
+                lines += _group(rule, group, *advice.get(rule, ("", "")))
     lines += _overruled([item for item in report.findings if not item.open])
     lines += _summary(report)
     failing = len(report.failing(view.fail_on))
@@ -58,9 +55,7 @@ def _by_rule(findings: Iterable[Finding]) -> list[tuple[str, list[Finding]]]:
     return sorted(groups.items(), key=lambda pair: (max(item.severity for item in pair[1]), pair[0]))
 
 
-def _group(
-    rule: str, group: Sequence[Finding], summary: str, remediation: str, *, in_full: bool
-) -> list[str]:
+def _group(rule: str, group: Sequence[Finding], summary: str, remediation: str) -> list[str]:
     counts = Counter(item.severity for item in group)
     shown = ", ".join(f"{count} {severity.name.lower()}" for severity, count in sorted(counts.items()))
     lines = [
@@ -69,19 +64,9 @@ def _group(
     ]
     lines += [f"  fix: {escaped(remediation)}"] if remediation else []
     ordered = sorted(group, key=lambda item: item.severity)
-    for first, *others in [[item] for item in ordered] if in_full else by_message(ordered):
-        lines += [*_finding(first), *_repeated(others)]
+    for item in ordered:
+        lines += _finding(item)
     return lines
-
-
-def _repeated(others: Sequence[Finding]) -> Iterator[str]:
-    """Yield where else in its folder a finding is: every place, since what stands around it may differ."""
-    if others:
-        by_file: dict[str, list[str]] = {}
-        for item in others:
-            by_file.setdefault(PurePosixPath(item.path).name, []).append(str(item.place.start_line))
-        yield f"    the same in {counted(len(others), 'more place')} of the folder (--all shows each in full):"
-        yield from (f"      {escaped(name)}:{','.join(lines)}" for name, lines in by_file.items())
 
 
 def _finding(item: Finding) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import email.message
+import importlib.metadata
 import json
 import re
 from dataclasses import replace
