@@ -5,15 +5,21 @@ They are read from git's objects, never from the working tree.
 
 from __future__ import annotations
 
+import json
 import os
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
+from dataclasses import dataclass
+from itertools import accumulate, islice
 from pathlib import Path, PurePosixPath
 
-from codeguard.audit.findings import Finding
-from codeguard.audit.inspection import Side, Source
+from codeguard.analysis import Reading
+from codeguard.analysis.observations import Observation, bound_met, observe_match
+from codeguard.analysis.rules import Match
+from codeguard.analysis.rules.near_copy import lost_protections
+from codeguard.audit.findings import CHANGE, Finding
+from codeguard.audit.inspection import FUNCTIONS, Side, Source, finding_of, findings_of
 from codeguard.audit.rules import OWN_RULES, REMOVED_CHECK
 from codeguard.corpus.decoding import too_large_reason, unreadable_reason
 from codeguard.corpus.discovery import (
@@ -27,12 +33,16 @@ from codeguard.corpus.discovery import (
 )
 from codeguard.corpus.git_objects import LINK, SUBMODULE, Change, Entry, GitObjects
 from codeguard.corpus.ignore_rules import Exclusion
+from codeguard.corpus.serialization import as_json, rebuilt
 from codeguard.errors import CorpusError, ManifestError
 from codeguard.index.chunk_tasks import chunked
+from codeguard.index.executor import spread
 from codeguard.index.secret_tasks import masked
 from codeguard.index.siblings import sibling_of
-from codeguard.models import Sibling, Skipped, SourceFile
+from codeguard.models import Chunk, Sibling, Skipped, SourceFile
+from codeguard.workers.tasks import ItemBounds, Run
 
+BOUNDS = ItemBounds(5.0)
 Covered = Callable[[str, str], bool]
 
 
@@ -89,10 +99,6 @@ class ChangeSet:
         """Return of files with one of these names before the change the names now, with those before."""
         before = frozenset(names)
         return {now: then for now, then in self._came_from.items() if then in before}
-
-    def as_owners(self, findings: Iterable[Finding], own: Collection[str]) -> list[Finding]:
-        """Return findings, with those in trusted files that their owner changed as what they are there."""
-        return [found for item in findings if (found := _of_owner(item, own)) is not None]
 
     def newly_caused(self, after: Sequence[Finding], before: Sequence[Finding]) -> list[Finding]:
         """Return the open findings that were not there before the change, and those that are overruled."""
@@ -302,18 +308,63 @@ def _newly_caused(
     return [item for item in after if not item.open or id(item) in new]
 
 
-def _of_owner(item: Finding, own: Collection[str]) -> Finding | None:
-    """Return a finding as one about a trusted file that its owner changed, None if it is none there.
+@dataclass(frozen=True, slots=True)
+class OwnFile:
+    """A trusted file before and after a change."""
 
-    That a function differs from what it was is no guilt: it is compared in behavior. That it lost a protection is a
-    finding of its own.
-    """
-    if item.path not in own or not item.rule.startswith("near_copy."):
-        return item
-    if item.rule != "near_copy.removed-check":
-        return None
+    before: SourceFile
+    after: SourceFile
+
+    def changed(self) -> list[tuple[Chunk, Chunk]]:
+        """Return the functions that are on both sides with different text, before and after."""
+        old: dict[str, list[Chunk]] = defaultdict(list)
+        for chunk in self.before.chunks:
+            if chunk.kind in FUNCTIONS:
+                old[chunk.symbol].append(chunk)
+        return [
+            (old[chunk.symbol][-1], chunk)
+            for chunk in self.after.chunks
+            if chunk.kind in FUNCTIONS
+            and chunk.symbol in old
+            and all(chunk.sha256 != other.sha256 for other in old[chunk.symbol])
+        ]
+
+
+def removed_checks(files: Sequence[OwnFile], executor: Executor) -> list[Finding]:
+    """Return a finding for each function of trusted files that lost a check or a protection."""
+    found = []
+    batches = ([json.dumps([as_json(file.before), as_json(file.after)]).encode("ascii")] for file in files)
+    for file, answer in zip(files, spread(executor, protections_task, batches, bounds=BOUNDS), strict=True):
+        if answer.ended:
+            found.append(finding_of(file.after, bound_met(answer.why)))
+            continue
+        rows = [Observation.from_values(row) for part in answer.parts for row in json.loads(part)]
+        found += findings_of(file.after, rows)
+    return found
+
+
+def protections_task() -> Run:
+    """Find what the functions of a file lost; an item is the file before and after."""
     rule = OWN_RULES[REMOVED_CHECK]
-    return replace(item, rule=REMOVED_CHECK, severity=rule.severity, confidence=rule.confidence)
+
+    def run(payload: bytes) -> Iterator[bytes]:
+        own = OwnFile(*map(rebuilt, json.loads(payload)))
+        reading = Reading(own.after)
+        starts = dict(
+            zip(map(id, own.after.chunks), accumulate(own.after.chunks, _end, initial=0), strict=False)
+        )
+        for old, new in own.changed():
+            for item in islice(lost_protections(old, new), 1):
+                reason = f"{item.what}; before: {item.was or 'nothing'}; now: {item.now or 'nothing'}"
+                place = starts[id(new)]
+                match = Match(rule.id, place + item.start, place + item.end, reason)
+                yield json.dumps([observe_match(reading, match, CHANGE, rule).to_values()]).encode("ascii")
+
+    return run
+
+
+def _end(start: int, chunk: Chunk) -> int:
+    return start + len(chunk.text)
 
 
 def _taken(rows: list[Finding], item: Finding, same: Callable[[Finding, Finding], bool]) -> bool:

@@ -109,8 +109,12 @@ class AuditReport:
         return tuple(item for item in self.findings if item.open)
 
     def failing(self, severity: Severity) -> tuple[Finding, ...]:
-        """Return the open findings of at least this severity that are sure: they fail an audit."""
-        return tuple(item for item in self.open if item.severity >= severity and item.sure)
+        """Return the open findings of at least this severity that are sure and no mere notes: they fail an audit."""
+        return tuple(
+            item
+            for item in self.open
+            if item.severity >= severity and item.sure and not (item.for_review and not item.severity)
+        )
 
     def narrowed(self, severity: Severity) -> AuditReport:
         """Return the report without what is less severe or not sure, which is only counted."""

@@ -16,8 +16,9 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+from codeguard.analysis.observations import AUDIT, DISCOVERY
 from codeguard.audit.baseline import Baseline, baseline_from_text
-from codeguard.audit.findings import OF_FACT, Finding, Standing
+from codeguard.audit.findings import Finding, Standing
 from codeguard.audit.rules import RuleSelection, all_rules, longest_match
 from codeguard.errors import ConfigError
 from codeguard.models import Severity
@@ -156,7 +157,7 @@ def _policy(place: Path, read: Callable[[Path, int], bytes]) -> Policy:
 def _check_levels(levels: Mapping[str, str], where: str) -> None:
     RuleSelection(tuple(levels)).check(all_rules())
     for rule, level in levels.items():
-        if rule.partition(".")[0] in OF_FACT:
+        if rule.partition(".")[0] in (AUDIT, DISCOVERY):
             raise ConfigError(
                 f"{where}: levels: {rule}", got="a fact of the audit itself", expected="another rule"
             )

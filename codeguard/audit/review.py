@@ -10,12 +10,11 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from typing import Any
 
 from codeguard.analysis import Reading
 from codeguard.analysis.rules import Match
-from codeguard.audit.changes import FilesOfTree
+from codeguard.audit.changes import FilesOfTree, OwnFile
 from codeguard.audit.evidence import Checked
 from codeguard.audit.findings import CHANGE, Finding
 from codeguard.audit.inspection import chunk_finding
@@ -27,7 +26,7 @@ from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.running import BudgetSpentError, Meter, drive, metered, worlds_for
 from codeguard.config import Settings, user_config_dir
 from codeguard.corpus.serialization import as_json, rebuilt
-from codeguard.index.behavior_reports import checkable, is_test
+from codeguard.index.behavior_reports import is_test
 from codeguard.index.evidence_tasks import worker_sandbox
 from codeguard.index.executor import spread
 from codeguard.index.sandbox_budget import SandboxBudget
@@ -40,26 +39,7 @@ from codeguard.workers.tasks import CHECKING_S, ItemBounds, Run, Shared
 REVIEW_BUDGET = Budget(generated=80, tailored=60, edited=80, wall_s=4.0, cpu_s=1.0)
 BOUNDS = ItemBounds(4 * CHECKING_S, 300.0)
 SHOWN_TESTS = 3
-_EXAMPLE = re.compile(r"^[ \t]*>>>.*$", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True)
-class OwnFile:
-    """A trusted file before and after a change."""
-
-    before: SourceFile
-    after: SourceFile
-
-    def changed(self) -> list[tuple[Chunk, Chunk]]:
-        """Return the functions that are on both sides with different text, before and after."""
-        old: dict[str, list[Chunk]] = {}
-        for chunk in filter(checkable, self.before.chunks):
-            old.setdefault(chunk.symbol, []).append(chunk)
-        return [
-            (old[chunk.symbol][-1], chunk)
-            for chunk in filter(checkable, self.after.chunks)
-            if chunk.symbol in old and all(chunk.sha256 != other.sha256 for other in old[chunk.symbol])
-        ]
+_EXAMPLE = re.compile(r"^[ \t]*>>>.*\n?.*$", re.MULTILINE)  # with the line of its result
 
 
 def reviewed(

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from codeguard.index.workspace import Workspace
 
 Progress = Callable[[str, int, int], None]
+NEAR_COPY = "near_copy."
 _SHOWN = 5  # paths named if there is nothing to audit
 
 
@@ -246,8 +247,8 @@ class _Audit:
         names = [item.name for item in self._corpus]
         findings += corpus_findings(self._executor, self._shared, inspected, names)
         findings = own_modules(findings, [item.name for item in inspected])
-        if self._change is not None:
-            findings = self._change.as_owners(findings, own)
+        # That own code differs from what it was is no guilt.
+        findings = [item for item in findings if not (item.path in own and item.rule.startswith(NEAR_COPY))]
         return self._with_ignores(with_confidence(findings), inspected)
 
     def _open_index(self, stack: ExitStack) -> Workspace | None:
@@ -368,19 +369,26 @@ class _Audit:
     def _reviewed(self, inspected: Sequence[Inspected]) -> Checked:
         """Compare the owner's changed functions with what they were."""
         change, files = self._change, [item.file for item in inspected if item.file is not None]
-        own = [file for file in files if file.path in self._own and file.language == "python"]
-        if change is None or not own or not self._may_run:
+        own = [file for file in files if file.path in self._own]
+        if change is None or not own:
             return Checked()
-        from codeguard.audit.review import OwnFile, reviewed
+        from codeguard.audit.changes import OwnFile, removed_checks
 
         before = change.files_before(self._executor)
-        after = change.files_after(self._executor)
         pairs = [
             OwnFile(old, file)
             for file in masked(own, self._executor)
             if (old := before.file(self._own[file.path])) is not None
         ]
-        return reviewed(pairs, files, before, after, self._settings, self._executor)
+        checks = tuple(removed_checks(pairs, self._executor))
+        python = [pair for pair in pairs if pair.after.language == "python" and pair.changed()]
+        if not python or not self._may_run:
+            return Checked(checks)
+        from codeguard.audit.review import reviewed
+
+        after = change.files_after(self._executor)
+        review = reviewed(python, files, before, after, self._settings, self._executor)
+        return replace(review, findings=(*checks, *review.findings))
 
     @property
     def _may_run(self) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from codeguard.analysis import Reading
@@ -11,10 +12,14 @@ from codeguard.analysis.python.counterparts import Counterpart, TrustedFunctions
 from codeguard.analysis.python.statements import MAX_STATEMENTS, Statement, statements
 from codeguard.analysis.rules.base import DetectorContext, Match, Rule, rules_of
 from codeguard.analysis.rules.near_copy.difference import (
+    LEAVING,
+    PROTECTING,
+    WEAK,
     ChangeWeight,
     FunctionDifference,
     StatementChange,
     difference,
+    keywords,
 )
 from codeguard.analysis.rules.secrets import masked_file
 from codeguard.models import Chunk, ChunkKind
@@ -90,6 +95,28 @@ def _compared(
         _without_moved_imports(own, chunk.text, function.imports),
         chunk.text,
     )
+
+
+def lost_protections(before: Chunk, after: Chunk) -> Iterator[StatementChange]:
+    """Yield the changes by which a function lost a check or a protection, places counted in its text.
+
+    What it has as often as before, in whatever place, is not lost.
+    """
+    then, now = (
+        statements(chunk.text, chunk.language, chunk.symbol.rpartition(".")[2]) for chunk in (before, after)
+    )
+    found = difference(then, before.text, now, after.text, however_many=True)
+    words = [Counter(word for item in side for word in item.key) for side in (then, now)]
+    lost, new = words[0] - words[1], words[1] - words[0]
+    fewer = (LEAVING | PROTECTING) & lost.keys()
+    if found is not None and (fewer or WEAK & new.keys() or _switched_off(then, now)):
+        yield from (item for item in found.changes if item.weight is ChangeWeight.PROTECTION)
+
+
+def _switched_off(then: Sequence[Statement], now: Sequence[Statement]) -> bool:
+    """Return whether a protecting argument has another value."""
+    values = [keywords(side) for side in (then, now)]
+    return any(values[0][name] != values[1].get(name) for name in values[0].keys() & PROTECTING)
 
 
 def _without_moved_imports(

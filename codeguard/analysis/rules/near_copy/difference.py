@@ -79,9 +79,14 @@ class FunctionDifference:
 
 
 def difference(
-    trusted: Sequence[Statement], trusted_text: str, copy: Sequence[Statement], copy_text: str
+    trusted: Sequence[Statement],
+    trusted_text: str,
+    copy: Sequence[Statement],
+    copy_text: str,
+    *,
+    however_many: bool = False,
 ) -> FunctionDifference | None:
-    """Compare two functions statement by statement; None if they differ in too many places."""
+    """Compare two functions statement by statement; None if they differ in too many places, unless `however_many`."""
     matcher = SequenceMatcher(
         None, [item.key for item in trusted], [item.key for item in copy], autojunk=False
     )
@@ -89,7 +94,7 @@ def difference(
     hunks = [block for block in blocks if block[0] != "equal"]
     changed = sum(end > begin for _, begin, end, _, _ in hunks)
     # Inserted statements can hide a change, so a single change may be surrounded by more of them.
-    if len(hunks) > (MAX_HUNKS if changed <= 1 else MAX_CHANGED_HUNKS):
+    if not however_many and len(hunks) > (MAX_HUNKS if changed <= 1 else MAX_CHANGED_HUNKS):
         return None
     size = sum(len(item.key) for item in (*trusted, *copy))
     pairs = [
@@ -247,11 +252,12 @@ def _names_at(
     """Yield the words that differ, and the keyword of a differing value."""
     yield from lost
     yield from new
-    before, after = _keywords(gone), _keywords(come)
+    before, after = keywords(gone), keywords(come)
     yield from (name for name in before if before[name] != after.get(name))
 
 
-def _keywords(items: Sequence[Statement]) -> dict[str, str]:
+def keywords(items: Sequence[Statement]) -> dict[str, str]:
+    """Return the first words of the values that names or keywords get in statements."""
     found: dict[str, str] = {}
     for item in items:
         for at in range(1, len(item.key) - 1):
