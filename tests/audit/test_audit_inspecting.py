@@ -279,7 +279,7 @@ def test_a_rule_is_told_once_in_a_function_until_that_place_is_overruled(tmp_pat
 
 def test_the_most_severe_of_equal_lines_is_told_wherever_its_file_lies(tmp_path: Path) -> None:
     write(tmp_path, {"a.py": "SECRET_KEY = 'thisIsMy5ecretKey'\n"})
-    (finding,) = look(tmp_path, only=("insecure",)).failing(Severity.MEDIUM)
+    (finding,) = look(tmp_path, only=("insecure",)).findings
     near = replace(finding, path="a.py", severity=Severity.MEDIUM)
     deep = replace(finding, path="x/y/b.py", severity=Severity.HIGH)
     left = {item.path: item for item in told_once([near, deep, replace(near, path="c.py")])}
