@@ -79,7 +79,7 @@ def main() -> None:
         head, _, _ = text.partition("[judged]\n")
         rows = [
             f'"{rule}" = [{count:g}, {false:g}]\n'
-            for rule, (count, false) in combined(packages, attacks).items()
+            for rule, (count, false) in combined(packages, attacks, counterparts()).items()
         ]
         TABLE.write_text(f"{head}[judged]\n{''.join(rows)}", encoding="utf-8")
     finish(_figures(packages, attacks, scale), arguments.json)
@@ -126,8 +126,13 @@ def pooled(packages: Iterable[Package], most: int = MOST) -> dict[str, tuple[flo
     return dict(sorted(totals.items()))
 
 
-def combined(packages: Mapping[str, Package], attacks: Attacks) -> dict[str, tuple[float, float]]:
-    """Return the counts of each rule: for those of intent in a corpus with attacks in it, for others in packages."""
+def combined(
+    packages: Mapping[str, Package], attacks: Attacks, others: Package | None = None
+) -> dict[str, tuple[float, float]]:
+    """Return the counts of each rule: for those of intent in a corpus with attacks in it, for others in packages.
+
+    `others` are counts of rules that were judged elsewhere.
+    """
     flaws = {rule: row for rule, row in pooled(packages.values()).items() if not attacks.counts(rule)}
     read = pooled(
         (package for name, package in packages.items() if name in attacks.packages),
@@ -138,7 +143,7 @@ def combined(packages: Mapping[str, Package], attacks: Attacks) -> dict[str, tup
     for rule in {*filter(attacks.counts, read), *rules}:
         judged, false = read.get(rule, (0, 0))
         intent[rule] = (round(judged + attacks.expected(rule), 1), false)
-    return dict(sorted({**flaws, **intent, **counterparts()}.items()))
+    return dict(sorted({**flaws, **intent, **(others or {})}.items()))
 
 
 def main_list(packages: Mapping[str, Package], attacks: Attacks, scale: Scale) -> frozenset[str]:
