@@ -100,9 +100,15 @@ class ChangeSet:
         before = frozenset(names)
         return {now: then for now, then in self._came_from.items() if then in before}
 
-    def newly_caused(self, after: Sequence[Finding], before: Sequence[Finding]) -> list[Finding]:
-        """Return the open findings that were not there before the change, and those that are overruled."""
-        return _newly_caused(after, before, self.name_before)
+    def newly_caused(
+        self, after: Sequence[Finding], before: Sequence[Finding], files: Iterable[SourceFile]
+    ) -> list[Finding]:
+        """Return the open findings that were not there before the change, and those that are overruled.
+
+        `files` are those of both sides, as far as they were read.
+        """
+        texts = {chunk.sha256: chunk.text for file in files for chunk in file.chunks}
+        return _newly_caused(after, before, self.name_before, texts)
 
     def names_below(self, paths: Iterable[Path]) -> frozenset[str]:
         """Return the names of the files that were below paths before the change.
@@ -278,19 +284,27 @@ class FilesOfTree:
 
 
 def _newly_caused(
-    after: Sequence[Finding], before: Sequence[Finding], name_before: Callable[[str], str]
+    after: Sequence[Finding],
+    before: Sequence[Finding],
+    name_before: Callable[[str], str],
+    texts: Mapping[str, str],
 ) -> list[Finding]:
     """Return the open findings that were not there before the change, and those that are overruled.
 
-    A finding was there if its file had one of the same rule with the same lines, as often, as severe and as sure; or if
-    the function that holds it was moved as it is from where it is no more.
+    A finding was there if its file had one of the same rule with the same lines, as often, as severe and as sure, in
+    the same function or one that is mostly the same under another name; or if the function that holds it was moved as
+    it is from where it is no more. The same line in another function is a new finding.
     """
     left: dict[tuple[str, ...], list[Finding]] = defaultdict(list)
     for item in before:
         left[item.path, item.rule, item.text_digest].append(item)
     pending = [item for item in after if item.open]
-    # The surest matches first, so that of equal lines the one in another function is the new one.
-    for same in (_same_text, _same_symbol, lambda now, then: True):
+
+    def renamed(now: Finding, then: Finding) -> bool:
+        sides = [set(map(str.strip, texts.get(item.digest, "").splitlines())) - {""} for item in (now, then)]
+        return 2 * len(sides[0] & sides[1]) > max(map(len, sides))
+
+    for same in (_same_text, _same_symbol, renamed):  # the surest matches first
         pending = [
             item
             for item in pending

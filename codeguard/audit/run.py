@@ -203,7 +203,8 @@ class _Audit:
         if change is not None:
             there = self._findings(before, change.before, ())
             review = self._reviewed(inspected)
-            findings = [*change.newly_caused(findings, there), *review.findings]
+            files = [item.file for item in (*inspected, *before) if item.file is not None]
+            findings = [*change.newly_caused(findings, there, files), *review.findings]
             checked = checked.with_review(review)
         if self._policy is not None:
             findings = self._policy.applied(findings)

@@ -152,6 +152,9 @@ def test_a_folder_without_git_is_an_error(project: Path) -> None:
 INSECURE = "import os\n\n\ndef run(request):\n    os.system('ls ' + request.args['x'])\n"
 INJECTION = "insecure.command-injection"
 TWICE = INSECURE + "\n\ndef again(request):\n    os.system('ls ' + request.args['x'])\n"
+LONG = (
+    INSECURE.replace("request):\n", "request):\n    a = 1\n    b = 2\n    c = 3\n") + "    return a + b + c\n"
+)
 HELPER = "import os\n\n\ndef shell(text):\n    os.system(text)\n\n\ndef run(request):\n    shell('date')\n"
 
 
@@ -184,11 +187,14 @@ def brought(repository: Path, before: dict[str, str], after: dict[str, str | Non
         ({"m.py": TWICE, "n.py": CLEAN}, {"m.py": INSECURE, "n.py": CLEAN + TWICE[len(INSECURE):]}, []),
         ({"m.py": INSECURE}, {"n.py": INSECURE}, [(INJECTION, "n.py")]),
         ({"m.py": INSECURE}, {"m.py": None}, []),
+        ({"m.py": LONG}, {"m.py": LONG.replace("def run", "def start")}, []),
+        ({"m.py": LONG}, {"m.py": CLEAN + "\n\n" + INSECURE.replace("def run", "def serve")}, [(INJECTION, "m.py")]),
     ],
     ids=[
         "a line is added", "lines around it move", "the same line again", "one of two goes",
         "what reaches a line elsewhere in the file", "a renamed file", "renamed by case, and edited",
         "a function moves as it is", "a copy", "a removed file",
+        "a renamed function", "its line in another function instead",
     ],
 )  # fmt: skip
 def test_only_what_a_change_brings_is_found(
