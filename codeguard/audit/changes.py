@@ -115,20 +115,19 @@ class ChangeSet:
 
         Raises ManifestError: a path is outside of the working tree.
         """
-        places = [self._name_of(path) for path in paths]
+        places = []
+        for path in paths:
+            place = name_in(self.root, path)
+            if place is None:
+                raise ManifestError(
+                    "what is trusted does not lie in the repository of the change",
+                    got=str(path),
+                    expected=f"a path below {self.root}",
+                )
+            places.append(place)
         return frozenset(
             name for name in self._tree_before() if any(_lies_in(name, place) for place in places)
         )
-
-    def _name_of(self, path: Path) -> str:
-        real = path.resolve()
-        if not real.is_relative_to(self.root):
-            raise ManifestError(
-                "what is trusted does not lie in the repository of the change",
-                got=str(path),
-                expected=f"a path below {self.root}",
-            )
-        return real.relative_to(self.root).as_posix()
 
     def write_before(self, names: Iterable[str], folder: Path) -> None:
         """Write regular files as they were before the change into an empty folder of our own."""
@@ -219,13 +218,21 @@ def parting(objects: GitObjects, since: str | None) -> str:
 
 
 def _within(changes: Iterable[Change], paths: Sequence[Path], root: Path) -> list[Change]:
-    absolute = [Path(os.path.abspath(path)) for path in paths]  # noqa: PTH100 - keeps a link's own path
-    wanted = [Path(os.path.realpath(path.parent)) / path.name for path in absolute]
+    wanted = [place for path in paths if (place := name_in(root, path)) is not None]
 
     def lies_there(entry: Entry | None) -> bool:
-        return entry is not None and any((root / entry.name).is_relative_to(place) for place in wanted)
+        return entry is not None and any(_lies_in(entry.name, place) for place in wanted)
 
     return [item for item in changes if not paths or lies_there(item.after) or lies_there(item.before)]
+
+
+def name_in(root: Path, path: Path) -> str | None:
+    """Return the name that a path has below a folder, None if it is outside; no link below the folder is followed."""
+    absolute = Path(os.path.abspath(path))  # noqa: PTH100 - resolving would follow links
+    for folder in reversed((absolute, *absolute.parents)):
+        if folder.resolve() == root:
+            return absolute.relative_to(folder).as_posix()
+    return None
 
 
 def _lies_in(name: str, place: str) -> bool:

@@ -108,28 +108,25 @@ def read_policy(place: Path, since: str | None, of_change: bool, paths: Sequence
                 expected="a file outside of the audited paths",
             )
         return policy
-    from codeguard.audit.changes import parting
+    from codeguard.audit.changes import name_in, parting
     from codeguard.corpus.git_objects import LINK, GitObjects
 
     with closing(GitObjects(Path.cwd())) as objects:
-        inside = [item for item in (lexical, real) if item.is_relative_to(objects.top)]
-        if not inside:
+        if name_in(objects.top, place) is None and name_in(objects.top, real) is None:
             return _policy(place, read_limited)
-        base = parting(objects, since)
-        tree = objects.tree(base)
+        tree = objects.tree(parting(objects, since))
 
         def before(path: Path, limit: int) -> bytes:
-            within = Path(os.path.abspath(path))  # noqa: PTH100
-            name = within.relative_to(objects.top).as_posix() if within.is_relative_to(objects.top) else ""
-            if name not in tree or tree[name].mode == LINK:
+            entry = tree.get(name_in(objects.top, path) or "")
+            if entry is None or entry.mode == LINK:
                 raise ConfigError(
                     f"{path} was not there before the change",
                     got="no such file",
                     expected="a file of its base",
                 )
-            return objects.read(tree[name], limit)
+            return objects.read(entry, limit)
 
-        return _policy(inside[0], before)
+        return _policy(place, before)
 
 
 def _policy(place: Path, read: Callable[[Path, int], bytes]) -> Policy:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from audit_helpers import CLEAN, git, write
+from audit_helpers import CLEAN, FLAGGED, git, write
 from in_process import codeguard
 
 from codeguard.audit.findings import Finding
@@ -125,6 +125,20 @@ def test_a_pull_request_cannot_vouch_for_itself(repository: Path) -> None:
     git(repository, "commit", "-qm", "new")
     done = codeguard("audit", "--since", "HEAD~1", "--trust", "src", "--no-behavior", cwd=repository)
     assert (done.returncode, "audit.inline-ignore" in done.stdout) == (1, True)
+
+
+def test_a_link_in_place_of_a_trusted_folder_moves_no_trust(repository: Path) -> None:
+    write(repository, {"src/m.py": OWN, "vendor/m.py": FLAGGED})
+    git(repository, "add", "-A")
+    git(repository, "commit", "-qm", "before")
+    git(repository, "rm", "-rq", "src")
+    (repository / "src").symlink_to("vendor")
+    write(repository, {"vendor/m.py": OWN.replace("a + b", "a - b")})
+    git(repository, "add", "-A")
+    git(repository, "commit", "-qm", "a link")
+    report = audit([], AuditOptions(since="HEAD~1", trust=(Path("src"),)))
+    assert "behavior.fail" in {item.rule for item in report.findings}
+    assert not any(item.rule.startswith("change.") for item in report.findings)
 
 
 def test_what_is_trusted_lies_in_the_repository(repository: Path, tmp_path: Path) -> None:
