@@ -15,6 +15,14 @@ CHANGE = "change"  # what a change does to code that was trusted before it
 FOR_REVIEW = frozenset({f"{CHANGE}.behavior", f"{CHANGE}.not-compared"})
 OF_FACT = frozenset({AUDIT, DISCOVERY, CHANGE, "provenance"})
 """The signals that report what the audit could not read or finish, what a manifest says, or what a change removed."""
+_FACTS = frozenset(
+    {"behavior.replaced"}
+)  # rules of other signals that report what the text says, not a likeness
+
+
+def is_fact(rule: str) -> bool:
+    """Return whether findings of a rule are facts, which count whatever their confidence, and not estimates."""
+    return rule.partition(".")[0] in OF_FACT or rule in _FACTS
 
 
 class Standing(StrEnum):
@@ -60,7 +68,7 @@ class Finding:
     @property
     def sure(self) -> bool:
         """Whether it counts at the point where the audit operates: not a guess."""
-        return self.confidence > Confidence.LOW or self.rule.partition(".")[0] in OF_FACT
+        return self.confidence > Confidence.LOW or is_fact(self.rule)
 
     @property
     def for_review(self) -> bool:

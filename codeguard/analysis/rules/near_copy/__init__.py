@@ -33,6 +33,7 @@ LEAST_COMMON_TOKENS = (
 MOST_REPLACED = 3
 MOST_ADDED = 6
 NAMED_SHARE = 0.3
+_OFF = frozenset({"False", "None", "0", "false", "null"})
 UNNAMED_SHARE = 0.1
 
 
@@ -100,23 +101,26 @@ def _compared(
 def lost_protections(before: Chunk, after: Chunk) -> Iterator[StatementChange]:
     """Yield the changes by which a function lost a check or a protection, places counted in its text.
 
-    What it has as often as before, in whatever place, is not lost.
+    What it has as often as before, in whatever place, is not lost; a function that was rewritten is not compared.
     """
     then, now = (
-        statements(chunk.text, chunk.language, chunk.symbol.rpartition(".")[2]) for chunk in (before, after)
+        statements(part.text, part.language, part.symbol.rpartition(".")[2]) for part in (before, after)
     )
-    found = difference(then, before.text, now, after.text, however_many=True)
+    found = difference(then, before.text, now, after.text)
+    if found is None or found.replaced > MOST_REPLACED or found.added > MOST_ADDED:
+        return
     words = [Counter(word for item in side for word in item.key) for side in (then, now)]
     lost, new = words[0] - words[1], words[1] - words[0]
-    fewer = (LEAVING | PROTECTING) & lost.keys()
-    if found is not None and (fewer or WEAK & new.keys() or _switched_off(then, now)):
-        yield from (item for item in found.changes if item.weight is ChangeWeight.PROTECTION)
+    if (LEAVING | PROTECTING) & lost.keys() or WEAK & new.keys() or _switched_off(then, now):
+        yield from (item for item in found.changes if item.weight is ChangeWeight.PROTECTION and item.was)
 
 
 def _switched_off(then: Sequence[Statement], now: Sequence[Statement]) -> bool:
-    """Return whether a protecting argument has another value."""
+    """Return whether a protecting argument was given another value than one that switches it off."""
     values = [keywords(side) for side in (then, now)]
-    return any(values[0][name] != values[1].get(name) for name in values[0].keys() & PROTECTING)
+    return any(
+        values[0][name] not in _OFF and values[1].get(name) in _OFF for name in values[0].keys() & PROTECTING
+    )
 
 
 def _without_moved_imports(

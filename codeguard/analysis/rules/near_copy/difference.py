@@ -83,10 +83,8 @@ def difference(
     trusted_text: str,
     copy: Sequence[Statement],
     copy_text: str,
-    *,
-    however_many: bool = False,
 ) -> FunctionDifference | None:
-    """Compare two functions statement by statement; None if they differ in too many places, unless `however_many`."""
+    """Compare two functions statement by statement; None if they differ in too many places."""
     matcher = SequenceMatcher(
         None, [item.key for item in trusted], [item.key for item in copy], autojunk=False
     )
@@ -94,7 +92,7 @@ def difference(
     hunks = [block for block in blocks if block[0] != "equal"]
     changed = sum(end > begin for _, begin, end, _, _ in hunks)
     # Inserted statements can hide a change, so a single change may be surrounded by more of them.
-    if not however_many and len(hunks) > (MAX_HUNKS if changed <= 1 else MAX_CHANGED_HUNKS):
+    if len(hunks) > (MAX_HUNKS if changed <= 1 else MAX_CHANGED_HUNKS):
         return None
     size = sum(len(item.key) for item in (*trusted, *copy))
     pairs = [
