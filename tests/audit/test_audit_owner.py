@@ -55,6 +55,7 @@ LEAK = (
             "if a is None:\n        raise KeyError(a)\n    return b",
             "",
         ),
+        ("raise NotImplementedError", "...", ""),
         ("return a + b", "return a - b", ""),
     ],
 )
