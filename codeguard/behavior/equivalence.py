@@ -66,9 +66,9 @@ class Equivalence:
 
     `calls` were made of both, and for `compared` of them the results could be compared. If a
     difference was found, `call` is the smallest call that shows it, and `first` and `second` are
-    the results. `new_effects` are the kinds of effects that only the second had. `not_reached` quotes
-    the code that no call reached, by function; `reached` and `lines` count the executed and the
-    executable lines of both.
+    the results. `new_effects` are the kinds of effects that only the second had, if any results could
+    be compared. `not_reached` quotes the code that no call reached, by function; `reached` and `lines`
+    count the executed and the executable lines of both.
     """
 
     result: EquivalenceResult
@@ -367,7 +367,7 @@ def _report(sides: Sequence[_Side], calls: int, compared: int, level: Level) -> 
         "",
         calls,
         compared,
-        new_effects=tuple(sorted(sides[1].effects - sides[0].effects)),
+        new_effects=tuple(sorted(sides[1].effects - sides[0].effects)) if compared else (),
         reached=sum(len(lines & item.reached) for lines, item in zip(inside, traced, strict=True) if item),
         lines=sum(len(lines) for lines in inside),
         not_reached=(missing[0], missing[1]),
