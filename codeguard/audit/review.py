@@ -1,6 +1,6 @@
 """What a change does to the behavior of trusted functions: each is compared with itself before, in the sandbox.
 
-A difference is for the owner's reviewers and no finding against the change; an effect that it did not have is one.
+A difference and a new effect are for the owner's reviewers, and no finding against the change.
 """
 
 from __future__ import annotations
