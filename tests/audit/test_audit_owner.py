@@ -56,12 +56,16 @@ LEAK = (
             "",
         ),
         ("raise NotImplementedError", "...", ""),
+        ("'Do it.'\n    raise NotImplementedError(a)", "...", ""),
         ("return a + b", "return a - b", ""),
     ],
 )
 def test_what_counts_as_a_lost_protection(before: str, after: str, lost: str) -> None:
-    sides = [chunk_file("m.py", f"def work(a, b):\n    {body}\n".encode()) for body in (before, after)]
-    (old,), (new,) = ([chunk for chunk in side.chunks if chunk.symbol == "work"] for side in sides)
+    sides = [
+        chunk_file("m.py", f"class A:\n  @property\n  def work(a, b):\n    {body}\n".encode())
+        for body in (before, after)
+    ]
+    (old,), (new,) = ([chunk for chunk in side.chunks if chunk.symbol == "A.work"] for side in sides)
     found = [item.was for item in lost_protections(old, new)]
     assert bool(found) is bool(lost)
     assert all(lost in was for was in found)

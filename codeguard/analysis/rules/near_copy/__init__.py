@@ -109,7 +109,8 @@ def lost_protections(before: Chunk, after: Chunk) -> Iterator[StatementChange]:
     found = difference(then, before.text, now, after.text)
     if found is None or found.replaced > MOST_REPLACED or found.added > MOST_ADDED:
         return
-    if all(item.key[0] in LEAVING or item.key[0][-1:] in "\"'" for item in then[1:]):
+    body = [item for item in then if item.key[0] not in ("@", "async", "def")]
+    if all(item.key[0] in LEAVING or item.key[0][-1:] in "\"'" for item in body):
         return  # it never returned anything, as one that others are to define
     words = [Counter(word for item in side for word in item.key) for side in (then, now)]
     lost, new = words[0] - words[1], words[1] - words[0]
