@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codeguard.analysis import Reading
@@ -17,8 +16,9 @@ from codeguard.audit.inspection import Inspected, chunk_finding, finding_of, own
 from codeguard.config import Settings, below_level
 from codeguard.corpus.agent_files import agent_file_kind
 from codeguard.errors import CodeguardError
+from codeguard.index.sandbox_budget import together
 from codeguard.index.trusted_base import TrustedBase
-from codeguard.models import NOT_FULLY_READ, Severity, SourceFile, Trust, Verdict
+from codeguard.models import NOT_FULLY_READ, Chunk, Severity, SourceFile, Trust, Verdict
 from codeguard.ranking.signals.base import SignalContext, SignalServices, Subject
 from codeguard.ranking.signals.behavior import BehaviorSignal
 from codeguard.ranking.signals.provenance import ProvenanceSignal
@@ -26,7 +26,7 @@ from codeguard.trust.paths import NameIndex
 
 if TYPE_CHECKING:
     from codeguard.index.sandbox_budget import BudgetReport
-    from codeguard.index.siblings import Siblings
+    from codeguard.index.siblings import SiblingFiles, Siblings
     from codeguard.index.workspace import Workspace
 
 _MODIFIED = next(rule for rule in ProvenanceSignal.rules if rule.id == "modified")
@@ -45,10 +45,27 @@ class Checked:
     warnings: tuple[str, ...] = ()
     budget: BudgetReport | None = None
 
+    def with_review(self, other: Checked) -> Checked:
+        """Return it with what it took to compare the owner's functions, whose findings are apart."""
+        return Checked(
+            self.findings,
+            min(filter(None, (self.level, other.level)), default=""),
+            self.functions + other.functions,
+            self.ran + other.ran,
+            self.warnings,
+            together(self.budget, other.budget),
+        )
 
-def provenance_findings(inspected: Sequence[Inspected], base: TrustedBase) -> list[Finding]:
-    """Return findings about modified trusted files, and about names that could pass for a listed one."""
-    listed = NameIndex(() if base.manifest is None else base.manifest.files)
+
+def provenance_findings(
+    inspected: Sequence[Inspected], base: TrustedBase, gone: Collection[str] = ()
+) -> list[Finding]:
+    """Return findings about modified trusted files, and about names that could pass for a listed one.
+
+    `gone` are listed files that a change removes or renames.
+    """
+    names = () if base.manifest is None else base.manifest.files
+    listed = NameIndex(name for name in names if name not in gone)
     present = NameIndex()
     found: list[Finding] = []
     for item in inspected:
@@ -99,31 +116,34 @@ def behavior_findings(
     base: TrustedBase,
     settings: Settings,
     executor: Executor,
-    root: Path,
+    others: SiblingFiles,
+    unchanged: Collection[str],
     index: Workspace | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Checked:
     """Return findings about the behavior of functions in untrusted files, from cached evidence where valid.
 
-    What they import is taken from `files` and else from the disk, below `root`, to which names are relative.
+    What they import is taken from `files` and else from `others`. Functions whose digests are `unchanged` are left out.
     `index` is the workspace of the index that `base` comes from, None where
     there is none. A checker that cannot start causes a warning and never a pass.
     """
-    from codeguard.audit.files_on_disk import FilesOnDisk
     from codeguard.index.siblings import ListedFiles, Siblings
     from codeguard.index.without_index import opened_workspace  # imports the behavior checker
 
     present = list(files)
-    wanted = [file for file in present if not base.covers(file.path, file.sha256) and _has_functions(file)]
+    wanted = [
+        file
+        for file in present
+        if not base.covers(file.path, file.sha256) and any(_checkable(file, unchanged))
+    ]
     if not wanted:
         return Checked()
     try:
-        others = FilesOnDisk(root, root, executor, base.covers)
         siblings = Siblings(ListedFiles(present, base.covers, others))
         if index is not None:
-            return _checked(wanted, base, index, executor, progress, siblings)
+            return _checked(wanted, base, index, executor, progress, siblings, unchanged)
         with opened_workspace(settings, base) as opened:
-            return _checked(wanted, base, opened, executor, progress, siblings)
+            return _checked(wanted, base, opened, executor, progress, siblings, unchanged)
     except CodeguardError as error:
         failed = own_finding(
             f"{AUDIT}.detector-error", wanted[0].path, f"behavior was not looked at: {error}"
@@ -131,10 +151,10 @@ def behavior_findings(
         return Checked((failed,), warnings=(f"behavior was not looked at: {error}",))
 
 
-def _has_functions(file: SourceFile) -> bool:
+def _checkable(file: SourceFile, unchanged: Collection[str]) -> Iterator[Chunk]:
     from codeguard.index.behavior_reports import checkable
 
-    return any(checkable(chunk) for chunk in file.chunks)
+    return (chunk for chunk in file.chunks if checkable(chunk) and chunk.sha256 not in unchanged)
 
 
 def _checked(
@@ -144,8 +164,8 @@ def _checked(
     executor: Executor,
     progress: Callable[[int, int], None],
     siblings: Siblings,
+    unchanged: Collection[str],
 ) -> Checked:
-    from codeguard.index.behavior_reports import checkable
     from codeguard.index.without_index import ensure_level
 
     level = ensure_level(workspace)
@@ -153,8 +173,8 @@ def _checked(
     subjects = [
         (chunk, file)
         for file in files
-        for chunk in file.chunks
-        if checkable(chunk) and trust_in_file(base.manifest, chunk, file) is not Trust.TRUSTED
+        for chunk in _checkable(file, unchanged)
+        if trust_in_file(base.manifest, chunk, file) is not Trust.TRUSTED
     ]
     ran = reports.prepare(subjects, progress)
     if ran:
@@ -164,7 +184,7 @@ def _checked(
     context = SignalContext(SignalServices(behavior=reports))
     found: list[Finding] = []
     for file in files:
-        found += _of_file(file, base, context)
+        found += _of_file(file, base, context, unchanged)
     budget = reports.budget.report()
     digests = {file.path: file.sha256 for file in files}
     for path in budget.files:
@@ -176,13 +196,13 @@ def _checked(
     return Checked(tuple(found), level, 0 if below else len(subjects), ran, tuple(warnings), budget)
 
 
-def _of_file(file: SourceFile, base: TrustedBase, context: SignalContext) -> list[Finding]:
-    from codeguard.index.behavior_reports import checkable
-
+def _of_file(
+    file: SourceFile, base: TrustedBase, context: SignalContext, unchanged: Collection[str]
+) -> list[Finding]:
     reading = Reading(file)
     signal = BehaviorSignal()
     found = []
-    for chunk in filter(checkable, file.chunks):
+    for chunk in _checkable(file, unchanged):
         subject = Subject(chunk, file, trust_in_file(base.manifest, chunk, file))
         try:
             evidence = list(signal.examine(subject, context))

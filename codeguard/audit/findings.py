@@ -7,9 +7,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from codeguard.analysis.observations import Place
+from codeguard.analysis.observations import AUDIT, DISCOVERY, Place
 from codeguard.index.sandbox_budget import BudgetReport
 from codeguard.models import Confidence, Severity, Skipped, text_digest
+
+CHANGE = "change"  # what a change does to code that was trusted before it
+FOR_REVIEW = frozenset(f"{CHANGE}.{rule}" for rule in ("behavior", "new-effect", "not-compared"))
+OF_FACT = frozenset({AUDIT, DISCOVERY, CHANGE, "provenance"})
+"""The signals that report what the audit could not read or finish, what a manifest says, or what a change removed."""
+_FACTS = frozenset(
+    {"behavior.replaced"}
+)  # rules of other signals that report what the text says, not a likeness
+
+
+def is_fact(rule: str) -> bool:
+    """Return whether findings of a rule are facts, which count whatever their confidence, and not estimates."""
+    return rule.partition(".")[0] in OF_FACT or rule in _FACTS
 
 
 class Standing(StrEnum):
@@ -52,6 +65,16 @@ class Finding:
         """Whether it has not been overruled."""
         return self.standing is Standing.OPEN
 
+    @property
+    def sure(self) -> bool:
+        """Whether it counts at the point where the audit operates: not a guess."""
+        return self.confidence > Confidence.LOW or is_fact(self.rule)
+
+    @property
+    def for_review(self) -> bool:
+        """Whether it is a note about a change of trusted code, which a reviewer reads and which fails nothing."""
+        return self.rule in FOR_REVIEW
+
     def overruled(self, standing: Standing, note: str) -> Finding:
         """Return the finding with another standing and its reason."""
         return replace(self, standing=standing, note=note)
@@ -63,11 +86,11 @@ class AuditReport:
 
     `functions` and `lines` count what was audited. `skipped` is what was not, including ignored files; `notes` are
     lines `path: reason` about ignore rules that do not count.
-    `hidden` counts findings excluded by the selection of rules or the minimum confidence. `checked` counts
+    `hidden` counts findings excluded by the selection of rules. `checked` counts
     functions whose behavior was examined, `ran` those that had to be run for it. `trusted` counts the audited
-    files that are trusted as they are, whose behavior is not examined. `vouched` says that a signature or an
-    index backs that, not only the paths that this audit was told to trust. `below` counts the open findings
-    that `at_least` left out. `budget` is what the checks spent in the sandbox, if there were any.
+    files that are trusted as they are, whose behavior is not examined. `below` counts the open findings
+    that `narrowed` left out because of their severity, `unsure` those that are not sure. `budget` is what the checks
+    spent in the sandbox, if there were any.
     """
 
     findings: tuple[Finding, ...]
@@ -79,19 +102,14 @@ class AuditReport:
     hidden: int = 0
     trust: str = "nothing is trusted"
     trusted: int = 0
-    vouched: bool = False
     sandbox_level: str = ""
     checked: int = 0
     ran: int = 0
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
     below: Mapping[Severity, int] = field(default_factory=dict)
+    unsure: int = 0
     budget: BudgetReport | None = None
-
-    @property
-    def all_on_your_word(self) -> bool:
-        """Whether every audited file is trusted, solely because the user said so."""
-        return bool(self.files) and self.trusted == self.files and not self.vouched
 
     @property
     def open(self) -> tuple[Finding, ...]:
@@ -99,14 +117,23 @@ class AuditReport:
         return tuple(item for item in self.findings if item.open)
 
     def failing(self, severity: Severity) -> tuple[Finding, ...]:
-        """Return the open findings of at least this severity."""
-        return tuple(item for item in self.open if item.severity >= severity)
+        """Return the open findings of at least this severity that are sure and no mere notes: they fail an audit."""
+        return tuple(
+            item
+            for item in self.open
+            if item.severity >= severity and item.sure and not (item.for_review and not item.severity)
+        )
 
-    def at_least(self, severity: Severity) -> AuditReport:
-        """Return the report without less severe findings, which are only counted."""
-        below = Counter(item.severity for item in self.open if item.severity < severity)
-        kept = tuple(item for item in self.findings if item.severity >= severity)
-        return replace(self, findings=kept, below=below)
+    def narrowed(self, severity: Severity) -> AuditReport:
+        """Return the report without what is less severe or not sure, which is only counted."""
+        kept = tuple(
+            item for item in self.findings if item.for_review or (item.severity >= severity and item.sure)
+        )
+        left_out = [
+            item for item in self.open if (not item.for_review and item.severity < severity) or not item.sure
+        ]
+        below = Counter(item.severity for item in left_out if item.sure)
+        return replace(self, findings=kept, below=below, unsure=len(left_out) - below.total())
 
 
 def with_fingerprints(findings: Iterable[Finding]) -> list[Finding]:

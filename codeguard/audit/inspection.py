@@ -30,7 +30,7 @@ from codeguard.corpus.agent_files import agent_file_kind
 from codeguard.corpus.chunking import chunk_file
 from codeguard.corpus.discovery import FoundFile, read_file
 from codeguard.errors import CorpusError
-from codeguard.models import Chunk, ChunkKind, Severity, SourceFile
+from codeguard.models import Chunk, ChunkKind, Severity, Skipped, SourceFile
 from codeguard.workers.garbage_collection import Collector
 
 FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
@@ -38,20 +38,33 @@ FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file to audit: its name in the corpus, and its bytes or their location."""
+    """A file to audit: its name in the corpus, and its bytes, their location, or what reads so many of them."""
 
     name: str
     found: FoundFile | None = None
     data: bytes = b""
+    stored: tuple[int, Callable[[], bytes]] | None = None
 
     @property
     def size(self) -> int:
         """Size in bytes."""
-        return self.found.size if self.found is not None else len(self.data)
+        if self.found is not None:
+            return self.found.size
+        return len(self.data) if self.stored is None else self.stored[0]
 
     def read(self) -> bytes:
         """Return the bytes; raise CorpusError if they can no longer be read."""
-        return self.data if self.found is None else read_file(self.found)
+        if self.found is not None:
+            return read_file(self.found)
+        return self.data if self.stored is None else self.stored[1]()
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What is audited, as files or as one side of a change, and what of it was left out."""
+
+    sources: tuple[Source, ...]
+    skipped: tuple[Skipped, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,14 +14,13 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from codeguard.analysis.observations import AUDIT, DISCOVERY
 from codeguard.analysis.rules.base import LESS_SURE, NEVER_SURE
-from codeguard.audit.findings import Finding
+from codeguard.audit.findings import Finding, is_fact
 from codeguard.models import Confidence, Severity
+from codeguard.ranking.signals import load_all
 
 TABLE = Path(__file__).with_suffix(".toml")
 
-OF_FACT = frozenset({AUDIT, DISCOVERY})
 Counts = Mapping[str, tuple[float, float]]
 """Of each rule how many findings were judged or are expected in attacks, and how many of them are false."""
 
@@ -31,42 +30,51 @@ class Scale:
     """How a share of right findings follows from counts, and confidence from a share.
 
     `prior` is the number of findings that the share of the signal counts as when that of a rule is estimated, and
-    the share of all findings when that of a signal is. A signal with fewer than `least` judged findings has no
-    measured confidence.
+    the share of all findings when that of a signal is. A rule without counts has low confidence, and so has one of
+    flaws with fewer than `least` judged findings. `intent` are the signals whose rules tell of intent,
+    `judging_prose` those whose rules need the share `prose` for medium confidence.
     """
 
     high: float
     medium: float
+    prose: float
     prior: float
     least: float
+    intent: frozenset[str] = frozenset()
+    judging_prose: frozenset[str] = frozenset()
 
-    def share(self, rule: str, judged: Counts) -> float | None:
-        """Return the estimated share of right findings of a rule; None if too few of its signal were judged."""
+    def share(self, rule: str, judged: Counts) -> float:
+        """Return the estimated share of right findings of a rule."""
         signal = rule.partition(".")[0]
         of_signal = [counts for name, counts in judged.items() if name.partition(".")[0] == signal]
-        if sum(count for count, _ in of_signal) < self.least:
-            return None
         share = 0.0
         for rows, prior in (
             (judged.values(), 0.0),
             (of_signal, self.prior),
             ([judged.get(rule, (0, 0))], self.prior),
         ):
-            count, false = (sum(numbers) for numbers in zip(*rows, strict=True))
+            count, false = (sum(numbers) for numbers in zip((0, 0), *rows, strict=True))
             share = (count - false + prior * share) / (count + prior)
         return share
 
-    def confidence(self, share: float) -> Confidence:
-        """Return the confidence for a share of right findings."""
+    def confidence(self, rule: str, judged: Counts) -> Confidence:
+        """Return the confidence of a rule by what was judged."""
+        signal, (count, _) = rule.partition(".")[0], judged.get(rule, (0, 0))
+        if not count or (count < self.least and signal not in self.intent):
+            return Confidence.LOW
+        share = self.share(rule, judged)
         if share >= self.high:
             return Confidence.HIGH
-        return Confidence.MEDIUM if share >= self.medium else Confidence.LOW
+        enough = self.prose if signal in self.judging_prose else self.medium
+        return Confidence.MEDIUM if share >= enough else Confidence.LOW
 
 
 def precision_table(text: str) -> tuple[Scale, Counts]:
     """Return the scale and the counts of a table such as `precision.toml`."""
     rows = tomllib.loads(text)
-    return Scale(**rows["scale"]), {rule: (count, false) for rule, (count, false) in rows["judged"].items()}
+    intent, prose = frozenset(rows["attacks"]["signals"]), frozenset(rows["judges_prose"]["signals"])
+    scale = Scale(**rows["scale"], intent=intent, judging_prose=prose)
+    return scale, {rule: (count, false) for rule, (count, false) in rows["judged"].items()}
 
 
 @cache
@@ -75,21 +83,26 @@ def _measured() -> tuple[Scale, Counts]:
 
 
 @cache
-def measured_confidence(rule: str, severity: Severity) -> Confidence | None:
-    """Return the confidence of a rule (`signal.rule`) as measured; None if its signal was not.
+def _foreign() -> frozenset[str]:
+    """Return the signals of other packages, whose rules keep the confidence that they state."""
+    return frozenset(item.name for item in load_all() if not type(item).__module__.startswith("codeguard."))
 
-    It was for medium and high severity: less severe findings were not read, and no critical one was among them. What
-    the audit says of its own reading is a fact.
+
+@cache
+def measured_confidence(rule: str, severity: Severity) -> Confidence | None:
+    """Return the confidence of a rule (`signal.rule`) as measured; None if it states its own.
+
+    Less severe findings state their own, and facts: what the audit says of its own reading, of a manifest, or of lines
+    that a change removed.
     """
-    if severity not in (Severity.MEDIUM, Severity.HIGH) or rule.partition(".")[0] in OF_FACT:
+    if severity < Severity.MEDIUM or is_fact(rule) or rule.partition(".")[0] in _foreign():
         return None
     scale, judged = _measured()  # parsing it for each rule took half of a small audit
-    share = scale.share(rule, judged)
-    return None if share is None else scale.confidence(share)
+    return scale.confidence(rule, judged)
 
 
 def with_confidence(findings: Iterable[Finding]) -> list[Finding]:
-    """Return the findings with measured confidence; those for which there is none keep their own.
+    """Return the findings with measured confidence; those that state their own keep it.
 
     It is low where the detector says that its rule is mostly wrong at such a place, or that it is never sure.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
@@ -11,11 +11,15 @@ from functools import cache
 from codeguard.analysis.observations import AUDIT, DISCOVERY, ENGINE_RULES
 from codeguard.analysis.rules import Rule
 from codeguard.analysis.rules.base import rules_of
+from codeguard.audit.findings import CHANGE, FOR_REVIEW
 from codeguard.audit.precision import measured_confidence
 from codeguard.errors import ConfigError
 from codeguard.ranking.signals import AnySignal, load_all
 
 _RULES = {**ENGINE_RULES, **rules_of(__file__)}
+
+REMOVED_CHECK = f"{CHANGE}.removed-check"
+CHANGE_RULES = tuple(_RULES[name] for name in ("behavior", "not-compared", "new-effect", "removed-check"))
 
 AUDIT_RULES: tuple[Rule, ...] = (
     _RULES["detector-error"],
@@ -56,11 +60,12 @@ class NamedRule:
 
 
 class FindingKind(StrEnum):
-    """What a finding tells of, the most urgent first: an attacker's intent, a flaw by mistake, or what was not read."""
+    """What a finding is about, the most urgent first: an attacker's intent, a mistake, what was not read, a change."""
 
     INTENT = "intent"
     FLAW = "flaw"
     UNREAD = "unread"
+    REVIEW = "review"
 
     @property
     def heading(self) -> str:
@@ -72,6 +77,7 @@ _HEADINGS = {
     FindingKind.INTENT: "intent, what an attacker would plant",
     FindingKind.FLAW: "flaws, mistakes that make code insecure",
     FindingKind.UNREAD: "not read, so not cleared",
+    FindingKind.REVIEW: "for review, what trusted functions do otherwise than before",
 }
 
 
@@ -88,12 +94,15 @@ def kind_of_rule(rule: str) -> FindingKind:
     signal = rule.partition(".")[0]
     if signal in (AUDIT, DISCOVERY):
         return FindingKind.UNREAD
+    if rule in FOR_REVIEW:
+        return FindingKind.REVIEW
     return FindingKind.INTENT if signal in _signals_of_intent() else FindingKind.FLAW
 
 
 OWN_RULES: dict[str, Rule] = {
     **{f"{AUDIT}.{rule.id}": rule for rule in AUDIT_RULES},
     **{f"{DISCOVERY}.{rule.id}": rule for rule in DISCOVERY_RULES},
+    **{f"{CHANGE}.{rule.id}": rule for rule in CHANGE_RULES},
 }
 
 
@@ -104,6 +113,7 @@ def all_rules(signals: Sequence[AnySignal] | None = None) -> tuple[NamedRule, ..
     """
     named = [NamedRule(AUDIT, rule) for rule in AUDIT_RULES]
     named += [NamedRule(DISCOVERY, rule) for rule in DISCOVERY_RULES]
+    named += [NamedRule(CHANGE, rule) for rule in CHANGE_RULES]
     for signal in load_all() if signals is None else signals:
         named += [NamedRule(signal.name, rule) for rule in signal.rules]
     return tuple(sorted(map(_with_confidence, named), key=lambda item: item.id))
@@ -114,21 +124,17 @@ def _with_confidence(named: NamedRule) -> NamedRule:
     return named if confidence is None else replace(named, rule=replace(named.rule, confidence=confidence))
 
 
-def documentation_page(id_: str) -> str:
-    """Return the documentation page of a rule, with the rule's anchor."""
-    return f"{RULES_PAGE}#{id_}"
-
-
 def url_of(id_: str) -> str:
-    """Return the absolute URL of a rule's page, using the documentation URL in the package's metadata."""
+    """Return the address of a rule's page, "" if the package's metadata name no documentation."""
     from importlib.metadata import PackageNotFoundError, metadata
 
     try:
-        urls = dict(item.split(", ", 1) for item in metadata(DISTRIBUTION).get_all("Project-URL") or ())
-    except (PackageNotFoundError, ValueError):
-        urls = {}
-    base = urls.get("Documentation", f"https://pypi.org/project/{DISTRIBUTION}").rstrip("/")
-    return f"{base}/{documentation_page(id_)}" if "Documentation" in urls else f"{base}/#{id_}"
+        listed = metadata(DISTRIBUTION).get_all("Project-URL") or ()
+    except PackageNotFoundError:
+        return ""
+    urls = dict(item.partition(", ")[::2] for item in listed)
+    base = urls.get("Documentation", "").rstrip("/")
+    return f"{base}/{RULES_PAGE}#{id_}" if base else ""
 
 
 def find_rule(id_: str) -> NamedRule:
@@ -164,9 +170,8 @@ class RuleSelection:
 
     def takes(self, rule: str) -> bool:
         """Return whether a rule counts."""
-        chosen = _longest(rule, self.select) if self.select else 0
-        ignored = _longest(rule, self.ignore)
-        return chosen >= 0 and (ignored < 0 or chosen > ignored)
+        ignored, chosen = longest_match(rule, self.ignore), longest_match(rule, self.select)
+        return bool(chosen or not self.select) and (not ignored or len(chosen) > len(ignored))
 
     def check(self, rules: Sequence[NamedRule]) -> None:
         """Raise ConfigError for a pattern that matches no rule: a typo must not hide a finding."""
@@ -185,6 +190,6 @@ def _matches(rule: str, pattern: str) -> bool:
     return rule == pattern or rule.startswith(pattern.rstrip(".*") + ".")
 
 
-def _longest(rule: str, patterns: Sequence[str]) -> int:
-    """Return the length of the longest pattern that matches, -1 if none does."""
-    return max((len(pattern) for pattern in patterns if _matches(rule, pattern)), default=-1)
+def longest_match(rule: str, patterns: Iterable[str]) -> str:
+    """Return the longest of some rules and signals that means a rule, "" if none does."""
+    return max((pattern for pattern in patterns if _matches(rule, pattern)), key=len, default="")

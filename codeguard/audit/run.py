@@ -4,35 +4,36 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from codeguard.analysis.rules import CorpusSignal, FileSignal
+from codeguard.analysis.rules.imports.declared import declares_packages
 from codeguard.audit.bytecode import made_of_sources
 from codeguard.audit.evidence import Checked, behavior_findings, provenance_findings
 from codeguard.audit.findings import AuditReport, Finding, Standing, with_fingerprints
 from codeguard.audit.ignores import Ignore, suppressed, uncounted
-from codeguard.audit.inspection import Inspected, Source, own_modules, told_once, without_general
+from codeguard.audit.inspection import Inspected, Side, Source, own_modules, told_once, without_general
 from codeguard.audit.precision import with_confidence
 from codeguard.audit.rules import RuleSelection, all_rules
 from codeguard.audit.skipped_files import secret_file_findings, skipped_findings
 from codeguard.audit.workers import corpus_findings, inspect_all, workers_for
 from codeguard.config import CATALOG, Settings, check_jobs
 from codeguard.corpus.agent_files import agent_file_kind
-from codeguard.corpus.discovery import EXCLUDED, NOT_REGULAR, discover
-from codeguard.corpus.ignore_rules import Exclusion
+from codeguard.corpus.discovery import NOT_REGULAR, discover
 from codeguard.errors import CorpusError, NothingToDoError
 from codeguard.index.executor import open_executor
 from codeguard.index.file_tasks import masked
 from codeguard.index.observation_tasks import Compared
 from codeguard.index.trusted_base import TrustedBase, of_paths
-from codeguard.models import Confidence, Severity, Skipped
+from codeguard.models import Severity
 from codeguard.ranking.signals import load_all, refuse_unknown
 from codeguard.trust.acceptances import Acceptances, load_acceptances
 from codeguard.trust.installation import is_own_state, left_alone
@@ -40,9 +41,13 @@ from codeguard.workers.garbage_collection import deferred
 from codeguard.workers.tasks import Shared
 
 if TYPE_CHECKING:
+    from codeguard.audit.changes import ChangeSet
+    from codeguard.audit.policy import Policy
+    from codeguard.index.siblings import SiblingFiles
     from codeguard.index.workspace import Workspace
 
 Progress = Callable[[str, int, int], None]
+NEAR_COPY = "near_copy."
 _SHOWN = 5  # paths named if there is nothing to audit
 
 
@@ -51,18 +56,20 @@ class AuditOptions:
     """The options of an audit.
 
     `trust` are paths that are the team's own, `base` is an already verified manifest; without both, the index
-    of the settings, if there is one, determines what is trusted. `staged` reads the git index instead of the
-    files. Findings below `min_confidence` or outside the selection are counted and not listed. `jobs` bounds
-    the worker processes. With `update_baseline` the baseline file is rewritten with the findings that are at
-    least as severe as `baseline_from`; new entries get `reason`.
+    of the settings, if there is one, determines what is trusted. With `since` (what names a commit) or `staged`
+    only what a change brings is reported: that of the checked-out commit, or of the git index. Findings outside
+    of the selection are counted and not listed. `jobs` bounds the worker processes. With `update_baseline` the
+    baseline file is rewritten with the findings that are at least as severe as `baseline_from`; new entries get
+    `reason`.
     """
 
     selection: RuleSelection = field(default_factory=RuleSelection)
-    min_confidence: Confidence = Confidence.LOW
+    since: str | None = None
     staged: bool = False
     trust: tuple[Path, ...] = ()
     base: TrustedBase | None = None
     behavior: bool = True
+    policy: Path | None = None
     baseline: Path | None = None
     update_baseline: bool = False
     baseline_from: Severity = Severity.INFO
@@ -72,6 +79,11 @@ class AuditOptions:
     def __post_init__(self) -> None:
         check_jobs(self.jobs)
 
+    @property
+    def of_change(self) -> bool:
+        """Whether a change is audited, not files as they are."""
+        return self.staged or self.since is not None
+
 
 def audit(
     paths: Sequence[Path],
@@ -80,7 +92,7 @@ def audit(
     *,
     progress: Progress = lambda stage, done, total: None,
 ) -> AuditReport:
-    """Audit the files under `paths`, or the staged files.
+    """Audit the files under `paths`, or what a change brings.
 
     Raises:
         NothingToDoError: there is no file, suitable or not, under the paths.
@@ -134,6 +146,12 @@ class _Audit:
         self._begun = time.monotonic()
         self._paths = [Path(path) for path in paths]
         self._options = options
+        self._policy: Policy | None = None
+        if options.policy is not None:
+            from codeguard.audit.policy import read_policy
+
+            self._policy = read_policy(options.policy, options.since, options.of_change, self._paths)
+            self._paths = self._paths or list(self._policy.paths)
         self._settings = settings
         self._progress = progress
         self._stack = stack
@@ -151,13 +169,17 @@ class _Audit:
         self._ignored_state = left_alone(settings)
         self._index = self._open_index(stack)
         self._notes: tuple[str, ...] = ()
-        self._sources, self._skipped, self._root = self._found()
+        self._change: ChangeSet | None = None
+        self._side, self._root = self._found()
+        self._own: Mapping[str, str] = {}  # changed files that were trusted before: name, and name before
+        self._trusted_names: Collection[str] = ()
         self._base = self._trusted(self._root)
         self._warnings = [*filter(None, [self._ignored_state]), *self._base.warnings]
+        self._warnings += self._policy.expired() if self._policy is not None else ()
 
     def agent_files(self) -> Iterator[AgentFile]:
         """Yield the files that assistants obey, by name."""
-        for source in self._sources:
+        for source in self._side.sources:
             kind = agent_file_kind(source.name)
             if not kind:
                 continue
@@ -173,19 +195,19 @@ class _Audit:
 
     def report(self) -> AuditReport:
         """Run the audit."""
-        inspected = self._inspect()
-        checked = self._behavior(inspected)
-        findings = [finding for item in inspected for finding in item.findings]
-        compiled = made_of_sources(self._sources, self._skipped, self._executor)
-        findings += skipped_findings([item for item in self._skipped if item.path not in compiled])
-        read = {item.name: item.sha256 for item in inspected if item.lines}
-        findings += secret_file_findings(read, self._skipped, findings)
-        findings += provenance_findings(inspected, self._base)
-        findings += checked.findings
-        names = [item.name for item in self._corpus]
-        findings += corpus_findings(self._executor, self._shared, inspected, names)
-        findings = own_modules(findings, [item.name for item in inspected])
-        findings = self._with_ignores(with_confidence(findings), inspected)
+        inspected = self._inspect(self._side, self._own)
+        change = self._change
+        before = self._inspect(change.before, self._own.values()) if change is not None else []
+        checked = self._behavior(inspected, before)
+        findings = self._findings(inspected, self._side, checked.findings)
+        if change is not None:
+            there = self._findings(before, change.before, ())
+            review = self._reviewed(inspected)
+            files = [item.file for item in (*inspected, *before) if item.file is not None]
+            findings = [*change.newly_caused(findings, there, files), *review.findings]
+            checked = checked.with_review(review)
+        if self._policy is not None:
+            findings = self._policy.applied(findings)
         findings = self._accepted(findings)
         kept = with_fingerprints(told_once(self._baselined(findings, inspected)))
         chosen = [item for item in kept if self._takes(item)]
@@ -195,13 +217,11 @@ class _Audit:
             files=len(inspected),
             functions=sum(item.functions for item in inspected),
             lines=sum(item.lines for item in inspected),
-            skipped=self._skipped,
+            skipped=self._side.skipped,
             notes=self._notes,
             hidden=len(kept) - len(chosen),
             trust=self._base.said,
             trusted=sum(self._base.covers(item.name, item.sha256) for item in inspected),
-            vouched=self._index is not None
-            or (self._base.manifest is not None and not self._base.manifest.unsigned),
             sandbox_level=checked.level,
             checked=checked.functions,
             ran=checked.ran,
@@ -209,6 +229,28 @@ class _Audit:
             seconds=time.monotonic() - self._begun,
             warnings=(*self._warnings, *checked.warnings),
         )
+
+    def _findings(
+        self, inspected: Sequence[Inspected], side: Side, of_behavior: Iterable[Finding]
+    ) -> list[Finding]:
+        """Return all findings in the files of one side, with confidence and inline ignores."""
+        findings = [finding for item in inspected for finding in item.findings]
+        compiled = made_of_sources(side.sources, side.skipped, self._executor)
+        findings += skipped_findings([item for item in side.skipped if item.path not in compiled])
+        read = {item.name: item.sha256 for item in inspected if item.lines}
+        findings += secret_file_findings(read, side.skipped, findings)
+        own = {*self._own, *self._own.values()}
+        gone = self._change.gone if self._change is not None else frozenset()
+        findings += provenance_findings(
+            [item for item in inspected if item.name not in own], self._base, gone
+        )
+        findings += of_behavior
+        names = [item.name for item in self._corpus]
+        findings += corpus_findings(self._executor, self._shared, inspected, names)
+        findings = own_modules(findings, [item.name for item in inspected])
+        # That own code differs from what it was is no guilt.
+        findings = [item for item in findings if not (item.path in own and item.rule.startswith(NEAR_COPY))]
+        return self._with_ignores(with_confidence(findings), inspected)
 
     def _open_index(self, stack: ExitStack) -> Workspace | None:
         """Open the index whose trust applies if no other trust was given."""
@@ -222,20 +264,16 @@ class _Audit:
             stack.callback(index.close)
         return index
 
-    def _found(self) -> tuple[list[Source], tuple[Skipped, ...], Path]:
+    def _found(self) -> tuple[Side, Path]:
         root = self._options.base.root if self._options.base is not None else _common_root(self._paths)
         if self._index is not None:
             root = Path(self._index.catalog.meta("root") or ".")
-        if self._options.staged:
-            from codeguard.audit.staged import staged_files
+        if self._options.of_change:
+            from codeguard.audit.changes import ChangeSet
 
-            staged = staged_files(Path.cwd(), self._paths)
-            exclusion = Exclusion(self._settings.exclude)
-            left_out = tuple(
-                Skipped(item.name, EXCLUDED) for item in staged.sources if exclusion.covers(item.name)
-            )
-            taken = [item for item in staged.sources if not exclusion.covers(item.name)]
-            return taken, (*staged.skipped, *left_out), staged.root
+            self._change = ChangeSet(Path.cwd(), self._options.since, self._paths, self._settings.exclude)
+            self._stack.callback(self._change.close)
+            return self._change.after, self._change.root
         missing = [path for path in self._paths if not path.exists() and not path.is_symlink()]
         if missing:
             raise CorpusError(f"no such file: {missing[0]}", hint="check the path")
@@ -251,52 +289,134 @@ class _Audit:
                 "no file to audit", got=said or "nothing in there", hint="give other paths"
             )
         self._notes = found.notes
-        return [Source(item.name, item) for item in found.files], found.skipped, root
+        return Side(tuple(Source(item.name, item) for item in found.files), found.skipped), root
 
     def _trusted(self, root: Path) -> TrustedBase:
         if self._options.base is not None:
-            return self._options.base
+            return self._with_own(self._options.base)
         if self._index is not None:
             from codeguard.index.without_index import base_of
 
-            return base_of(self._index)
+            return self._with_own(base_of(self._index))
         paths = self._options.trust or tuple(Path(path) for path in self._settings.defense.trust_paths)
-        return of_paths(paths, self._settings, root) if paths else TrustedBase(root)
+        if not paths:
+            return TrustedBase(root)
+        return of_paths(paths, self._settings, root) if self._change is None else self._before(paths)
+
+    def _with_own(self, base: TrustedBase) -> TrustedBase:
+        """Note which changed files were trusted as they were before the change."""
+        if self._change is not None and base.manifest is not None:
+            before = {source.name: source for source in self._change.before.sources}
+            self._trusted_names = base.manifest.files
+            listed = [name for name in before if name in base.manifest.files]
+            self._own = self._change.own(
+                name for name in listed if base.covers(name, sha256(before[name].read()).hexdigest())
+            )
+        return base
+
+    def _before(self, paths: Sequence[Path]) -> TrustedBase:
+        """Trust paths as they were before the change; they are read if something else could be compared with them."""
+        change = self._change
+        assert change is not None
+        self._trusted_names = names = change.names_below(paths)
+        self._own = change.own(names)
+        if all(source.name in self._own for source in self._side.sources):
+            said = f"{len(names)} files are trusted, as they were in {change.base[:12]}"
+            return TrustedBase(change.root, said=said)
+        folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="codeguard-before-")))
+        change.write_before(names, folder)
+        return replace(of_paths([folder], self._settings, folder), root=change.root)
 
     @cached_property
     def _executor(self) -> Executor:
         """Return the executor that examines files: forks of this small process with loaded signals."""
-        count = workers_for(self._sources, self._options.jobs or self._settings.jobs)
+        count = workers_for(self._side.sources, self._options.jobs or self._settings.jobs)
         return self._stack.enter_context(open_executor(count, fork=True))
 
     @cached_property
     def _shared(self) -> Shared:
         trusted = self._base.files() if self._base.manifest is not None else None
-        names = [source.name for source in self._sources]
+        names = [source.name for source in self._side.sources]
         return Compared(trusted, names, self._signals).shared()
 
-    def _inspect(self) -> list[Inspected]:
+    @cached_property
+    def _shared_of_owner(self) -> Shared:
+        """Return what the owner's changed files are compared with: themselves before, and what packages there are."""
+        change = self._change
+        assert change is not None
+        files = change.files_before(self._executor)
+        names = [*self._own.values(), *filter(declares_packages, self._trusted_names)]
+        trusted = [file for name in dict.fromkeys(names) if (file := files.file(name)) is not None]
+        return Compared(trusted, sorted(change.names_before()), self._signals).shared()
+
+    def _inspect(self, side: Side, own: Iterable[str]) -> list[Inspected]:
         keep = bool(self._corpus) or self._options.behavior or self._base.manifest is not None
 
         def progress(done: int, total: int) -> None:
             self._progress("files", done, total)
 
-        return inspect_all(
-            self._sources, self._executor, self._shared, self._signals, keep=keep, progress=progress
-        )
+        of_owner = frozenset(own)
+        found: dict[str, Inspected] = {}
+        for owned in (False, True):
+            sources = [source for source in side.sources if (source.name in of_owner) is owned]
+            if sources:
+                shared = self._shared_of_owner if owned else self._shared
+                results = inspect_all(
+                    sources, self._executor, shared, self._signals, keep=keep, progress=progress
+                )
+                found.update((item.name, item) for item in results)
+        return [found[source.name] for source in side.sources]
 
-    def _behavior(self, inspected: Sequence[Inspected]) -> Checked:
-        if not (self._options.behavior and self._settings.defense.enable_behavior):
+    def _reviewed(self, inspected: Sequence[Inspected]) -> Checked:
+        """Compare the owner's changed functions with what they were."""
+        change, files = self._change, [item.file for item in inspected if item.file is not None]
+        own = [file for file in files if file.path in self._own]
+        if change is None or not own:
+            return Checked()
+        from codeguard.audit.changes import OwnFile, removed_checks
+
+        before = change.files_before(self._executor)
+        pairs = [
+            OwnFile(old, file)
+            for file in masked(own, self._executor)
+            if (old := before.file(self._own[file.path])) is not None
+        ]
+        checks = tuple(removed_checks(pairs, self._executor))
+        python = [pair for pair in pairs if pair.after.language == "python" and pair.changed()]
+        if not python or not self._may_run:
+            return Checked(checks)
+        from codeguard.audit.review import reviewed
+
+        after = change.files_after(self._executor)
+        review = reviewed(python, files, before, after, self._settings, self._executor)
+        return replace(review, findings=(*checks, *review.findings))
+
+    @property
+    def _may_run(self) -> bool:
+        return self._options.behavior and self._settings.defense.enable_behavior
+
+    def _imported(self) -> SiblingFiles:
+        """Return the files that untrusted ones may import."""
+        if self._change is None:
+            from codeguard.audit.files_on_disk import FilesOnDisk
+
+            return FilesOnDisk(self._root, self._root, self._executor, self._base.covers)
+        return self._change.files_after(self._executor, self._base.covers)
+
+    def _behavior(self, inspected: Sequence[Inspected], before: Sequence[Inspected]) -> Checked:
+        """Check untrusted functions, of a change those that it adds or changes."""
+        if not self._may_run:
             return Checked()
         # Masked like the trusted files of an index: a secret makes no difference in behavior.
-        found = (item.file for item in inspected if item.file is not None)
+        found = (item.file for item in inspected if item.file is not None and item.name not in self._own)
         files = list(masked(found, self._executor))
         return behavior_findings(
             files,
             self._base,
             self._settings,
             self._executor,
-            self._root,
+            self._imported(),
+            frozenset(chunk.sha256 for item in before if item.file is not None for chunk in item.file.chunks),
             self._index,
             lambda done, total: self._progress("checks", done, total),
         )
@@ -304,7 +424,9 @@ class _Audit:
     def _with_ignores(self, findings: list[Finding], inspected: Sequence[Inspected]) -> list[Finding]:
         counting: dict[str, list[Ignore]] = {}
         for item in inspected:
-            covered = self._base.covers(item.name, item.sha256)
+            # Of a changed file the version before counts no more than the one after, so that both are alike.
+            changed = item.name in self._own or item.name in self._own.values()
+            covered = not changed and self._base.covers(item.name, item.sha256)
             for ignore, finding in item.ignores:
                 why = uncounted(ignore, covered)
                 if why:
@@ -334,14 +456,14 @@ class _Audit:
         ordered = with_fingerprints(findings)
         known = read_baseline(place, missing_is_empty=self._options.update_baseline)
         if self._options.update_baseline:
-            names = audited_scope(self._paths, self._base.root, self._options.staged, inspected)
+            names = audited_scope(self._paths, self._base.root, self._options.of_change, inspected)
             write_baseline(place, known, ordered, names, self._writes_down, self._options.reason)
             known = read_baseline(place)
-        problem = known.problem(self._paths, self._base, self._options.staged, inspected)
+        problem = known.problem(self._paths, self._base, self._options.of_change, inspected)
         return [*ordered, problem] if problem is not None else known.baseline.apply(ordered)
 
     def _writes_down(self, item: Finding) -> bool:
-        return self._takes(item) and item.severity >= self._options.baseline_from
+        return self._takes(item) and item.severity >= self._options.baseline_from and item.sure
 
     def _takes(self, item: Finding) -> bool:
-        return self._options.selection.takes(item.rule) and item.confidence >= self._options.min_confidence
+        return self._options.selection.takes(item.rule)

@@ -45,8 +45,9 @@ class Equivalence:
 
     `calls` were made of both, and for `compared` of them the results could be compared. If a
     difference was found, `call` is the smallest call that shows it, and `first` and `second` are
-    the results. `not_reached` quotes the code that no call reached, by function; `reached` and
-    `lines` count the executed and the executable lines of both.
+    the results. `new_effects` are the kinds of effects that only the second had, if any results could
+    be compared. `not_reached` quotes the code that no call reached, by function; `reached` and `lines`
+    count the executed and the executable lines of both.
     """
 
     result: EquivalenceResult
@@ -56,6 +57,7 @@ class Equivalence:
     call: str = ""
     first: str = ""
     second: str = ""
+    new_effects: tuple[str, ...] = ()
     reached: int = 0
     lines: int = 0
     not_reached: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
@@ -113,6 +115,7 @@ def compare_functions(
         unknown,
         calls=len(examples),
         compared=len(compared),
+        new_effects=tuple(sorted(theirs.effects - own.effects)) if compared else (),
         reached=sum(len(part.reached & part.executable) for part in lines),
         lines=sum(len(part.executable) for part in lines),
         not_reached=(tuple(lost[0]), tuple(lost[1])),

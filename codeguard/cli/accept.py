@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from codeguard.cli.options import FORMAT, store_option
-from codeguard.cli.output import guarded, read_settings, say, say_json, warn
+from codeguard.cli.output import guarded, read_settings, say, say_json
 
 
 @click.command()
@@ -26,18 +26,11 @@ def accept(
     """
     from dataclasses import asdict
 
-    from codeguard.audit.last_findings import is_known
     from codeguard.trust.acceptances import accept as keep
 
     settings = read_settings(context, store=store)
     entry = keep(settings.state, digest.lower(), reason, by=by)
-    known = is_known(entry.digest, settings)
     if format_ == "json":
-        say_json({"schema": "codeguard.accept/1", **asdict(entry), "known": known})
+        say_json({"schema": "codeguard.accept/1", **asdict(entry)})
     else:
         say(f"{entry.digest} {entry.say()}")
-    if not known:
-        warn(
-            f"no finding of the last audit and no text of the index in {settings.state} has this digest: it overrules "
-            "nothing until one has; a report shows it after `digest`, those in a baseline are others"
-        )

@@ -14,7 +14,6 @@ import click
 from codeguard.cli.options import BUDGET, STARTED_IN, store_option
 from codeguard.cli.output import (
     EXIT_FINDINGS,
-    EXIT_NOTHING,
     Progress,
     guarded,
     origin,
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from codeguard.index.trusted_base import TrustedBase
 
 SEVERITIES = ("info", "low", "medium", "high", "critical")
-CONFIDENCES = ("low", "medium", "high")
+_FOR_PEOPLE = ("text", "summary", "github")  # formats that show medium severity and above
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
@@ -53,6 +52,11 @@ class _Command(click.Command):
 
 @click.command(cls=_Command)
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--since",
+    metavar="REF",
+    help="What was committed since the history of REF and the checked-out one part, not the files.",
+)
 @click.option("--staged", is_flag=True, help="What the git index holds for the next commit, not the files.")
 @click.option(
     "--trust", multiple=True, type=click.Path(path_type=Path), help="A path that is your own. Repeatable."
@@ -67,6 +71,11 @@ class _Command(click.Command):
 )
 @click.option("--label", help="Label that the manifest has to name.  [default: as for `trust verify`]")
 @store_option("Folder of the index whose trust and evidence count.")
+@click.option(
+    "--policy",
+    type=_FILE,
+    help="The team's rules for it, from outside of the audited paths or before the change.",
+)
 @click.option("--baseline", type=_FILE, help="Known findings; it counts from outside of the audited paths.")
 @click.option(
     "--write-baseline", type=_FILE, help="Write down what is shown as known; reasons that it has are kept."
@@ -90,13 +99,11 @@ class _Command(click.Command):
     type=click.Choice(SEVERITIES),
     help="Do not show what is less severe.  [default: medium in text, else everything]",
 )
-@click.option("--all", "show_all", is_flag=True, help="Show everything, and each finding in full.")
 @click.option(
-    "--min-confidence",
-    type=click.Choice(CONFIDENCES),
-    default="low",
-    show_default=True,
-    help="Leave out what is less sure.",
+    "--all",
+    "show_all",
+    is_flag=True,
+    help="Show everything in full, also what is less sure.",
 )
 @click.option("--no-behavior", is_flag=True, help="Run nothing in the sandbox.")
 @click.option("--agent-files", is_flag=True, help="List what assistants obey without being asked, and end.")
@@ -108,18 +115,26 @@ class _Command(click.Command):
     default="text",
     show_default=True,
 )
+@click.option(
+    "--output",
+    multiple=True,
+    metavar="FORMAT=FILE",
+    help="Write it in another format as well, such as sarif=FILE. Repeatable.",
+)
 @BUDGET
 @click.pass_context
 @guarded
 def audit(
     context: click.Context,
     paths: tuple[Path, ...],
+    since: str | None,
     staged: bool,
     trust: tuple[Path, ...],
     manifest: Path | None,
     keys: tuple[Path, ...],
     label: str | None,
     store: str | None,
+    policy: Path | None,
     baseline: Path | None,
     write_baseline: Path | None,
     update_baseline: bool,
@@ -130,23 +145,28 @@ def audit(
     fail_on: str,
     min_severity: str | None,
     show_all: bool,
-    min_confidence: str,
     no_behavior: bool,
     agent_files: bool,
     jobs: int | None,
     format_: str,
+    output: tuple[str, ...],
 ) -> None:
     """Audit PATHS (files or folders) as they would enter the corpus.
 
-    Needs no index. Exit code 1 if an open finding is at least as severe as --fail-on; 2 if a path does not exist;
-    3 if the paths hold no file, or if every file is trusted but not by a signature. Findings that are not shown
-    count as well.
+    Needs no index. Exit code 1 if an open finding of medium or high confidence is at least as severe as --fail-on; 2
+    if a path, or the commit to compare with, does not exist; 3 if the paths hold no file. Findings of low confidence
+    are shown with --all and fail nothing.
     """
     gc.disable()  # for the imports; `run_audit` does its own collecting
-    if not paths and not staged:
+    if not paths and not staged and since is None and policy is None:
         raise ConfigError(
-            "audit what?", got="no path", expected="PATH… or --staged", hint="codeguard audit --help"
+            "audit what?",
+            got="no path",
+            expected="PATH…, --since REF, --staged or --policy FILE",
+            hint="codeguard audit --help",
         )
+    if staged and since is not None:
+        raise ConfigError("which change?", got="--staged and --since", expected="one of them")
     if update_baseline and baseline is None:
         raise ConfigError("--update-baseline", got="no --baseline", expected="--write-baseline FILE")
     if write_baseline is not None and baseline is not None:
@@ -157,26 +177,27 @@ def audit(
         raise ConfigError("whom to trust?", got="--trust and --manifest", expected="one of them")
     if keys and manifest is None:
         raise ConfigError("--key", got="no --manifest", expected="--manifest FILE")
-    from codeguard.audit import last_findings
     from codeguard.audit.rules import RuleSelection
     from codeguard.audit.run import AuditOptions
     from codeguard.audit.run import audit as run_audit
-    from codeguard.models import Confidence, Severity
+    from codeguard.models import Severity
 
     settings = read_settings(context, store=store)
     settings = settings.replace(exclude=(*settings.exclude, *exclude))
     if store is not None and not settings.state.is_dir():
         raise ConfigError("--store", got=f"no folder {settings.state}", expected="the folder of an index")
     least = Severity[fail_on.upper()]
+    files = [_output(item) for item in output]
     usual = Severity.INFO if show_all else min(Severity.MEDIUM, least)
     shown = Severity[min_severity.upper()] if min_severity is not None else usual
     options = AuditOptions(
         selection=RuleSelection(select, ignore),
-        min_confidence=Confidence[min_confidence.upper()],
+        since=since,
         staged=staged,
         trust=trust,
         base=_verified(context, manifest, keys, label) if manifest is not None else None,
         behavior=not no_behavior,
+        policy=policy,
         baseline=write_baseline or baseline,
         update_baseline=update_baseline or write_baseline is not None,
         baseline_from=shown,
@@ -187,19 +208,21 @@ def audit(
         _list_agent_files(paths, options, settings, format_)
         return
     report = run_audit(paths, options, settings, progress=Progress())
-    last_findings.keep(report)
-    narrowed = report.at_least(shown) if format_ == "text" or min_severity is not None else report
-    first_run = options.baseline is None and not staged
-    level = settings.defense.required_level
-    _say(format_, AuditView(narrowed, least, level, first_run, show_all, **origin()))
+    first_run = options.baseline is None and not options.of_change
+    for line in report.warnings:
+        warn(line)
+    for name, file in [(format_, None), *files]:
+        if show_all or name == "json":
+            narrowed = report if min_severity is None else report.narrowed(shown)
+        else:
+            narrowed = report.narrowed(
+                shown if name in _FOR_PEOPLE or min_severity is not None else Severity.INFO
+            )
+        level = settings.defense.required_level
+        view = AuditView(narrowed, least, level, first_run, show_all, **origin())
+        say_report(rendered(name, view), file)
     if report.failing(least):
         sys.exit(EXIT_FINDINGS)
-    if report.all_on_your_word and not staged and not options.update_baseline:
-        warn(
-            f"nothing was audited that is not trusted: all {report.files} files are your own by --trust; "
-            "their behavior was not looked at"
-        )
-        sys.exit(EXIT_NOTHING)
 
 
 def _list_agent_files(
@@ -237,7 +260,9 @@ def _verified(
     return of_manifest(TrustInputs.of(context, tree, manifest, options).verify(), tree)
 
 
-def _say(format_: str, view: AuditView) -> None:
-    for line in view.report.warnings:
-        warn(line)
-    say_report(rendered(format_, view))
+def _output(text: str) -> tuple[str, Path]:
+    """Return the format and the file of an `--output`."""
+    name, _, file = text.partition("=")
+    if name not in format_names() or not file:
+        raise ConfigError("--output", got=repr(text), expected=f"FORMAT=FILE, of {', '.join(format_names())}")
+    return name, Path(file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import functools
 import json
@@ -92,14 +93,19 @@ def _part_for_terminal(part: Styled) -> str:
     return f"\x1b]8;;{target.as_uri()}#L{part.line}\x1b\\{shown}\x1b]8;;\x1b\\"
 
 
-def say_report(report: dict[str, Any] | str) -> None:
-    """Print a report: a JSON value, a finished page, or text."""
-    if isinstance(report, dict):
-        say_json(report)
-    elif isinstance(report, FinishedPage):
-        click.echo(report)
-    elif report:
-        say_block(report)
+def say_report(report: dict[str, Any] | str, file: Path | None = None) -> None:
+    """Print a report, or write it into a file: a JSON value, a finished page, or text."""
+    with contextlib.ExitStack() as stack:
+        if file is not None:
+            stack.enter_context(
+                contextlib.redirect_stdout(stack.enter_context(file.open("w", encoding="utf-8")))
+            )
+        if isinstance(report, dict):
+            say_json(report)
+        elif isinstance(report, FinishedPage):
+            click.echo(report)
+        elif report:
+            say_block(report)
 
 
 def origin() -> dict[str, str]:

@@ -46,7 +46,7 @@ def rules(format_: str) -> None:
 @guarded
 def explain(rule: str, format_: str) -> None:
     """Explain one rule (`signal.rule`): why, a bad and a good example, CWE, severity."""
-    from codeguard.audit.rules import documentation_page, find_rule
+    from codeguard.audit.rules import find_rule
     from codeguard.escaping import escaped
 
     found = find_rule(rule)
@@ -60,7 +60,6 @@ def explain(rule: str, format_: str) -> None:
                 "severity": known.severity.name.lower(),
                 "confidence": known.confidence.name.lower(),
                 "cwe": list(known.cwe),
-                "page": documentation_page(found.id),
                 "explanation": known.explanation,
                 "remediation": known.remediation,
                 "special_of": list(known.special_of),
@@ -71,7 +70,6 @@ def explain(rule: str, format_: str) -> None:
         )
         return
     say(f"{found.id}: {known.summary}")
-    say(f"page {documentation_page(found.id)}")
     say(f"severity {known.severity.name.lower()}, confidence {known.confidence.name.lower()}")
     if known.special_of:
         say(f"a special case of {', '.join(known.special_of)}: reported once where they meet")

@@ -15,6 +15,7 @@ _NO_GIT = "git is not installed"
 # Settings by which a repository's configuration could run a program or redirect git.
 _SETTINGS = {
     "advice.graftFileDeprecated": "false",
+    "core.commitGraph": "false",
     "core.attributesFile": os.devnull,
     "core.fsmonitor": "false",
     "core.hooksPath": os.devnull,
@@ -31,6 +32,14 @@ _SETTINGS = {
     "gpg.x509.program": "false",
     "protocol.allow": "never",
     "submodule.recurse": "false",
+}
+VARIABLES = {
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_GRAFT_FILE": os.devnull,
+    "LC_ALL": "C",
 }
 
 
@@ -55,28 +64,25 @@ def run_git(
         FileNotFoundError: git is not installed.
         subprocess.TimeoutExpired: it did not finish in time.
     """
-    chosen = {**_SETTINGS, **(settings or {})}
-    options = [part for name, value in chosen.items() for part in ("-c", f"{name}={value}")]
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in variables
     }
-    environment |= {
-        "GIT_NO_REPLACE_OBJECTS": "1",
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_GRAFT_FILE": os.devnull,
-        "LC_ALL": "C",
-    }
     return subprocess.run(
-        ["git", "--no-pager", "-C", str(folder.absolute()), *options, *arguments],
+        command(folder, *arguments, settings=settings),
         cwd=OUTSIDE,  # what a relative entry of PATH finds there is not the repository's
         input=stdin,
         capture_output=True,
-        env=environment,
+        env=environment | VARIABLES,
         timeout=TIMEOUT_S,
         check=False,
     )
+
+
+def command(folder: Path, *arguments: str, settings: Mapping[str, str] | None = None) -> list[str]:
+    """Return the command line of git in a folder, with our settings; it needs `VARIABLES` as well."""
+    chosen = {**_SETTINGS, **(settings or {})}
+    options = [part for name, value in chosen.items() for part in ("-c", f"{name}={value}")]
+    return ["git", "--no-pager", "-C", str(folder.absolute()), *options, *arguments]
 
 
 class WorkingTree:

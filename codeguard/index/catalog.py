@@ -612,11 +612,6 @@ class Catalog:
         """Return the ids of all chunks."""
         return {row[0] for row in self._rows("SELECT id FROM chunks")}
 
-    def has_digest(self, sha256: str) -> bool:
-        """Return whether a chunk's text, or a file, has this digest."""
-        statement = "SELECT 1 FROM chunks WHERE sha256 = ? UNION SELECT 1 FROM files WHERE sha256 = ?"
-        return bool(self._rows(statement, (sha256, sha256)))
-
     def count(self) -> int:
         """Return the number of chunks."""
         return int(self._rows("SELECT count(*) FROM chunks")[0][0])

@@ -139,13 +139,13 @@ class _Bench:
     def sandbox(self) -> Sandbox:
         hash_seed = worlds_for(bytes.fromhex(self._value["seed"]))[0].hash_seed
         given = tuple((place, text) for place, text in self._value["given"])
-        return _sandbox(Level[self._value["required_level"]], self._value["zygotes"], hash_seed, given)
+        return worker_sandbox(Level[self._value["required_level"]], self._value["zygotes"], hash_seed, given)
 
 
 _opened: dict[tuple[Level, int, int, Texts], Sandbox] = {}
 
 
-def _sandbox(level: Level, zygotes: int, hash_seed: int, given: Texts) -> Sandbox:
+def worker_sandbox(level: Level, zygotes: int, hash_seed: int, given: Texts) -> Sandbox:
     """Return this worker's only sandbox; a previous one of another kind is closed."""
     key = (level, zygotes, hash_seed, given)
     if key not in _opened:

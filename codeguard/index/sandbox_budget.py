@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from codeguard.config import DefenseConfig
 from codeguard.models import Chunk, SourceFile
@@ -99,3 +99,11 @@ class SandboxBudget:
         """Return what was spent so far."""
         spent_s, files = round(self.spent_s, 3), tuple(sorted(self._unfinished))
         return BudgetReport(spent_s, self.run_s, self.file_s, files)
+
+
+def together(first: BudgetReport | None, second: BudgetReport | None) -> BudgetReport | None:
+    """Return what two parts of a run spent, None if neither could spend anything."""
+    if first is None or second is None:
+        return first or second
+    files = tuple(sorted({*first.files, *second.files}))
+    return replace(first, spent_s=round(first.spent_s + second.spent_s, 3), files=files)

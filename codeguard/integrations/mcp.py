@@ -224,7 +224,9 @@ class _Assistant:
 
     def _report(self, report: AuditReport, fence: Fence, *, whole: bool) -> dict[str, Any]:
         grave = report.failing(Severity.MEDIUM)
-        unread = not report.files or (whole and bool(report.skipped))
+        # An assistant is about to read it: what fails no build, because it is less sure, is no reason to call it safe.
+        doubtful = any(item.severity >= Severity.MEDIUM for item in report.open)
+        unread = doubtful or not report.files or (whole and bool(report.skipped))
         ordered = sorted(report.open, key=lambda item: (-item.severity, -item.confidence))
         safe = False if grave else None if unread else True
         return {

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 from codeguard.audit.findings import AuditReport, Finding
-from codeguard.audit.repetition import by_message
 from codeguard.audit.rules import FindingKind, NamedRule, all_rules, kind_of_rule
 from codeguard.corpus.secrets import mask_secrets
 from codeguard.escaping import FinishedPage
@@ -106,12 +105,12 @@ def _rule(name: str, items: Sequence[Finding], rule: NamedRule | None) -> str:
                 inside += f"<p>{title}</p>{code_block(example)}"
         if inside:
             about = folded("why, and how to write it instead", inside)
-    messages = by_message(items)
-    shown = "".join(map(_message, messages[:OPEN_PER_RULE]))
-    more = messages[OPEN_PER_RULE:MOST_PER_RULE]
+    shown = "".join(map(_finding, items[:OPEN_PER_RULE]))
+    more = items[OPEN_PER_RULE:MOST_PER_RULE]
     if more:
-        shown += folded(f"{len(messages) - OPEN_PER_RULE} more", "".join(map(_message, more)))
-    shown += _not_shown(len(messages) - MOST_PER_RULE)
+        shown += folded(f"{len(items) - OPEN_PER_RULE} more", "".join(map(_finding, more)))
+    if len(items) > MOST_PER_RULE:
+        shown += f"<p>… and {len(items) - MOST_PER_RULE} more: --format json lists all.</p>"
     return f"<section>{head}{about}{shown}</section>\n"
 
 
@@ -120,28 +119,14 @@ def _classes(items: Sequence[Finding]) -> str:
     return " ".join(sorted({f"s-{item.severity.name.lower()}" for item in items}))
 
 
-def _message(items: Sequence[Finding]) -> str:
-    """Return a finding with the places that repeat it."""
-    first, *others = items
-    listed = others[: MOST_PER_RULE - 1]
-    rows = [[place(item.path, item.place.start_line), text(item.digest)] for item in listed]
-    said = f"the same in {counted(len(others), 'more place')} of the folder"
-    more = _not_shown(len(others) - len(listed))
-    return _finding(first, folded(said, table(["place", "digest"], rows) + more) if others else "")
-
-
-def _not_shown(count: int) -> str:
-    return f"<p>… and {count} more: --format json lists all.</p>" if count > 0 else ""
-
-
-def _finding(item: Finding, more: str) -> str:
+def _finding(item: Finding) -> str:
     severity = item.severity.name.lower()
     where = place(item.path, item.place.start_line)
     symbol = f" in <code>{text(item.symbol)}</code>" if item.symbol else ""
     head = f"<p>{tag(severity, _KIND[item.severity])} {where}{symbol}</p>"
     body = f"<p>{text(item.reason)}</p>{_snippet(item)}"
     digest = f'<p class="faint">digest <code>{text(item.digest)}</code></p>' if item.digest else ""
-    return f'<article class="{_KIND[item.severity]} f-{severity}">{head}{body}{digest}{more}</article>\n'
+    return f'<article class="{_KIND[item.severity]} f-{severity}">{head}{body}{digest}</article>\n'
 
 
 def _snippet(item: Finding) -> str:

@@ -6,19 +6,19 @@ from dataclasses import asdict
 from typing import Any
 
 from codeguard.audit.findings import AuditReport, Finding
-from codeguard.audit.repetition import repeated
 from codeguard.audit.rules import kind_of_rule
+from codeguard.models import Severity
 from codeguard.reports.audit_formats import AuditView
 
 
 def render(view: AuditView) -> dict[str, Any]:
     """Return the report as JSON."""
-    return audit_json(view.report)
+    return audit_json(view.report, view.fail_on)
 
 
-def audit_json(report: AuditReport) -> dict[str, Any]:
+def audit_json(report: AuditReport, fail_on: Severity = Severity.MEDIUM) -> dict[str, Any]:
     """Return the report as plain values; untrusted text is not escaped."""
-    repeats = repeated(report.findings)
+    failing = {item.fingerprint for item in report.failing(fail_on)}
     return {
         "schema": "codeguard.audit/1",
         "files": report.files,
@@ -33,15 +33,17 @@ def audit_json(report: AuditReport) -> dict[str, Any]:
         "hidden": report.hidden,
         "below": {severity.name.lower(): count for severity, count in sorted(report.below.items())},
         "seconds": round(report.seconds, 3),
-        "findings": [finding_json(item, repeats.get(item.fingerprint, "")) for item in report.findings],
+        "findings": [
+            {**finding_json(item), "fails": item.fingerprint in failing} for item in report.findings
+        ],
         "skipped": [{"path": item.path, "reason": item.reason} for item in report.skipped],
         "notes": list(report.notes),
         "warnings": list(report.warnings),
     }
 
 
-def finding_json(item: Finding, repeats: str = "") -> dict[str, Any]:
-    """Return one finding as plain values; `repeats` is the fingerprint of the one whose message it repeats."""
+def finding_json(item: Finding) -> dict[str, Any]:
+    """Return one finding as plain values."""
     return {
         "rule": item.rule,
         "kind": kind_of_rule(item.rule).value,
@@ -57,7 +59,6 @@ def finding_json(item: Finding, repeats: str = "") -> dict[str, Any]:
         "digest": item.digest,
         "text_digest": item.text_digest,
         "fingerprint": item.fingerprint,
-        "repeats": repeats,
         "standing": item.standing.value,
         "note": item.note,
         "measurements": dict(item.measurements),

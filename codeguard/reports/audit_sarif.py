@@ -8,7 +8,6 @@ from urllib.parse import quote
 
 from codeguard import __version__
 from codeguard.audit.findings import AuditReport, Finding, Standing
-from codeguard.audit.repetition import repeated
 from codeguard.audit.rules import NamedRule, all_rules, kind_of_rule, url_of
 from codeguard.escaping import escaped
 from codeguard.models import Severity
@@ -45,7 +44,6 @@ def sarif(report: AuditReport, rules: Sequence[NamedRule]) -> dict[str, Any]:
     used = {item.rule for item in report.findings}
     named = [rule for rule in rules if rule.id in used]
     index = {rule.id: position for position, rule in enumerate(named)}
-    repeats = repeated(report.findings)
     return {
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -60,9 +58,7 @@ def sarif(report: AuditReport, rules: Sequence[NamedRule]) -> dict[str, Any]:
                 },
                 "columnKind": "unicodeCodePoints",
                 "originalUriBaseIds": {ROOT: {"description": {"text": "The folder the audit ran in."}}},
-                "results": [
-                    _result(item, index, repeats.get(item.fingerprint, "")) for item in report.findings
-                ],
+                "results": [_result(item, index) for item in report.findings],
                 "invocations": [_invocation(report)],
             }
         ],
@@ -78,7 +74,7 @@ def _rule(named: NamedRule) -> dict[str, Any]:
         ),
         "shortDescription": {"text": rule.summary},
         "fullDescription": {"text": rule.explanation or rule.summary},
-        "helpUri": url_of(named.id),
+        **({"helpUri": url} if (url := url_of(named.id)) else {}),
         "help": {"text": _help_text(named), "markdown": _help_markdown(named)},
         "defaultConfiguration": {"level": _LEVELS[rule.severity]},
         "properties": {
@@ -122,7 +118,7 @@ def _longest_run(text: str) -> int:
     return longest
 
 
-def _result(item: Finding, index: Mapping[str, int], repeats: str) -> dict[str, Any]:
+def _result(item: Finding, index: Mapping[str, int]) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": item.rule,
         "level": _LEVELS[item.severity],
@@ -137,8 +133,6 @@ def _result(item: Finding, index: Mapping[str, int], repeats: str) -> dict[str, 
             "standing": item.standing.value,
         },
     }
-    if repeats:  # the fingerprint of the result whose message it repeats
-        result["properties"]["repeats"] = repeats
     if item.rule in index:
         result["ruleIndex"] = index[item.rule]
     if item.symbol:

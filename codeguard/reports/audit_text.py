@@ -5,48 +5,39 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import PurePosixPath
 
 from codeguard.analysis.observations import DISCOVERY
 from codeguard.audit.findings import AuditReport, Finding
-from codeguard.audit.repetition import by_message
 from codeguard.audit.rules import FindingKind, all_rules, kind_of_rule
 from codeguard.config import below_level
 from codeguard.escaping import ReportText, escaped
-from codeguard.models import Confidence
 from codeguard.reports.audit_formats import AuditView
 from codeguard.reports.styled import by_reason, counted
 
 WIDTH = 120  # columns of a source line; longer ones are cut to the part around the finding
 SHOWN = 10  # skipped files, findings overruled for one reason; of more findings the less sure are summed up
 LISTED = " (--format json lists all)"
-FIRST = 3  # places of a rule that is less sure
 
 
 def render(view: AuditView) -> ReportText:
     """Return the report as text: sandbox level first, intent last and in each kind the most severe rule, then counts.
 
-    Findings of low confidence are shown like the others where there are few findings or the user asked for everything.
+    Findings of low confidence are in the report where the user asked for everything.
     """
     report = view.report
     below = below_level(report.sandbox_level, view.required_level)
     lines = [f"{f'{below}; ' if below else ''}{escaped(report.trust)}"]
     if report.open:
         advice = {item.id: (item.rule.summary, item.rule.advice) for item in all_rules()}
-        sure = [item for item in report.open if item.confidence > Confidence.LOW]
-        less_sure = [item for item in report.open if item.confidence == Confidence.LOW]
-        in_full = view.in_full or len(report.open) <= SHOWN
         for kind in reversed(FindingKind):
-            of_kind = [item for item in sure if kind_of_rule(item.rule) is kind]
+            of_kind = [item for item in report.open if item.sure and kind_of_rule(item.rule) is kind]
             lines += ["", f"{kind.heading}: {counted(len(of_kind), 'finding')}"] if of_kind else []
             for rule, group in _by_rule(of_kind):
-                lines += _group(rule, group, *advice.get(rule, ("", "")), in_full=in_full)
-        if less_sure:
-            said = "" if in_full else "; --all shows each, --select those of one rule"
-            lines += ["", f"less sure: {counted(len(less_sure), 'finding')} of low confidence{said}"]
+                lines += _group(rule, group, *advice.get(rule, ("", "")))
+        if less_sure := [item for item in report.open if not item.sure]:
+            lines += ["", f"less sure, fails nothing: {counted(len(less_sure), 'finding')} of low confidence"]
             for rule, group in _by_rule(less_sure):
-                shown = _group(rule, group, *advice.get(rule, ("", "")), in_full=True)
-                lines += shown if in_full else [_places(rule, group)]
+                lines += _group(rule, group, *advice.get(rule, ("", "")))
     lines += _overruled([item for item in report.findings if not item.open])
     lines += _summary(report)
     failing = len(report.failing(view.fail_on))
@@ -65,9 +56,7 @@ def _by_rule(findings: Iterable[Finding]) -> list[tuple[str, list[Finding]]]:
     return sorted(groups.items(), key=lambda pair: (max(item.severity for item in pair[1]), pair[0]))
 
 
-def _group(
-    rule: str, group: Sequence[Finding], summary: str, remediation: str, *, in_full: bool
-) -> list[str]:
+def _group(rule: str, group: Sequence[Finding], summary: str, remediation: str) -> list[str]:
     counts = Counter(item.severity for item in group)
     shown = ", ".join(f"{count} {severity.name.lower()}" for severity, count in sorted(counts.items()))
     lines = [
@@ -76,28 +65,9 @@ def _group(
     ]
     lines += [f"  fix: {escaped(remediation)}"] if remediation else []
     ordered = sorted(group, key=lambda item: item.severity)
-    for first, *others in [[item] for item in ordered] if in_full else by_message(ordered):
-        lines += [*_finding(first), *_repeated(others)]
+    for item in ordered:
+        lines += _finding(item)
     return lines
-
-
-def _repeated(others: Sequence[Finding]) -> Iterator[str]:
-    """Yield where else in its folder a finding is: every place, since what stands around it may differ."""
-    if others:
-        by_file: dict[str, list[str]] = {}
-        for item in others:
-            by_file.setdefault(PurePosixPath(item.path).name, []).append(str(item.place.start_line))
-        yield f"    the same in {counted(len(others), 'more place')} of the folder (--all shows each in full):"
-        yield from (f"      {escaped(name)}:{','.join(lines)}" for name, lines in by_file.items())
-
-
-def _places(rule: str, group: Sequence[Finding]) -> str:
-    """Return the findings of a rule in one line: how many of each severity, and the first places."""
-    counts = Counter(item.severity for item in group)
-    graded = ", ".join(f"{count} {severity.name.lower()}" for severity, count in sorted(counts.items()))
-    worst = sorted(group, key=lambda item: -item.severity)[:FIRST]
-    more = f" and {len(group) - FIRST} more" if len(group) > FIRST else ""
-    return f"  {escaped(rule)} ({graded}): {', '.join(map(_place, worst))}{more}"
 
 
 def _finding(item: Finding) -> list[str]:
@@ -182,7 +152,7 @@ def _summary(report: AuditReport) -> list[str]:
     if len(report.notes) > SHOWN:
         lines.append(f"… and {len(report.notes) - SHOWN} more notes{LISTED}")
     if report.hidden:
-        lines.append(f"{counted(report.hidden, 'finding')} of rules or confidences that were not asked for")
+        lines.append(f"{counted(report.hidden, 'finding')} of rules that were not asked for")
     return lines
 
 
@@ -215,9 +185,12 @@ def _ways_out(failing: int, *, first_run: bool) -> Iterator[str]:
 def _counts(report: AuditReport, failing: int) -> str:
     overruled = len(report.findings) - len(report.open)
     more = f", {overruled} overruled" if overruled else ""
-    found = counted(len(report.open) + sum(report.below.values()), "finding")
+    notes = sum(item.for_review for item in report.open)
+    found = counted(len(report.open) - notes + sum(report.below.values()) + report.unsure, "finding")
+    more += f", {counted(notes, 'note')} for review" if notes else ""
     line = f"{found}{more}, {failing} of them fail{'s' if failing == 1 else ''} the audit"
-    if not report.below:
+    if not report.below and not report.unsure:
         return line
-    parts = ", ".join(f"{count} {severity.name.lower()}" for severity, count in sorted(report.below.items()))
-    return f"{line}; not shown: {parts} (--all shows them)"
+    parts = [f"{count} {severity.name.lower()}" for severity, count in sorted(report.below.items())]
+    parts += [f"{report.unsure} of low confidence"] if report.unsure else []
+    return f"{line}; not shown: {', '.join(parts)} (--all shows them)"

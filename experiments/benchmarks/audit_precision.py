@@ -30,6 +30,7 @@ from experiments.benchmarks.audit_common import finish, parser_of, rate
 LIST = Path(__file__).with_suffix(".toml")
 ATTACKS = Path(__file__).with_name("audit_attacks.toml")
 WHOLE = "read_whole"  # of LIST: the packages all of whose findings were judged, and how many lines they have
+COUNTERPARTS = "counterparts"  # of LIST: what behavior checks say of functions of known origin
 MOST = 3  # findings of one rule in one package that count
 
 Package = Mapping[str, tuple[int, int]]  # of each rule how many findings were judged, and how many were false
@@ -73,12 +74,12 @@ def main() -> None:
     arguments = parser.parse_args()
     packages, attacks = judged_packages(), known_attacks(arguments.base_rate)
     text = TABLE.read_text(encoding="utf-8")
-    scale, _ = precision_table(text)
+    scale, *_ = precision_table(text)
     if arguments.write:
         head, _, _ = text.partition("[judged]\n")
         rows = [
             f'"{rule}" = [{count:g}, {false:g}]\n'
-            for rule, (count, false) in combined(packages, attacks).items()
+            for rule, (count, false) in combined(packages, attacks, counterparts()).items()
         ]
         TABLE.write_text(f"{head}[judged]\n{''.join(rows)}", encoding="utf-8")
     finish(_figures(packages, attacks, scale), arguments.json)
@@ -90,7 +91,7 @@ def judged_packages() -> dict[str, Package]:
     return {
         name: {rule: (count, false) for rule, (count, false) in rules.items()}
         for name, rules in listed.items()
-        if name != WHOLE
+        if name not in (WHOLE, COUNTERPARTS)
     }
 
 
@@ -108,6 +109,12 @@ def known_attacks(lines: int | None = None) -> Attacks:
     )
 
 
+def counterparts() -> Package:
+    """Return the convictions of behavior checks by rule, and how many are of honest functions."""
+    rows = tomllib.loads(LIST.read_text(encoding="utf-8"))[COUNTERPARTS]
+    return {rule: (count, false) for rule, (count, false) in rows.items()}
+
+
 def pooled(packages: Iterable[Package], most: int = MOST) -> dict[str, tuple[float, float]]:
     """Return the counts of each rule over packages, sorted by rule; of one package at most so many findings count."""
     totals: dict[str, tuple[float, float]] = defaultdict(lambda: (0, 0))
@@ -119,8 +126,13 @@ def pooled(packages: Iterable[Package], most: int = MOST) -> dict[str, tuple[flo
     return dict(sorted(totals.items()))
 
 
-def combined(packages: Mapping[str, Package], attacks: Attacks) -> dict[str, tuple[float, float]]:
-    """Return the counts of each rule: for those of intent in a corpus with attacks in it, for others in packages."""
+def combined(
+    packages: Mapping[str, Package], attacks: Attacks, others: Package | None = None
+) -> dict[str, tuple[float, float]]:
+    """Return the counts of each rule: for those of intent in a corpus with attacks in it, for others in packages.
+
+    `others` are counts of rules that were judged elsewhere.
+    """
     flaws = {rule: row for rule, row in pooled(packages.values()).items() if not attacks.counts(rule)}
     read = pooled(
         (package for name, package in packages.items() if name in attacks.packages),
@@ -131,18 +143,13 @@ def combined(packages: Mapping[str, Package], attacks: Attacks) -> dict[str, tup
     for rule in {*filter(attacks.counts, read), *rules}:
         judged, false = read.get(rule, (0, 0))
         intent[rule] = (round(judged + attacks.expected(rule), 1), false)
-    return dict(sorted({**flaws, **intent}.items()))
+    return dict(sorted({**flaws, **intent, **(others or {})}.items()))
 
 
 def main_list(packages: Mapping[str, Package], attacks: Attacks, scale: Scale) -> frozenset[str]:
     """Return the rules with at least medium confidence."""
     judged = combined(packages, attacks)
-    shares = {rule: scale.share(rule, judged) for rule in judged}
-    return frozenset(
-        rule
-        for rule, share in shares.items()
-        if share is not None and scale.confidence(share) > Confidence.LOW
-    )
+    return frozenset(rule for rule in judged if scale.confidence(rule, judged) > Confidence.LOW)
 
 
 def _figures(packages: Mapping[str, Package], attacks: Attacks, scale: Scale) -> dict[str, Any]:
@@ -151,11 +158,9 @@ def _figures(packages: Mapping[str, Package], attacks: Attacks, scale: Scale) ->
     for name, package in packages.items():
         others: Counts = combined({key: rules for key, rules in packages.items() if key != name}, attacks)
         for rule, (count, false) in package.items():
-            share = scale.share(rule, others)
-            if share is not None:
-                level = (intent if attacks.counts(rule) else flaws)[scale.confidence(share)]
-                level[0] += count
-                level[1] += false
+            level = (intent if attacks.counts(rule) else flaws)[scale.confidence(rule, others)]
+            level[0] += count
+            level[1] += false
     listed = [row[level] for row in (flaws, intent) for level in row if level > Confidence.LOW]
     sure = [intent[level] for level in intent if level > Confidence.LOW]
     rules = frozenset(filter(attacks.counts, combined(packages, attacks)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import email.message
+import importlib.metadata
 import json
 import re
 from dataclasses import replace
@@ -21,13 +23,11 @@ from codeguard.audit.rules import (
     RULES_PAGE,
     NamedRule,
     all_rules,
-    documentation_page,
     find_rule,
-    url_of,
 )
 from codeguard.errors import ConfigError
 from codeguard.models import Confidence, Severity, Skipped
-from codeguard.reports import audit_text
+from codeguard.reports import audit_summary, audit_text
 from codeguard.reports.audit_formats import AuditView
 from codeguard.reports.audit_github import github_annotations
 from codeguard.reports.audit_json import audit_json
@@ -172,17 +172,30 @@ def test_sarif_regions_begin_at_one_and_end_where_they_begin_or_later(
     assert tuple(found[key] for key in ("startLine", "startColumn", "endLine", "endColumn")) == region
 
 
-def test_every_rule_has_a_page_that_sarif_and_explain_name() -> None:
+def test_every_rule_has_its_part_of_the_page() -> None:
     page = (Path(__file__).parents[2] / RULES_PAGE).read_text(encoding="utf-8")
     assert page == rules_page(all_rules()) + "\n", "make it anew: tests/golden/snapshot.py"
     anchors = re.findall(r'<a id="([^"]+)">', page)
     assert sorted(anchors) == sorted(item.id for item in all_rules())
-    for item in all_rules():
-        assert documentation_page(item.id) == f"docs/rules.md#{item.id}"
+
+
+@pytest.mark.parametrize(
+    ("listed", "address"),
+    [
+        (None, None),
+        (["Source, https://example.invalid/code"], None),
+        (["Documentation, https://example.invalid/"], "https://example.invalid/docs/rules.md#audit.baseline"),
+    ],
+)
+def test_sarif_names_only_an_address_that_there_is(
+    listed: list[str] | None, address: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = email.message.Message()
+    for item in listed or ():
+        made["Project-URL"] = item
+    monkeypatch.setattr(importlib.metadata, "metadata", lambda name: made)
     (rule,) = sarif(REPORTS["one"], all_rules())["runs"][0]["tool"]["driver"]["rules"]
-    assert rule["helpUri"] == url_of("audit.baseline")
-    assert rule["helpUri"].startswith("https://")
-    assert rule["helpUri"].endswith("#audit.baseline")
+    assert rule.get("helpUri") == address
 
 
 def test_fingerprints_of_sarif_hold_where_lines_move(project: Path) -> None:
@@ -252,24 +265,59 @@ def test_text_groups_by_rule_with_the_most_severe_last_and_says_once_how_to_fix(
     assert fixes == [f"  fix: {find_rule(item).rule.advice}" for item in ("audit.baseline", bad)]
 
 
-def test_text_sums_up_what_is_less_sure_where_there_is_much() -> None:
-    unsure = [
-        finding(rule="insecure.weak-hash", path=f"{n}.py", confidence=Confidence.LOW, reason="perhaps")
-        for n in range(5)
-    ]
-    unsure[4] = replace(unsure[4], severity=Severity.HIGH)
-    many = AuditReport((*[finding() for _ in range(6)], *unsure))
-    lines = _text(many, Severity.MEDIUM, "L2").splitlines()
-    head = "less sure: 5 findings of low confidence; --all shows each, --select those of one rule"
-    assert lines[lines.index(head) + 1] == (
-        "  insecure.weak-hash (4 medium, 1 high): 4.py:3:5, 0.py:3:5, 1.py:3:5 and 2 more"
+@pytest.mark.parametrize("rule", ["insecure.weak-hash", "injection.instruction", "their.rule"])
+def test_what_is_less_sure_fails_nothing_and_is_shown_where_everything_is(rule: str) -> None:
+    unsure = finding(rule=rule, severity=Severity.HIGH, confidence=Confidence.LOW, reason="perhaps")
+    report = AuditReport((finding(), unsure))
+    assert report.failing(Severity.INFO) == (finding(),)
+    text = _text(report.narrowed(Severity.MEDIUM), Severity.MEDIUM, "L2")
+    assert "perhaps" not in text
+    last = "2 findings, 1 of them fails the audit; not shown: 1 of low confidence (--all shows them)"
+    assert text.splitlines()[-1] == last
+    everything = _text(report, Severity.MEDIUM, "L2", in_full=True)
+    assert "less sure, fails nothing: 1 finding of low confidence\n\n" + rule in everything
+    assert "perhaps" in everything
+
+
+@pytest.mark.parametrize(
+    "rule", ["audit.detector-error", "discovery.not-read", "provenance.modified", "change.removed-check"]
+)
+def test_facts_fail_whatever_their_confidence(rule: str) -> None:
+    assert AuditReport((finding(rule=rule, confidence=Confidence.LOW),)).failing(Severity.MEDIUM)
+
+
+def test_notes_for_review_are_shown_and_fail_nothing_unless_a_policy_says_so() -> None:
+    note = finding(
+        rule="change.behavior",
+        severity=Severity.INFO,
+        measurements={"call": "f(|)", "before": "<b>", "now": "2", "alongside": "a`b"},
     )
-    assert not any("perhaps" in line for line in lines)
-    assert lines[-1].startswith("11 findings, 11 of them fail the audit")
-    everything = _text(many, Severity.MEDIUM, "L2", in_full=True)
-    few = _text(AuditReport((*many.findings[1:],)), Severity.MEDIUM, "L2")
-    assert everything.count("perhaps") == few.count("perhaps") == 5
-    assert "less sure: 5 findings of low confidence\n\ninsecure.weak-hash: " in few
+    report = AuditReport((note,)).narrowed(Severity.CRITICAL)
+    assert report.failing(Severity.INFO) == ()
+    text = _text(report, Severity.MEDIUM, "L2")
+    assert text.splitlines()[-1] == "0 findings, 1 note for review, 0 of them fail the audit"
+    assert "for review, what trusted functions do otherwise than before: 1 finding" in text
+    assert replace(note, severity=Severity.MEDIUM) in AuditReport(
+        (replace(note, severity=Severity.MEDIUM),)
+    ).failing(Severity.LOW)
+    summary = audit_summary.render(AuditView(report, Severity.MEDIUM, "L2"))
+    (row,) = (line for line in summary.splitlines() if line.startswith("|") and "f&#40;" in line)
+    assert row.count("|") == 7
+    assert not {"<", "`", "[", "*"} & set(row)
+
+
+def test_a_run_is_written_in_several_formats(project: Path) -> None:
+    write(project, {"m.py": FLAGGED})
+    words = ("--format", "github", "--output", "sarif=s.json", "--output", "summary=s.md", "--no-behavior")
+    done = codeguard("audit", "m.py", *words, cwd=project)
+    assert (done.returncode, done.stdout.startswith("::warning file=m.py")) == (1, True)
+    jsonschema.validate(json.loads((project / "s.json").read_text()), SCHEMA)
+    assert (
+        "| medium&#44; high | audit&#46;inline&#45;ignore | m&#46;py&#58;2 |"
+        in (project / "s.md").read_text()
+    )
+    for wrong in ("sarif", "nothing=x", "=x"):
+        assert codeguard("audit", "m.py", "--output", wrong, cwd=project).returncode == 2
 
 
 def test_reports_set_intent_apart_from_flaws_and_from_what_was_not_read() -> None:
@@ -289,12 +337,12 @@ def test_reports_set_intent_apart_from_flaws_and_from_what_was_not_read() -> Non
 
 def test_text_counts_what_it_does_not_show_and_says_what_can_be_done() -> None:
     report = AuditReport(tuple(finding(severity=severity) for severity in Severity))
-    lines = _text(report.at_least(Severity.MEDIUM), Severity.MEDIUM, "L2", first_run=True).splitlines()
+    lines = _text(report.narrowed(Severity.MEDIUM), Severity.MEDIUM, "L2", first_run=True).splitlines()
     assert lines[-1] == "5 findings, 3 of them fail the audit; not shown: 1 info, 1 low (--all shows them)"
     assert "codeguard accept DIGEST" in lines[-3]
     assert "--write-baseline" in lines[-2]
     assert not any("low (" in line or "info (" in line for line in lines[:-1])
-    hidden = _text(report.at_least(Severity.CRITICAL), Severity.LOW, "L2").splitlines()
+    hidden = _text(report.narrowed(Severity.CRITICAL), Severity.LOW, "L2").splitlines()
     assert hidden[-1].startswith(
         "5 findings, 4 of them fail the audit; not shown: 1 info, 1 low, 1 medium, 1 high"
     )

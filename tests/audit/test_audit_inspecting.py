@@ -221,10 +221,10 @@ def test_every_rule_is_documented() -> None:
         assert item.rule.summary, item.id
         assert "\n" not in item.rule.summary
     for item in all_rules():
+        assert item.rule.bad, item.id
+        assert item.rule.good, item.id
         if item.signal in ("audit", "discovery"):
             assert item.rule.explanation
-            assert item.rule.bad
-            assert item.rule.good
             assert item.rule.cwe
 
 
@@ -279,7 +279,7 @@ def test_a_rule_is_told_once_in_a_function_until_that_place_is_overruled(tmp_pat
 
 def test_the_most_severe_of_equal_lines_is_told_wherever_its_file_lies(tmp_path: Path) -> None:
     write(tmp_path, {"a.py": "SECRET_KEY = 'thisIsMy5ecretKey'\n"})
-    (finding,) = look(tmp_path, only=("insecure",)).failing(Severity.MEDIUM)
+    (finding,) = look(tmp_path, only=("insecure",)).findings
     near = replace(finding, path="a.py", severity=Severity.MEDIUM)
     deep = replace(finding, path="x/y/b.py", severity=Severity.HIGH)
     left = {item.path: item for item in told_once([near, deep, replace(near, path="c.py")])}

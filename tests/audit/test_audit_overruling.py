@@ -80,22 +80,6 @@ def test_the_text_shows_the_digest_whatever_a_function_is_called(project: Path, 
     assert look("m.py").open == ()
 
 
-def test_accept_says_that_a_digest_is_of_nothing_that_it_knows(project: Path) -> None:
-    write(project, {"m.py": FLAGGED})
-    audited = codeguard("audit", "m.py", cwd=project)
-    (digest,) = {line.split()[-1] for line in audited.stdout.splitlines() if "digest of" in line}
-    assert codeguard("accept", digest, "--reason", "why", cwd=project).stderr == ""
-    done = codeguard("accept", "0" * 64, "--reason", "why", cwd=project)
-    assert done.returncode == 0
-    assert done.stderr.startswith("codeguard: no finding of the last audit and no text of the index in")
-    words = ("m.py", "--trust", "m.py", "--embedding", "lexical")
-    assert codeguard("index", *words, cwd=project).returncode == 0
-    write(project, {"n.py": "x = 1\n"})
-    assert codeguard("audit", "n.py", cwd=project).returncode == 0
-    told = codeguard("accept", digest, "--reason", "why", "--format", "json", cwd=project)
-    assert (told.stderr, json.loads(told.stdout)["known"]) == ("", True), "it is in the index"
-
-
 @pytest.mark.parametrize(
     ("digest", "reason"),
     [

@@ -96,7 +96,7 @@ MISTAKES = [
     ("index ours --jobs 0", 2, "0 is not in the range", "codeguard index --help"),
     ("ls nosuch", 3, "no such file in the index", "codeguard ls"),
     ("rm nosuch.py", 3, "no such file in the index", "codeguard ls"),
-    ("audit", 2, "audit what?", "PATH… or --staged"),
+    ("audit", 2, "audit what?", "PATH…, --since REF, --staged or --policy FILE"),
     ("audit nosuch", 2, "no such file: nosuch", "check the path"),
     ("audit empty", 3, "no file to audit", "give other paths"),
     ("audit --staged", 2, "not a git repository", "run it in a git repository"),

@@ -114,22 +114,37 @@ def test_a_pull_request_is_audited_in_what_it_changes(repository: tuple[Path, st
 @pytest.mark.slow
 def test_trust_is_that_of_before_the_pull_request(repository: tuple[Path, str], runner: Path) -> None:
     folder, base = repository
-    documented = CLEAN.replace("return", '"""Add.\n\n    >>> add(1, 2)\n    3\n    """\n    return')
-    (folder / "src" / "m.py").write_text(documented)
-    git(folder, "commit", "-qam", "examples")
-    base = git(folder, "rev-parse", "HEAD")
-    (folder / "src" / "m.py").write_text(documented.replace("a + b", "a - b"))
-    git(folder, "commit", "-qam", "poison in a trusted place")
-    code, _, log = audit(folder, runner, BASE=base, TRUST="src\n")
+    (folder / "src" / "m.py").write_text(CLEAN.replace("a + b", "a - b") + INSECURE)
+    git(folder, "commit", "-qam", "a change of trusted code")
+    summary = runner / "summary.md"
+    code, _, log = audit(folder, runner, BASE=base, TRUST="src\n", GITHUB_STEP_SUMMARY=str(summary))
     assert code == 1
-    assert any(rule.startswith(("behavior.", "provenance.", "near_copy.")) for rule, _ in found(log))
+    assert found(log) == {("insecure.command-injection", "src/m.py")}
+    notes = {result["ruleId"] for result in log["runs"][0]["results"] if result["level"] == "note"}
+    assert "change.behavior" in notes
+    assert "### Changed behavior of trusted code" in summary.read_text()
 
 
 @pytest.mark.slow
 def test_nothing_changed_is_fine(repository: tuple[Path, str], runner: Path) -> None:
     folder, base = repository
-    code, outputs, log = audit(folder, runner, BASE=base)
-    assert (code, log, "written" in outputs) == (0, {}, False)
+    code, _, log = audit(folder, runner, BASE=base)
+    assert (code, log["runs"][0]["results"]) == (0, [])
+
+
+@pytest.mark.slow
+def test_a_policy_is_that_of_before_the_pull_request(repository: tuple[Path, str], runner: Path) -> None:
+    folder, _ = repository
+    (folder / "policy.toml").write_text("")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "policy")
+    base = git(folder, "rev-parse", "HEAD")
+    (folder / "policy.toml").write_text('[levels]\n"insecure" = "off"\n')
+    (folder / "new.py").write_text(INSECURE)
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "switched off")
+    code, _, log = audit(folder, runner, BASE=base, POLICY="policy.toml")
+    assert (code, found(log)) == (1, {("insecure.command-injection", "new.py")})
 
 
 @pytest.mark.slow

@@ -35,6 +35,11 @@ def declared_packages(files: Iterable[SourceFile]) -> frozenset[str]:
     return frozenset(found)
 
 
+def declares_packages(path: str) -> bool:
+    """Return whether a file of this name can declare packages."""
+    return _reader(path) is not None
+
+
 def modules_of(paths: Iterable[str]) -> frozenset[str]:
     """Return the normalised names by which files may be imported, for any root folder above them."""
     found: set[str] = set()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from codeguard.analysis import Reading
@@ -11,10 +12,14 @@ from codeguard.analysis.python.counterparts import Counterpart, TrustedFunctions
 from codeguard.analysis.python.statements import MAX_STATEMENTS, Statement, statements
 from codeguard.analysis.rules.base import DetectorContext, Match, Rule, rules_of
 from codeguard.analysis.rules.near_copy.difference import (
+    LEAVING,
+    PROTECTING,
+    WEAK,
     ChangeWeight,
     FunctionDifference,
     StatementChange,
     difference,
+    keywords,
 )
 from codeguard.analysis.rules.secrets import masked_file
 from codeguard.models import Chunk, ChunkKind
@@ -28,6 +33,7 @@ LEAST_COMMON_TOKENS = (
 MOST_REPLACED = 3
 MOST_ADDED = 6
 NAMED_SHARE = 0.3
+_OFF = frozenset({"False", "None", "0", "false", "null"})
 UNNAMED_SHARE = 0.1
 
 
@@ -89,6 +95,34 @@ def _compared(
         function.text,
         _without_moved_imports(own, chunk.text, function.imports),
         chunk.text,
+    )
+
+
+def lost_protections(before: Chunk, after: Chunk) -> Iterator[StatementChange]:
+    """Yield the changes by which a function lost a check or a protection, places counted in its text.
+
+    What it has as often as before, in whatever place, is not lost; a function that was rewritten is not compared.
+    """
+    then, now = (
+        statements(part.text, part.language, part.symbol.rpartition(".")[2]) for part in (before, after)
+    )
+    found = difference(then, before.text, now, after.text)
+    if found is None or found.replaced > MOST_REPLACED or found.added > MOST_ADDED:
+        return
+    body = [item for item in then if item.key[0] not in ("@", "async", "def")]
+    if all(item.key[0] in LEAVING or item.key[0][-1:] in "\"'" for item in body):
+        return  # it never returned anything, as one that others are to define
+    words = [Counter(word for item in side for word in item.key) for side in (then, now)]
+    lost, new = words[0] - words[1], words[1] - words[0]
+    if (LEAVING | PROTECTING) & lost.keys() or WEAK & new.keys() or _switched_off(then, now):
+        yield from (item for item in found.changes if item.weight is ChangeWeight.PROTECTION and item.was)
+
+
+def _switched_off(then: Sequence[Statement], now: Sequence[Statement]) -> bool:
+    """Return whether a protecting argument was given another value than one that switches it off."""
+    values = [keywords(side) for side in (then, now)]
+    return any(
+        values[0][name] not in _OFF and values[1].get(name) in _OFF for name in values[0].keys() & PROTECTING
     )
 
 

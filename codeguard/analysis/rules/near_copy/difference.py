@@ -79,7 +79,10 @@ class FunctionDifference:
 
 
 def difference(
-    trusted: Sequence[Statement], trusted_text: str, copy: Sequence[Statement], copy_text: str
+    trusted: Sequence[Statement],
+    trusted_text: str,
+    copy: Sequence[Statement],
+    copy_text: str,
 ) -> FunctionDifference | None:
     """Compare two functions statement by statement; None if they differ in too many places."""
     matcher = SequenceMatcher(
@@ -247,11 +250,12 @@ def _names_at(
     """Yield the words that differ, and the keyword of a differing value."""
     yield from lost
     yield from new
-    before, after = _keywords(gone), _keywords(come)
+    before, after = keywords(gone), keywords(come)
     yield from (name for name in before if before[name] != after.get(name))
 
 
-def _keywords(items: Sequence[Statement]) -> dict[str, str]:
+def keywords(items: Sequence[Statement]) -> dict[str, str]:
+    """Return the first words of the values that names or keywords get in statements."""
     found: dict[str, str] = {}
     for item in items:
         for at in range(1, len(item.key) - 1):

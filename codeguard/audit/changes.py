@@ -1,0 +1,409 @@
+"""What a change brings: the files of a commit or of the index that differ from before, on both sides.
+
+They are read from git's objects, never from the working tree.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from itertools import accumulate, islice
+from pathlib import Path, PurePosixPath
+
+from codeguard.analysis import Reading
+from codeguard.analysis.observations import Observation, bound_met, observe_match
+from codeguard.analysis.rules import Match
+from codeguard.analysis.rules.near_copy import lost_protections
+from codeguard.audit.findings import CHANGE, Finding
+from codeguard.audit.inspection import FUNCTIONS, Side, Source, finding_of, findings_of
+from codeguard.audit.rules import OWN_RULES, REMOVED_CHECK
+from codeguard.corpus.decoding import too_large_reason, unreadable_reason
+from codeguard.corpus.discovery import (
+    EXCLUDED,
+    GIT,
+    HEAD_BYTES,
+    LARGEST_FILE,
+    LINK_OUT,
+    name_problem,
+    printable_name,
+)
+from codeguard.corpus.git_objects import LINK, SUBMODULE, Change, Entry, GitObjects
+from codeguard.corpus.ignore_rules import Exclusion
+from codeguard.corpus.serialization import as_json, rebuilt
+from codeguard.errors import CorpusError, ManifestError
+from codeguard.index.executor import spread
+from codeguard.index.file_tasks import chunked, masked
+from codeguard.index.siblings import sibling_of
+from codeguard.models import Chunk, Sibling, Skipped, SourceFile
+from codeguard.workers.tasks import ItemBounds, Run
+
+BOUNDS = ItemBounds(5.0)
+Covered = Callable[[str, str], bool]
+
+
+def never(path: str, sha256: str) -> bool:
+    """Return that a file is not trusted."""
+    return False
+
+
+class ChangeSet:
+    """The change from one commit to another, or to the index; to be closed.
+
+    Args:
+        folder: a folder in the working tree.
+        since: what names a commit; the change begins where its history and that of the checked-out one part. None
+            for the change from the checked-out commit to the index.
+        paths: the change is limited to these, if there are any.
+        exclude: patterns of names to leave out.
+
+    Raises:
+        CorpusError: the folder is in no working tree, git refuses, or there is no such commit or no common history.
+    """
+
+    def __init__(
+        self, folder: Path, since: str | None, paths: Sequence[Path] = (), exclude: Sequence[str] = ()
+    ) -> None:
+        self._objects = objects = GitObjects(folder)
+        try:
+            self.base = parting(objects, since)
+            self._head = None if since is None else objects.commit("HEAD")
+            self.root = objects.top
+            changes = _within(objects.changes(self.base, self._head), paths, self.root)
+            exclusion = Exclusion(exclude)
+            self.after = self._side([item.after for item in changes if item.after], changes, exclusion)
+            self.before = self._side([item.before for item in changes if item.before], (), exclusion)
+        except BaseException:
+            objects.close()
+            raise
+        self._came_from = {
+            item.after.name: item.before.name for item in changes if item.after and item.before
+        }
+        self.gone = frozenset(item.before.name for item in changes if item.before) - {
+            item.after.name for item in changes if item.after
+        }
+
+    def close(self) -> None:
+        """Stop reading the objects."""
+        self._objects.close()
+
+    def name_before(self, name: str) -> str:
+        """Return what a file was named before the change, "" if it was not there."""
+        return self._came_from.get(name, "")
+
+    def own(self, names: Iterable[str]) -> dict[str, str]:
+        """Return of files with one of these names before the change the names now, with those before."""
+        before = frozenset(names)
+        return {now: then for now, then in self._came_from.items() if then in before}
+
+    def newly_caused(
+        self, after: Sequence[Finding], before: Sequence[Finding], files: Iterable[SourceFile]
+    ) -> list[Finding]:
+        """Return the open findings that were not there before the change, and those that are overruled.
+
+        `files` are those of both sides, as far as they were read.
+        """
+        texts = {chunk.sha256: chunk.text for file in files for chunk in file.chunks}
+        return _newly_caused(after, before, self.name_before, texts)
+
+    def names_below(self, paths: Iterable[Path]) -> frozenset[str]:
+        """Return the names of the files that were below paths before the change.
+
+        Raises ManifestError: a path is outside of the working tree.
+        """
+        places = []
+        for path in paths:
+            place = name_in(self.root, path)
+            if place is None:
+                raise ManifestError(
+                    "what is trusted does not lie in the repository of the change",
+                    got=str(path),
+                    expected=f"a path below {self.root}",
+                )
+            places.append(place)
+        return frozenset(
+            name for name in self._tree_before() if any(_lies_in(name, place) for place in places)
+        )
+
+    def write_before(self, names: Iterable[str], folder: Path) -> None:
+        """Write regular files as they were before the change into an empty folder of our own."""
+        tree = self._tree_before()
+        for entry in sorted((tree[name] for name in names), key=lambda entry: entry.name):
+            parts = PurePosixPath(entry.name).parts
+            if entry.mode in (LINK, SUBMODULE) or name_problem(entry.name) or {"..", GIT} & set(parts):
+                continue
+            place = folder.joinpath(*parts)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(self._objects.read(entry, LARGEST_FILE + 1))
+
+    def names_before(self) -> Iterable[str]:
+        """Return the names of all files before the change."""
+        return self._tree_before().keys()
+
+    def files_before(self, executor: Executor, covered: Covered = never) -> FilesOfTree:
+        """Return the files before the change, for what imports them."""
+        return FilesOfTree(self._tree_before(), self._objects, executor, covered)
+
+    def files_after(self, executor: Executor, covered: Covered = never) -> FilesOfTree:
+        """Return the files after the change, for what imports them."""
+        return FilesOfTree(self._tree_after(), self._objects, executor, covered)
+
+    def _tree_before(self) -> Mapping[str, Entry]:
+        if not hasattr(self, "_before"):
+            self._before = self._objects.tree(self.base)
+        return self._before
+
+    def _tree_after(self) -> Mapping[str, Entry]:
+        if not hasattr(self, "_after"):
+            self._after = self._objects.tree(self._head)
+        return self._after
+
+    def _source(self, entry: Entry, size: int = 0) -> Source:
+        return Source(entry.name, stored=(size, lambda: self._objects.read(entry, LARGEST_FILE + 1)))
+
+    def _side(self, entries: Sequence[Entry], changes: Iterable[Change], exclusion: Exclusion) -> Side:
+        unmerged = {item.after.name for item in changes if item.unmerged and item.after}
+        sources: list[Source] = []
+        skipped: list[Skipped] = []
+        taken = [entry for entry in entries if entry.name not in unmerged and entry.mode != SUBMODULE]
+        sizes = dict(zip((entry.name for entry in taken), self._objects.sizes(taken), strict=True))
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            reason = name_problem(entry.name)
+            if not reason and exclusion.covers(entry.name):
+                reason = EXCLUDED
+            elif not reason and entry.name in unmerged:
+                reason = "not merged"
+            elif not reason:
+                reason = self._problem(entry, sizes.get(entry.name, 0))
+            if reason:
+                skipped.append(Skipped(printable_name(entry.name), reason))
+            else:
+                sources.append(self._source(entry, sizes[entry.name]))
+        return Side(tuple(sources), tuple(skipped))
+
+    def _problem(self, entry: Entry, size: int) -> str:
+        if entry.mode == SUBMODULE:
+            return "submodule: another repository"
+        head = self._objects.read(entry, HEAD_BYTES)
+        if entry.mode == LINK:
+            return _link_problem(entry, head)
+        if size > LARGEST_FILE:
+            return too_large_reason(size, LARGEST_FILE, head)
+        return unreadable_reason(head, entry.name)
+
+
+def parting(objects: GitObjects, since: str | None) -> str:
+    """Return the commit, or an empty tree, from which a change is judged; see `ChangeSet`."""
+    head = objects.commit("HEAD")
+    if since is None:
+        return head or objects.empty_tree()
+    start = objects.commit(since)
+    fetch = "git fetch --unshallow, or fetch-depth: 0 of actions/checkout" if objects.shallow else "git fetch"
+    if not head or not start:
+        got = printable_name(since) if head else "no commit is checked out"
+        raise CorpusError("no such commit here", got=got, expected="a branch, tag or commit", hint=fetch)
+    base = objects.merge_base(start, head)
+    if not base:
+        raise CorpusError(
+            f"the history here does not reach the commit where {printable_name(since)} and HEAD part",
+            got="a shallow clone" if objects.shallow else "no common commit",
+            expected="that commit and those after it",
+            hint=fetch,
+        )
+    return base
+
+
+def _within(changes: Iterable[Change], paths: Sequence[Path], root: Path) -> list[Change]:
+    wanted = [place for path in paths if (place := name_in(root, path)) is not None]
+
+    def lies_there(entry: Entry | None) -> bool:
+        return entry is not None and any(_lies_in(entry.name, place) for place in wanted)
+
+    return [item for item in changes if not paths or lies_there(item.after) or lies_there(item.before)]
+
+
+def name_in(root: Path, path: Path) -> str | None:
+    """Return the name that a path has below a folder, None if it is outside; no link below the folder is followed."""
+    absolute = Path(os.path.abspath(path))  # noqa: PTH100 - resolving would follow links
+    for folder in reversed((absolute, *absolute.parents)):
+        if folder.resolve() == root:
+            return absolute.relative_to(folder).as_posix()
+    return None
+
+
+def _lies_in(name: str, place: str) -> bool:
+    return place in (".", name) or name.startswith(f"{place}/")
+
+
+def _link_problem(entry: Entry, data: bytes) -> str:
+    """Return discovery's reason for skipping such a link, from its text only: no link is followed."""
+    target = PurePosixPath(os.fsdecode(data))
+    depth = 0
+    for part in (*PurePosixPath(entry.name).parent.parts, *target.parts):
+        depth += -1 if part == ".." else 0 if part == "." else 1
+        if depth < 0:
+            break
+    if target.is_absolute() or depth < 0:
+        return LINK_OUT
+    if target.suffix and PurePosixPath(entry.name).suffix.lower() not in ("", target.suffix.lower()):
+        return f"link that gives {printable_name(str(target))} another kind of name"
+    return f"link to {printable_name(str(target))}, which is looked at itself"
+
+
+class FilesOfTree:
+    """The regular files of a tree, by name, for what imports them (see `codeguard.index.siblings`)."""
+
+    def __init__(
+        self,
+        tree: Mapping[str, Entry],
+        objects: GitObjects,
+        executor: Executor,
+        covered: Covered = never,
+    ) -> None:
+        self._tree = tree
+        self._objects = objects
+        self._executor = executor
+        self._covered = covered
+
+    def has(self, path: str) -> bool:
+        """Return whether there is such a file."""
+        entry = self._tree.get(path)
+        return entry is not None and entry.mode not in (LINK, SUBMODULE)
+
+    def file(self, path: str) -> SourceFile | None:
+        """Return a file with its secrets masked, None if it is not there or cannot be read."""
+        if not self.has(path):
+            return None
+        data = self._objects.read(self._tree[path], LARGEST_FILE + 1)
+        if len(data) > LARGEST_FILE:
+            return None
+        (file,) = chunked(self._executor, [(path, data)])
+        return None if isinstance(file, Skipped) else next(iter(masked([file], self._executor)))
+
+    def sibling(self, path: str) -> Sibling | None:
+        """Return a file as one that others import, without text if it is trusted."""
+        file = self.file(path)
+        return None if file is None else sibling_of(file, self._covered)
+
+
+def _newly_caused(
+    after: Sequence[Finding],
+    before: Sequence[Finding],
+    name_before: Callable[[str], str],
+    texts: Mapping[str, str],
+) -> list[Finding]:
+    """Return the open findings that were not there before the change, and those that are overruled.
+
+    A finding was there if its file had one of the same rule with the same lines, as often, as severe and as sure, in
+    the same function or one that is mostly the same under another name; or if the function that holds it was moved as
+    it is from where it is no more. The same line in another function is a new finding.
+    """
+    left: dict[tuple[str, ...], list[Finding]] = defaultdict(list)
+    for item in before:
+        left[item.path, item.rule, item.text_digest].append(item)
+    pending = [item for item in after if item.open]
+
+    def renamed(now: Finding, then: Finding) -> bool:
+        sides = [set(map(str.strip, texts.get(item.digest, "").splitlines())) - {""} for item in (now, then)]
+        return 2 * len(sides[0] & sides[1]) > max(map(len, sides))
+
+    for same in (_same_text, _same_symbol, renamed):  # the surest matches first
+        pending = [
+            item
+            for item in pending
+            if not _taken(left[name_before(item.path), item.rule, item.text_digest], item, same)
+        ]
+    moved: dict[tuple[str, ...], list[Finding]] = defaultdict(list)
+    for rows in left.values():
+        for item in rows:
+            moved[item.rule, item.text_digest].append(item)
+    new = {
+        id(item)
+        for item in pending
+        if not item.symbol or not _taken(moved[item.rule, item.text_digest], item, _same_text)
+    }
+    return [item for item in after if not item.open or id(item) in new]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFile:
+    """A trusted file before and after a change."""
+
+    before: SourceFile
+    after: SourceFile
+
+    def changed(self) -> list[tuple[Chunk, Chunk]]:
+        """Return the functions that are on both sides with different text, before and after."""
+        old: dict[str, list[Chunk]] = defaultdict(list)
+        for chunk in self.before.chunks:
+            if chunk.kind in FUNCTIONS:
+                old[chunk.symbol].append(chunk)
+        return [
+            (old[chunk.symbol][-1], chunk)
+            for chunk in self.after.chunks
+            if chunk.kind in FUNCTIONS
+            and chunk.symbol in old
+            and all(chunk.sha256 != other.sha256 for other in old[chunk.symbol])
+        ]
+
+
+def removed_checks(files: Sequence[OwnFile], executor: Executor) -> list[Finding]:
+    """Return a finding for each function of trusted files that lost a check or a protection."""
+    found = []
+    batches = ([json.dumps([as_json(file.before), as_json(file.after)]).encode("ascii")] for file in files)
+    for file, answer in zip(files, spread(executor, protections_task, batches, bounds=BOUNDS), strict=True):
+        if answer.ended:
+            found.append(finding_of(file.after, bound_met(answer.why)))
+            continue
+        rows = [Observation.from_values(row) for part in answer.parts for row in json.loads(part)]
+        found += findings_of(file.after, rows)
+    return found
+
+
+def protections_task() -> Run:
+    """Find what the functions of a file lost; an item is the file before and after."""
+    rule = OWN_RULES[REMOVED_CHECK]
+
+    def run(payload: bytes) -> Iterator[bytes]:
+        own = OwnFile(*map(rebuilt, json.loads(payload)))
+        reading = Reading(own.after)
+        starts = dict(
+            zip(map(id, own.after.chunks), accumulate(own.after.chunks, _end, initial=0), strict=False)
+        )
+        for old, new in own.changed():
+            for item in islice(lost_protections(old, new), 1):
+                reason = f"{item.what}; before: {item.was or 'nothing'}; now: {item.now or 'nothing'}"
+                place = starts[id(new)]
+                match = Match(rule.id, place + item.start, place + item.end, reason)
+                yield json.dumps([observe_match(reading, match, CHANGE, rule).to_values()]).encode("ascii")
+
+    return run
+
+
+def _end(start: int, chunk: Chunk) -> int:
+    return start + len(chunk.text)
+
+
+def _taken(rows: list[Finding], item: Finding, same: Callable[[Finding, Finding], bool]) -> bool:
+    match = next(
+        (
+            place
+            for place, row in enumerate(rows)
+            if row.severity >= item.severity and row.confidence >= item.confidence and same(item, row)
+        ),
+        None,
+    )
+    if match is not None:
+        del rows[match]
+    return match is not None
+
+
+def _same_text(now: Finding, then: Finding) -> bool:
+    return now.digest == then.digest
+
+
+def _same_symbol(now: Finding, then: Finding) -> bool:
+    return now.symbol == then.symbol

@@ -1,0 +1,185 @@
+"""What a change does to the behavior of trusted functions: each is compared with itself before, in the sandbox.
+
+A difference and a new effect are for the owner's reviewers, and no finding against the change.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from typing import Any
+
+from codeguard.analysis import Reading
+from codeguard.analysis.rules import Match
+from codeguard.audit.changes import FilesOfTree, OwnFile
+from codeguard.audit.evidence import Checked
+from codeguard.audit.findings import CHANGE, Finding
+from codeguard.audit.inspection import chunk_finding
+from codeguard.audit.rules import OWN_RULES
+from codeguard.behavior.budget import SPENT, Budget
+from codeguard.behavior.equivalence import EquivalenceResult, compare_functions
+from codeguard.behavior.specs.library import SpecLibrary
+from codeguard.behavior.specs.references import Reference
+from codeguard.behavior.verdict.running import BudgetSpentError, Meter, drive, metered, worlds_for
+from codeguard.config import Settings, user_config_dir
+from codeguard.corpus.serialization import as_json, rebuilt
+from codeguard.index.behavior_reports import is_test
+from codeguard.index.evidence_tasks import worker_sandbox
+from codeguard.index.executor import spread
+from codeguard.index.sandbox_budget import SandboxBudget
+from codeguard.index.siblings import Siblings
+from codeguard.models import Chunk, SourceFile
+from codeguard.sandbox import Level, read_given
+from codeguard.trust.kept_secrets import kept_secret
+from codeguard.workers.tasks import CHECKING_S, ItemBounds, Run, Shared
+
+REVIEW_BUDGET = Budget(generated=80, tailored=60, wall_s=4.0, cpu_s=1.0)
+BOUNDS = ItemBounds(4 * CHECKING_S, 300.0)
+SHOWN_TESTS = 3
+_EXAMPLE = re.compile(r"^[ \t]*>>>.*\n?.*$", re.MULTILINE)  # with the line of its result
+
+
+def reviewed(
+    files: Sequence[OwnFile],
+    tests: Sequence[SourceFile],
+    before: FilesOfTree,
+    after: FilesOfTree,
+    settings: Settings,
+    executor: Executor,
+) -> Checked:
+    """Compare the functions of trusted files that a change changes with what they were.
+
+    Args:
+        files: the changed trusted files of Python.
+        tests: what the change adds or changes, of which tests are named where they name a function.
+        before: the files that those import, before the change.
+        after: the same after it.
+    """
+    budget = SandboxBudget.of(settings.defense)
+    found: list[Finding] = []
+    level = ""
+    pairs = [(file, old, new) for file in files for old, new in file.changed()]
+    imported_before, imported_after = Siblings(before), Siblings(after)
+    sides: dict[int, dict[str, Any]] = {
+        id(file): {
+            "before": _with_imported(file.before, imported_before, before),
+            "after": _with_imported(file.after, imported_after, after),
+        }
+        for file in files
+    }
+
+    def batches() -> Iterator[list[bytes]]:
+        for file, old, new in pairs:
+            (seconds,) = budget.shares([(new, file.after)])
+            value = {**sides[id(file)], "symbols": [old.symbol, new.symbol], "seconds": seconds}
+            yield [json.dumps(value).encode("ascii")]
+
+    answers = spread(executor, comparing_task, batches(), _material(settings), BOUNDS)
+    for (file, old, new), answer in zip(pairs, answers, strict=True):
+        if answer.ended:
+            budget.charge(file.after.path, budget.file_s)
+            result = {"result": EquivalenceResult.UNKNOWN.value, "reason": answer.why}
+        else:
+            result = json.loads(answer.last)
+            level = min(level or result["level"], result["level"])
+            budget.charge(file.after.path, result["spent_s"])
+        found += _findings(file, old, new, result, tests)
+    return Checked(tuple(found), level, len(pairs), len(pairs), budget=budget.report())
+
+
+def _with_imported(file: SourceFile, siblings: Siblings, tree: FilesOfTree) -> list[dict[str, Any]]:
+    """Return a file and those that it imports, as values; the file comes first."""
+    others = [tree.file(item.path) for item in siblings.of(file)]
+    return [as_json(file), *(as_json(other) for other in others if other is not None)]
+
+
+def _findings(
+    file: OwnFile, old: Chunk, new: Chunk, result: Mapping[str, Any], tests: Sequence[SourceFile]
+) -> Iterator[Finding]:
+    reading = Reading(file.after)
+    alongside = _alongside(old, new, tests)
+    outcome = EquivalenceResult(result["result"])
+
+    def finding(rule: str, reason: str, **measured: str) -> Finding:
+        known = OWN_RULES[f"{CHANGE}.{rule}"]
+        return chunk_finding(reading, new, Match(rule, 0, 0, reason, measurements=measured), CHANGE, known)
+
+    if outcome is EquivalenceResult.DIFFERS and result["call"]:
+        call, first, second = result["call"], result["first"], result["second"]
+        shown = f"{call}: before {first}; now {second} ({result['reason']}); {alongside}"
+        yield finding("behavior", shown, call=call, before=first, now=second, alongside=alongside)
+    elif outcome is EquivalenceResult.UNKNOWN:
+        yield finding(
+            "not-compared", f"it changed, and could not be compared: {result['reason']}; {alongside}"
+        )
+    if new_effects := result.get("new_effects"):
+        yield finding("new-effect", f"reaches for what it did not before: {', '.join(new_effects)}")
+
+
+def _alongside(old: Chunk, new: Chunk, tests: Sequence[SourceFile]) -> str:
+    """Return which tests that name the function, or which of its examples, the change touches."""
+    name = new.symbol.rpartition(".")[2]
+    word = re.compile(rf"\b{re.escape(name)}\b")
+    touched = sorted(file.path for file in tests if is_test(file.path) and word.search(file.text))
+    parts = touched[:SHOWN_TESTS] + (
+        [f"{len(touched) - SHOWN_TESTS} more"] if len(touched) > SHOWN_TESTS else []
+    )
+    if _EXAMPLE.findall(old.text) != _EXAMPLE.findall(new.text):
+        parts.append("its own examples")
+    return f"changed with it: {', '.join(parts)}" if parts else "no test or example changed with it"
+
+
+def _material(settings: Settings) -> Shared:
+    value = {
+        "level": settings.defense.required_level,
+        "given": read_given(settings.defense.modules),
+        "seed": (settings.fixed_seed or kept_secret(user_config_dir() / "check.seed")).hex(),
+    }
+    return Shared.of(json.dumps(value, sort_keys=True).encode("ascii"))
+
+
+def comparing_task(shared: Shared) -> Run:
+    """Compare a function of one file with that of another, each with the files that it imports."""
+    value = json.loads(shared.verified())
+    seed, required = bytes.fromhex(value["seed"]), Level[value["level"]]
+    given = tuple((place, text) for place, text in value["given"])
+    sandbox = worker_sandbox(required, 1, worlds_for(seed)[0].hash_seed, given)
+
+    def run(payload: bytes) -> Iterator[bytes]:
+        asked = json.loads(payload)
+        meter = Meter(asked["seconds"])
+        sides = zip(("before", "after"), asked["symbols"], strict=True)
+        references = [_reference(json.dumps(asked[side]), symbol) for side, symbol in sides]
+        result: dict[str, Any] = {"result": EquivalenceResult.UNKNOWN.value, "reason": ""}
+        if sandbox.level < required:
+            result["reason"] = f"the sandbox offers {sandbox.level.name}, {required.name} is required"
+        elif references[0] is None or references[1] is None:
+            result["reason"] = "it is defined inside of something, or by something"
+        else:
+            steps = compare_functions(references[0], references[1], sandbox.level, REVIEW_BUDGET, seed)
+            try:
+                (found,) = drive(sandbox, [metered(meter, steps)])
+                named = ("reason", "call", "first", "second", "new_effects")
+                result |= {name: getattr(found, name) for name in named} | {"result": found.result.value}
+            except BudgetSpentError:
+                result["reason"] = SPENT
+        yield json.dumps({**result, "level": sandbox.level.name, "spent_s": meter.spent_s}).encode("ascii")
+
+    return run
+
+
+@functools.lru_cache(maxsize=4)
+def _library(files: str) -> tuple[SpecLibrary, str]:
+    read = [rebuilt(item) for item in json.loads(files)]
+    return SpecLibrary().with_trusted(read), read[0].path
+
+
+def _reference(files: str, symbol: str) -> Reference | None:
+    library, path = _library(files)
+    found = [
+        item for item in library.references if item.path == path and item.definition.qualified_name == symbol
+    ]
+    return found[-1] if found else None
