@@ -13,7 +13,7 @@ from codeguard.index.static_evidence import StaticEvidence
 from codeguard.index.trusted import TrustUpdate
 
 STAGES: tuple[tuple[object, str, str], ...] = (
-    (pipeline, "discover", "find the files"),
+    (pipeline, "found_on_disk", "find the files"),
     (file_tasks, "assembled", "put the files together that were cut"),
     (Catalog, "put_file", "write catalog and words"),
     (Catalog, "chunks", "read the catalog"),

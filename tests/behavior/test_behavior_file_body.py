@@ -82,8 +82,7 @@ def test_a_helper_exchanged_on_import_earns_no_bonus(rest: str, check: Check) ->
 
 @pytest.mark.parametrize("rest", AFTER.values(), ids=AFTER)
 def test_a_function_exchanged_after_its_definition_earns_no_bonus(rest: str, check: Check) -> None:
-    code = f"{rest}\n\n{HELPER}\n\n{FUNCTION}"  # the order in a file does not count: a function may be called later
-    report = check(code, TRUSTED)
+    report = check(f"{HELPER}\n\n{FUNCTION}\n\n{rest}", TRUSTED)
     assert not earns(report), report.reason
 
 

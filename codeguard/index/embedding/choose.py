@@ -13,7 +13,7 @@ from codeguard.index.embedding.lexical import LexicalEmbedding
 
 ENTRY_POINT_GROUP = "codeguard.embeddings"
 DEFAULT = "static"  # what `auto` is for code
-PACKAGE, FOLDERS = __name__.rpartition(".")[0], [str(Path(__file__).parent)]
+PACKAGE = __name__.rpartition(".")[0]
 FIRST_SHOWN = (DEFAULT, "minilm", "lexical")
 
 
@@ -59,7 +59,7 @@ def embedding_kinds() -> tuple[EmbeddingKind, ...]:
     Raises:
         EmbeddingError: a third party's kind cannot be loaded, or is none.
     """
-    modules = (module.name for module in pkgutil.iter_modules(FOLDERS))
+    modules = (module.name for module in pkgutil.iter_modules(_folders()))
     ours = [kind for name in modules if (kind := _in_module(name)) is not None]
     ours.sort(
         key=lambda kind: (
@@ -78,10 +78,15 @@ def by_workers(name: str) -> bool:
     return kind is not None and kind.by_workers
 
 
+def _folders() -> list[str]:
+    """Return where the package's modules are, also one that was added to its path."""
+    return list(importlib.import_module(PACKAGE).__path__)
+
+
 def _kind(name: str) -> EmbeddingKind | None:
     """Return the kind of a name; no other one's libraries are imported for it."""
     module = name.replace("-", "_")
-    there = {item.name for item in pkgutil.iter_modules(FOLDERS)}
+    there = {item.name for item in pkgutil.iter_modules(_folders())}
     found = _in_module(module) if module in there else None
     return found if found is not None and found.name == name else _third_party(name)
 
