@@ -1,6 +1,6 @@
 """All four steps of the experiment in temporary stores, with a console report, JSON and one page.
 
-python experiments/run_full_experiment.py [-k 5] [--out results] [--stdlib] [--text [DATA]]
+python experiments/run_full_experiment.py [-k 5] [--out results] [--text [DATA]]
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from codeguard import __version__
 from codeguard.config import DefenseConfig
 from codeguard.ranking.reranking import Ranking
-from experiments import adaptive_set, report
+from experiments import report
 from experiments.corpus.queries import ALL, EXAMPLES, Query
 from experiments.steps import (
     Setting,
@@ -43,9 +43,6 @@ def main() -> int:
     parser.add_argument("-k", type=int, default=5, help="results a query, one a file")
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder for JSON and page")
     parser.add_argument("--embedding", default="auto", help="auto, static, minilm or lexical")
-    parser.add_argument(
-        "--stdlib", action="store_true", help="also the 300 queries on the standard library (minutes)"
-    )
     parser.add_argument(
         "--text",
         metavar="DATA",
@@ -79,15 +76,7 @@ def main() -> int:
     results["defenses"] = [item.to_json() for item in defenses]
     results["sweep"] = [item.to_json() for item in weights]
     results["restored"] = restored
-    figures, section = adaptive_set.run()
-    results["adaptive"] = figures
-    sections: list[dict[str, Any]] = [section]
-    if options.stdlib:
-        from experiments.stdlib_set import run as run_stdlib
-
-        figures, section = run_stdlib(options.k, embedding=options.embedding)
-        results["stdlib"] = figures
-        sections.append(section)
+    sections: list[dict[str, Any]] = []
     if options.text:
         from experiments.text.all import run as run_text
 
