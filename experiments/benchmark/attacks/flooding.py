@@ -9,6 +9,7 @@ from typing import ClassVar
 from experiments.attacks import TargetFunction, get_attack
 from experiments.attacks.editing import with_docstring
 from experiments.benchmark.attacks.base import Draft, Proof, draft_of
+from experiments.benchmark.grammar import Grammar
 
 ENDINGS = (
     "",
@@ -31,7 +32,7 @@ class Flooding:
     adaptive: ClassVar[bool] = False
     least: ClassVar[int] = 10
 
-    def drafts(self, target: TargetFunction, rng: Random) -> Sequence[Draft]:
+    def drafts(self, target: TargetFunction, rng: Random, grammar: Grammar) -> Sequence[Draft]:
         """Return copies of the same few wrong answers under slightly different wording, the first one first."""
         base = get_attack("targeted").generate(target, rng.randrange(1 << 30))
         plain = [file for file in base if file.name.endswith("same-name")][:4]
