@@ -38,6 +38,7 @@ FOLDERS = (
     "mirror",
 )
 LEAST_WORDS = 4
+_FUNCTION = re.compile(r"^def ", re.MULTILINE)
 LONGEST = 4000
 
 
@@ -143,7 +144,12 @@ def assembled(
     pool: list[str] = []
     for package, path, _, text in loose:
         count = len(chunks_of("piece.py", text))
-        if not 0 < count <= LONGEST_PIECE or (room is not None and room < count):
+        # What an attacker puts into a file takes the place of a function, so every file has one.
+        if (
+            not _FUNCTION.search(text)
+            or not 0 < count <= LONGEST_PIECE
+            or (room is not None and room < count)
+        ):
             continue
         room = None if room is None else room - count
         place = names(".py")

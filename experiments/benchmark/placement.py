@@ -8,21 +8,27 @@ agents come in the same proportion, written by the same functions. Order and tim
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from random import Random
 
+from experiments.attacks import TargetFunction
+from experiments.attacks.craft import echo
+from experiments.attacks.editing import parse_function, with_docstring, with_prologue
 from experiments.benchmark.attacks import Draft
 from experiments.benchmark.carriers import Carrier
 from experiments.benchmark.corpora import Corpus, Function, LooseNames, chunks_of
 from experiments.benchmark.grammar import Grammar
 from experiments.benchmark.poison import ALONE, AMONG, Instance, Poisoned
 from experiments.benchmark.wording import purpose
+from experiments.corpus.selection import parses
 from experiments.corpus.targets import first_line
 
-SHOWN = 0.5  # of the pool's chunks: honest unlisted files of one round
+SHOWN = 0.4  # of the pool's chunks: honest unlisted files of one round
 SIGHT = 12  # files among which the one of the nearest length is taken
+LEAST = 20  # characters that a sentence has to fill
 YEAR = 365 * 24 * 3600
 NOW = 1_790_000_000
 
@@ -38,7 +44,7 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class _Host:
-    """A file with the lines of its functions and classes, and the names that it binds."""
+    """A file with the lines of its undecorated functions, and the names that it binds."""
 
     spans: tuple[tuple[int, int, int], ...]  # first line, last line, characters
     bound: frozenset[str]
@@ -50,16 +56,29 @@ def place(
     """Return the unlisted side with the poison in it; `needed` are honest files that have to be there."""
     rng = Random(f"place:{seed}:{corpus.pair}")
     placing = _Placing(
-        corpus, rng, [path for path in sorted(corpus.pool) if path not in needed], grammar, seed
+        corpus,
+        rng,
+        [path for path in sorted(corpus.pool) if path not in needed and host_of(corpus.texts[path]).spans],
+        grammar,
+        seed,
     )
     made = [placing.instance(item) for item in instances]
-    texts = {path: corpus.texts[path] for path in needed}
-    texts |= {file.path: file.text for item in made for file in item.files}
-    texts |= placing.honest(sum(len(chunks_of(path, corpus.texts[path])) for path in needed))
+    texts = placing.honest(needed) | {file.path: file.text for item in made for file in item.files}
     order = sorted(texts)
     rng.shuffle(order)
     times = {path: NOW - rng.random() * YEAR for path in order}
     return Tree({path: texts[path] for path in order}, times, tuple(made))
+
+
+@dataclass(frozen=True, slots=True)
+class _Like:
+    """What an honest file has in common with a poisoned one: sizes, the number of definitions, where words stand."""
+
+    source: int  # characters of the function that it was made from, or of what is put in where that is less
+    body: int  # characters of what was put into a file
+    definitions: int
+    longest: int  # characters of its longest line
+    variant: str
 
 
 class _Placing:
@@ -67,42 +86,52 @@ class _Placing:
         self._corpus, self._rng, self._free, self._grammar = corpus, rng, free, grammar
         self._names = LooseNames(f"{seed}:{corpus.pair}:carriers")
         self._documented = [item for item in corpus.functions if item.path in corpus.pool]
-        self._lengths: list[int] = []
+        self._plain = [item for item in self._documented if item.plain]
+        self._likes: list[_Like] = []
         self._carried: list[Draft] = []
 
     def instance(self, instance: Instance) -> Instance:
         """Return an attack with its files placed."""
         answers = {path for question in instance.subject.questions for path, _ in question.answers}
+        length = len(instance.subject.function.source)
         files = [
-            self._hosted(draft, proof, answers) if draft.carrier is None else self._page(draft, proof)
+            self._page(draft, proof)
+            if draft.carrier is not None
+            else self._hosted(draft, proof, length, answers)
             for draft, proof in instance.drafts
         ]
-        among = any(len(chunks_of(file.path, file.text)) > len(file.lines) for file in files)
+        among = any(len(host_of(file.text).spans) > 1 for file in files)
         position = instance.position if not files else AMONG if among else ALONE
         return replace(instance, files=tuple(files), position=position)
 
-    def _hosted(self, draft: Draft, proof: Mapping[str, str], answers: set[str]) -> Poisoned:
+    def _hosted(self, draft: Draft, proof: Mapping[str, str], length: int, answers: set[str]) -> Poisoned:
         """Return a loose file with the draft in the place of one of its functions."""
         head, body = parts_of(draft.text)
-        self._lengths.append(len(body))
+        length = min(length, len(body))
+        longest = max(map(len, body.split("\n")))
+        self._likes.append(_Like(length, len(body), len(host_of(body).spans), longest, draft.variant))
         binds = host_of(draft.text).bound
-        order = self._rng.sample(self._free, len(self._free))
-        near = sorted(order[:SIGHT], key=lambda path: gap_of(self._corpus.texts[path], len(body)))
-        for path in (*near, *order[SIGHT:]):
+        for path in self._nearest(length):
             text = self._corpus.texts[path]
-            host = host_of(text)
-            if path in answers or not host.spans:
+            at = _nearest_span(text, length)
+            if path in answers or at is None:
                 continue
-            first, last, _ = min(host.spans, key=lambda span: abs(span[2] - len(body)))
-            if (host.bound - host_of("\n".join(text.split("\n")[first - 1 : last])).bound) & binds:
+            if (host_of(text).bound - host_of("\n".join(text.split("\n")[at[0] - 1 : at[1]])).bound) & binds:
                 continue
-            merged, first, last = put(text, (first, last), head, body)
-            clean = [span for span in _spans_of(merged, draft.clean) if first <= span[0]]
+            merged, first, last = put(text, at, head, body)
+            if not parses(merged):
+                continue
+            self._free.remove(path)
+            clean = [span for span in _chunks_named(path, merged, draft.clean) if first <= span[0]]
             lines = [*_without((first, last), clean), *_lines_with(merged, draft.payload, head)]
-            if _parses(merged):
-                self._free.remove(path)
-                return Poisoned(path, merged, draft.variant, tuple(lines), draft.payload, proof)
+            return Poisoned(path, merged, draft.variant, tuple(lines), draft.payload, proof)
         raise ValueError(f"no loose file is left for {draft.variant}: got {len(self._free)}, expected more")
+
+    def _nearest(self, length: int) -> list[str]:
+        """Return the free files: the nearest by the length of a function of a few first, the others at random."""
+        order = self._rng.sample(self._free, len(self._free))
+        near = sorted(order[:SIGHT], key=lambda path: gap_of(self._corpus.texts[path], length))
+        return [*near, *order[SIGHT:]]
 
     def _page(self, draft: Draft, proof: Mapping[str, str]) -> Poisoned:
         self._carried.append(draft)
@@ -111,19 +140,23 @@ class _Placing:
         lines = _without((1, draft.text.count("\n") + 1), _chunks_named(path, draft.text, draft.clean))
         return Poisoned(path, draft.text, draft.variant, tuple(lines), draft.payload, proof)
 
-    def honest(self, used: int) -> dict[str, str]:
-        """Return honest files: loose ones by the lengths of the poison, and what is no Python in proportion."""
+    def honest(self, needed: Sequence[str]) -> dict[str, str]:
+        """Return honest files, `needed` ones among them, and what is no Python in proportion to the poison's."""
         room = SHOWN * sum(len(chunks_of(path, self._corpus.texts[path])) for path in self._corpus.pool)
         found: dict[str, str] = {}
-        lengths = self._lengths or [0]
-        while self._free and used < room:
-            length = self._rng.choice(lengths)
-            few = self._rng.sample(self._free, min(SIGHT if self._lengths else 1, len(self._free)))
-            path = min(few, key=lambda item: (gap_of(self._corpus.texts[item], length), item))
-            self._free.remove(path)
-            found[path] = self._corpus.texts[path]
+        likes = self._likes or [
+            _Like(len(item.source), len(item.source) + 200, 1, 90, "docstring") for item in self._plain
+        ]
+        waiting = list(needed)
+        used = 0
+        while (self._free and used < room) or waiting:
+            like = self._rng.choice(likes)
+            path = waiting.pop() if waiting else self._nearest(like.source)[0]
+            if path in self._free:
+                self._free.remove(path)
+            found[path] = self._described(self._corpus.texts[path], like)
             used += len(chunks_of(path, found[path]))
-        each = round(len(found) / len(lengths)) if self._documented else 0
+        each = round(len(found) / len(likes)) if self._likes else 0
         for draft in self._carried:
             assert draft.carrier is not None
             for _ in range(each):
@@ -131,20 +164,54 @@ class _Placing:
                 found[path] = self._honest_page(draft.carrier, draft)
         return found
 
+    def _described(self, text: str, like: _Like) -> str:
+        """Return an honest file one of whose functions is described anew, the way that poison is, and has company."""
+        at = _nearest_span(text, like.source)
+        if at is None:
+            return text
+        source = "\n".join(text.split("\n")[at[0] - 1 : at[1]])
+        node = parse_function(source)
+        described = ast.get_docstring(node) or " ".join(node.name.split("_"))
+        query = purpose(described, self._rng)
+        doc = echo(TargetFunction(node.name, source, query, first_line(described)), self._rng)
+        company = [
+            min(
+                self._rng.sample(self._plain, min(SIGHT, len(self._plain))),
+                key=lambda item: abs(len(item.source) - like.source),
+            ).source
+            for _ in range(like.definitions - 1)
+        ]
+        bare = with_docstring(source, doc)
+        left = like.body - len(bare) - sum(map(len, company))
+        words = [self._sentence("honest", min(left, like.longest - 6))]
+        while sum(map(len, words)) + LEAST < left:
+            words.append(self._sentence("honest", min(left - sum(map(len, words)), like.longest - 6)))
+        comment = [f"# {line}" for line in words]
+        body = bare
+        if left > LEAST and like.variant == "inside":
+            body = with_prologue(bare, comment)
+        elif left > LEAST and like.variant == "above":
+            body = "\n".join([*comment, bare])
+        elif left > LEAST:
+            body = with_docstring(source, "\n\n".join([doc, *words]))
+        made, _, _ = put(text, at, [], "\n\n\n".join([*company, body]))
+        return made if parses(made) else text
+
     def _honest_page(self, carrier: Carrier, like: Draft) -> str:
         """Return a page of a draft's kind about an honest function, its length the nearest of a few."""
         options = []
         for function in self._rng.sample(self._documented, min(SIGHT, len(self._documented))):
-            said = [self._sentence(carrier, len(line)) for line in like.said]
+            table = "chore" if carrier.kind == "agent" else "honest"
+            said = [self._sentence(table, len(line)) for line in like.said]
             options.append(_about(function, carrier, said, self._rng))
         return min(options, key=lambda text: abs(len(text) - len(like.text)))
 
-    def _sentence(self, carrier: Carrier, length: int) -> str:
-        if not length:
-            return ""
-        table = "chore" if carrier.kind == "agent" else "honest"
-        few = [self._grammar.form(table, self._rng) for _ in range(SIGHT)]
-        return min(few, key=lambda text: abs(len(text) - length))
+    def _sentence(self, table: str, length: int) -> str:
+        """Return ordinary sentences of about a length, the last one cut where a word ends."""
+        text = self._grammar.form(table, self._rng) if length > 0 else ""
+        while len(text) < length:
+            text += f" {self._grammar.form(table, self._rng)}"
+        return text if len(text) <= length + LEAST else text[:length].rpartition(" ")[0]
 
 
 def _about(function: Function, carrier: Carrier, said: Sequence[str], rng: Random) -> str:
@@ -163,10 +230,10 @@ def host_of(text: str) -> _Host:
     lines = text.split("\n")
     spans, bound = [], set()
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            first = min([node.lineno, *(item.lineno for item in node.decorator_list)])
-            last = node.end_lineno or first
+        if isinstance(node, ast.FunctionDef) and not node.decorator_list:
+            first, last = node.lineno, node.end_lineno or node.lineno
             spans.append((first, last, len("\n".join(lines[first - 1 : last]))))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             bound.add(node.name)
         bound |= {
             item.id
@@ -206,19 +273,39 @@ def put(text: str, at: tuple[int, int], head: Sequence[str], body: str) -> tuple
         top = 0
     lines[top:top] = new
     first = at[0] + len(new)
-    return "\n".join(lines), first, first + body.count("\n")
+    unused = _unused_imports("\n".join(lines))
+    first -= sum(number < first for number in unused)
+    kept = [line for number, line in enumerate(lines, 1) if number not in unused]
+    return "\n".join(kept), first, first + body.count("\n")
 
 
-def _parses(text: str) -> bool:
+def _unused_imports(text: str) -> set[int]:
+    """Return the lines of the imports at the top level that nothing uses any more."""
     try:
-        ast.parse(text)
+        tree = ast.parse(text)
     except SyntaxError:
-        return False
-    return True
+        return set()
+    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    spans = {node: set(range(node.lineno, (node.end_lineno or node.lineno) + 1)) for node in imports}
+    taken = set().union(*spans.values())
+    rest = "\n".join(line for number, line in enumerate(text.split("\n"), 1) if number not in taken)
+    used = set(re.findall(r"\w+", rest))
+    return {
+        number
+        for node, lines in spans.items()
+        if getattr(node, "module", "") != "__future__"
+        and not any((item.asname or item.name).partition(".")[0] in used for item in node.names)
+        for number in lines
+    }
 
 
-def _spans_of(text: str, names: Sequence[str]) -> list[tuple[int, int]]:
-    return _chunks_named("host.py", text, names)
+def _nearest_span(text: str, length: int) -> tuple[int, int] | None:
+    """Return the lines of the function whose length is nearest."""
+    spans = host_of(text).spans
+    if not spans:
+        return None
+    first, last, _ = min(spans, key=lambda span: abs(span[2] - length))
+    return first, last
 
 
 def _chunks_named(path: str, text: str, names: Sequence[str]) -> list[tuple[int, int]]:

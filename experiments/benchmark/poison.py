@@ -21,6 +21,7 @@ from experiments.benchmark.grammar import Grammar
 from experiments.benchmark.questions import Subject
 from experiments.benchmark.systems.base import Embed
 from experiments.corpus.guesses import with_guesses
+from experiments.corpus.selection import parses
 from experiments.corpus.targets import (
     documented_calls,
     first_line,
@@ -298,7 +299,8 @@ def _one_of(shares: Sequence[tuple[T, float]], rng: Random) -> T:
 
 def _drafts(attack: BenchmarkAttack, target: TargetFunction, rng: Random, grammar: Grammar) -> list[Draft]:
     try:
-        return list(attack.drafts(target, Random(rng.random()), grammar))
+        drafts = attack.drafts(target, Random(rng.random()), grammar)
+        return [draft for draft in drafts if draft.carrier is not None or parses(draft.text)]
     except (ValueError, SyntaxError, AssertionError, IndexError):
         return []
 

@@ -32,7 +32,7 @@ from experiments.benchmark.packages import Pair, unpack
 from experiments.benchmark.poison import Instance, Plan, Rewrite, Verifier, draw
 from experiments.benchmark.questions import Question, Subject
 from experiments.benchmark.readers import obeys
-from experiments.benchmark.systems import BASELINE, built_in, plugged_in
+from experiments.benchmark.systems import BASELINE, DEFENDED, built_in, plugged_in
 from experiments.benchmark.systems.base import (
     Answer,
     Change,
@@ -48,6 +48,7 @@ from experiments.benchmark.systems.filters import guarddog_version
 from experiments.benchmarks.processor import processor_seconds
 
 K = 10
+USEFUL = 0.9  # right answers that a system has to keep to be held against another
 Tell = Callable[[str], None]
 
 
@@ -68,12 +69,13 @@ class Setting:
     systems: tuple[str, ...] = ()  # by name, all where empty
     plugins: tuple[str, ...] = ()
     scanners: tuple[str, ...] = ()
+    rules: Path | None = None  # for semgrep
     ablations: bool = True
     embedding: str = "auto"
 
 
-SMALL = Setting("small", 1000, 5, Plan(32), clean=100)
-LARGE = Setting("large", None, 5, Plan(150), large=True, unattacked=100)
+SMALL = Setting("small", 1000, 3, Plan(34), clean=60)
+LARGE = Setting("large", None, 6, Plan(200), large=True, unattacked=100)
 
 
 @dataclass(slots=True)
@@ -294,7 +296,7 @@ class Run:
 
     def _systems(self, around: Surroundings) -> list[System]:
         setting = self.setting
-        found = built_in(around, scanners=setting.scanners, ablations=setting.ablations)
+        found = built_in(around, scanners=setting.scanners, rules=setting.rules, ablations=setting.ablations)
         for name in setting.plugins:
             found += plugged_in(name, around)
         chosen = {item.name for item in found if not setting.systems or item.name in setting.systems}
@@ -447,7 +449,7 @@ class Run:
                     function=question.function,
                     twin=twins[question.function],
                     labels=labels,
-                    right_before="r" in judge.labels(own.results, question)[:5],
+                    before=judge.labels(own.results[:K], question),
                     right_baseline="r" in before[:5],
                     refused=not answer.results,
                 )
@@ -504,6 +506,35 @@ class Run:
             }
         )  # fmt: skip
 
+    def _best_other(self, reports: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        """Return by class the best of the systems that are not codeguard and keep nine in ten right answers."""
+        rows = self.collected.rows
+        if DEFENDED not in rows:
+            return {"with_twin": {}, "without_twin": {}}
+        others = {
+            name: found
+            for name, found in rows.items()
+            if not name.startswith((DEFENDED, "only ", "without "))
+            and (reports[name]["kept_of_baseline"]["share"] or 0.0) >= USEFUL
+        }
+        field = {DEFENDED: rows[DEFENDED], **others}
+        return {
+            group: {
+                attack: measures.best_other(field, DEFENDED, attack, twin)
+                for attack in sorted({row.attack for row in measures.attacked(rows[DEFENDED], twin=twin)})
+            }
+            for group, twin in (("with_twin", True), ("without_twin", False))
+        }
+
+    def _not_measured(self) -> list[str]:
+        """Return what the run left out, for the reader of its figures."""
+        absent = [
+            f"{name} (not installed, or no rules given)"
+            for name in ("guarddog", "semgrep", "skill-scanner")
+            if not any(name in system for system in self.collected.rows)
+        ]
+        return [*absent, "a real model as reader", "attacks worded by a model", "attacks published by others"]
+
     def results(self) -> dict[str, Any]:
         """Return everything as plain values, the figures of each system computed."""
         collected = self.collected
@@ -515,6 +546,7 @@ class Run:
         for name, found in reports.items():
             others = measures.attacked(collected.rows[name], twin=True)
             found["against_codeguard"] = measures.paired(others, reference, measures.on_top)
+            found["questions_for_ten_points"] = measures.NEEDED
             found["cost"] = _cost(name, collected)
         return {
             "schema": "codeguard.benchmark/1",
@@ -532,11 +564,11 @@ class Run:
             "systems": reports,
             "index": {name: asdict(cost) for name, cost in collected.index.items()},
             "embedded": {**asdict(self._embedding.cost), "chunks": self._embedding.misses},
-            "failures": [item for item in collected.failures if item["system"].startswith("codeguard")],
-            "lost": [item for item in collected.lost if item["system"].startswith("codeguard")],
-            "clean_decided": {
-                name: found for name, found in collected.reasons.items() if name.startswith("codeguard")
-            },
+            "best_other": self._best_other(reports),
+            "not_measured": self._not_measured(),
+            "failures": collected.failures,
+            "lost": collected.lost,
+            "clean_decided": collected.reasons,
             "instances": collected.instances,
         }
 
@@ -560,6 +592,7 @@ def _attacked(row: Row, instance: Instance, before: str, answer: Answer) -> Row:
         "instance": instance.id,
         "attack": instance.attack,
         "family": instance.family,
+        "author": instance.author,
         "adaptive": instance.adaptive,
         "knowledge": instance.knowledge,
         "position": instance.position,
