@@ -183,9 +183,10 @@ class _Placing:
         ]
         bare = with_docstring(source, doc)
         left = like.body - len(bare) - sum(map(len, company))
-        words = [self._sentence("honest", min(left, like.longest - 6))]
+        width = max(LEAST, like.longest - 6)
+        words = [self._sentence("honest", min(left, width))]
         while sum(map(len, words)) + LEAST < left:
-            words.append(self._sentence("honest", min(left - sum(map(len, words)), like.longest - 6)))
+            words.append(self._sentence("honest", min(left - sum(map(len, words)), width)))
         comment = [f"# {line}" for line in words]
         body = bare
         if left > LEAST and like.variant == "inside":
