@@ -40,6 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         plugins=tuple(options.system),
         scanners=tuple(options.scanner),
         rules=options.semgrep,
+        external=options.external,
+        attacker=options.attacker and tuple(options.attacker),
+        reader=options.reader and tuple(options.reader),
         ablations=setting.ablations and not options.no_ablations,
     )
     start = time.monotonic()
@@ -55,6 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 _write(run, options.out)
             else:
                 chosen = [pairs()[name] for name in options.pair or pairs()]
+                if options.external:
+                    run.external(chosen[0], options.external)
                 run.all_pairs(chosen, lambda: _write(run, options.out))
     except (PackageError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -104,6 +109,15 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="a filter: the command reads {text} and writes {flagged, reason}, JSON, a line for each chunk",
     )
     parser.add_argument("--semgrep", type=Path, metavar="RULES", help="a folder of rules for semgrep")
+    parser.add_argument(
+        "--external", type=Path, metavar="FOLDER", help="items.jsonl with attacks published by others"
+    )
+    parser.add_argument(
+        "--attacker", nargs=2, metavar=("ENDPOINT", "MODEL"), help="a model that words attacks anew"
+    )
+    parser.add_argument(
+        "--reader", nargs=2, metavar=("ENDPOINT", "MODEL"), help="a model that writes code from results"
+    )
     parser.add_argument("--write", type=Path, help="a document of Markdown that gets the tables")
     parser.add_argument("--no-ablations", action="store_true", help="no single signals")
     parser.add_argument("--cache", type=Path, help="folder for packages, vectors and proofs")

@@ -23,11 +23,13 @@ from experiments.benchmark.corpora import Corpus, Function, LooseNames, chunks_o
 from experiments.benchmark.grammar import Grammar
 from experiments.benchmark.poison import ALONE, AMONG, Instance, Poisoned
 from experiments.benchmark.wording import purpose
+from experiments.corpus.naming import SECOND
 from experiments.corpus.selection import parses
 from experiments.corpus.targets import first_line
 
 SHOWN = 0.4  # of the pool's chunks: honest unlisted files of one round
 SIGHT = 12  # files among which the one of the nearest length is taken
+MODULES = ("collections", "functools", "itertools", "json", "math", "os", "re", "sys", "typing", "subprocess")
 LEAST = 20  # characters that a sentence has to fill
 YEAR = 365 * 24 * 3600
 NOW = 1_790_000_000
@@ -64,10 +66,15 @@ def place(
     )
     made = [placing.instance(item) for item in instances]
     texts = placing.honest(needed) | {file.path: file.text for item in made for file in item.files}
+    return shuffled(texts, rng, made)
+
+
+def shuffled(texts: Mapping[str, str], rng: Random, instances: Sequence[Instance]) -> Tree:
+    """Return files in an order and with times that say nothing of them."""
     order = sorted(texts)
     rng.shuffle(order)
     times = {path: NOW - rng.random() * YEAR for path in order}
-    return Tree({path: texts[path] for path in order}, times, tuple(made))
+    return Tree({path: texts[path] for path in order}, times, tuple(instances))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +84,11 @@ class _Like:
     source: int  # characters of the function that it was made from, or of what is put in where that is less
     body: int  # characters of what was put into a file
     definitions: int
+    statements: int  # of the top level beside definitions
+    imports: int
+    comments: int
     longest: int  # characters of its longest line
-    variant: str
+    inside: bool  # whether comments stand in the function
 
 
 class _Placing:
@@ -108,8 +118,7 @@ class _Placing:
         """Return a loose file with the draft in the place of one of its functions."""
         head, body = parts_of(draft.text)
         length = min(length, len(body))
-        longest = max(map(len, body.split("\n")))
-        self._likes.append(_Like(length, len(body), len(host_of(body).spans), longest, draft.variant))
+        self._likes.append(_like(length, head, body, draft.variant))
         binds = host_of(draft.text).bound
         for path in self._nearest(length):
             text = self._corpus.texts[path]
@@ -144,9 +153,7 @@ class _Placing:
         """Return honest files, `needed` ones among them, and what is no Python in proportion to the poison's."""
         room = SHOWN * sum(len(chunks_of(path, self._corpus.texts[path])) for path in self._corpus.pool)
         found: dict[str, str] = {}
-        likes = self._likes or [
-            _Like(len(item.source), len(item.source) + 200, 1, 90, "docstring") for item in self._plain
-        ]
+        likes = self._likes or [_like(len(item.source), [], item.source, "") for item in self._plain]
         waiting = list(needed)
         used = 0
         while (self._free and used < room) or waiting:
@@ -182,20 +189,22 @@ class _Placing:
             for _ in range(like.definitions - 1)
         ]
         bare = with_docstring(source, doc)
-        left = like.body - len(bare) - sum(map(len, company))
+        constants = [
+            f"{word.upper()} = {self._rng.randrange(2, 5000)}"
+            for word in self._rng.sample(SECOND, like.statements)
+        ]
+        left = like.body - len(bare) - sum(map(len, [*company, *constants]))
         width = max(LEAST, like.longest - 6)
-        words = [self._sentence("honest", min(left, width))]
+        words: list[str] = []
         while sum(map(len, words)) + LEAST < left:
             words.append(self._sentence("honest", min(left - sum(map(len, words)), width)))
-        comment = [f"# {line}" for line in words]
-        body = bare
-        if left > LEAST and like.variant == "inside":
-            body = with_prologue(bare, comment)
-        elif left > LEAST and like.variant == "above":
-            body = "\n".join([*comment, bare])
-        elif left > LEAST:
-            body = with_docstring(source, "\n\n".join([doc, *words]))
-        made, _, _ = put(text, at, [], "\n\n\n".join([*company, body]))
+        count = max(0, like.comments - source.count("\n    #"))
+        comment, told = [f"# {line}" for line in words[:count]], words[count:]
+        body = with_docstring(source, "\n\n".join([doc, *told]))
+        body = with_prologue(body, comment) if like.inside and comment else "\n".join([*comment, body])
+        made, _, _ = put(text, at, [], "\n\n\n".join([*constants, *company, body]))
+        imports = [f"import {name}" for name in MODULES if f"import {name}\n" not in made]
+        made = put(made, (1, 0), self._rng.sample(imports, min(like.imports, len(imports))), "", keep=True)[0]
         return made if parses(made) else text
 
     def _honest_page(self, carrier: Carrier, like: Draft) -> str:
@@ -261,10 +270,15 @@ def parts_of(text: str) -> tuple[list[str], str]:
     return head, "\n".join(lines).strip("\n")
 
 
-def put(text: str, at: tuple[int, int], head: Sequence[str], body: str) -> tuple[str, int, int]:
-    """Return a file with a body in the place of some lines and imports among its own, and the body's lines."""
+def put(
+    text: str, at: tuple[int, int], head: Sequence[str], body: str, *, keep: bool = False
+) -> tuple[str, int, int]:
+    """Return a file with a body in the place of some lines and imports among its own, and the body's lines.
+
+    Imports that nothing uses any more are left out, unless they are to be kept.
+    """
     lines = text.split("\n")
-    lines[at[0] - 1 : at[1]] = body.split("\n")
+    lines[at[0] - 1 : at[1]] = body.split("\n") if body else []
     new = [line for line in head if line not in lines and "__future__" not in line]
     top = 0
     for node in ast.parse(text).body:
@@ -274,7 +288,7 @@ def put(text: str, at: tuple[int, int], head: Sequence[str], body: str) -> tuple
         top = 0
     lines[top:top] = new
     first = at[0] + len(new)
-    unused = _unused_imports("\n".join(lines))
+    unused = set() if keep else _unused_imports("\n".join(lines))
     first -= sum(number < first for number in unused)
     kept = [line for number, line in enumerate(lines, 1) if number not in unused]
     return "\n".join(kept), first, first + body.count("\n")
@@ -298,6 +312,24 @@ def _unused_imports(text: str) -> set[int]:
         and not any((item.asname or item.name).partition(".")[0] in used for item in node.names)
         for number in lines
     }
+
+
+def _like(length: int, head: Sequence[str], body: str, variant: str) -> _Like:
+    """Return the sizes of what is put into a file, made from a function of a length."""
+    lines, nodes = body.split("\n"), ast.parse(body).body
+    definitions = sum(
+        isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) for node in nodes
+    )
+    return _Like(
+        length,
+        len(body),
+        max(1, definitions),
+        min(len(nodes) - definitions, len(SECOND)),
+        len(head),
+        sum(line.lstrip().startswith("#") for line in lines),
+        max(map(len, lines)),
+        variant == "inside",
+    )
 
 
 def _nearest_span(text: str, length: int) -> tuple[int, int] | None:

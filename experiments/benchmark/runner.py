@@ -12,7 +12,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from random import Random
@@ -22,12 +23,14 @@ import numpy as np
 
 from codeguard import __version__
 from codeguard.index.embedding import open_embedding
-from experiments.benchmark import VERSION, measures, placement, questions
+from codeguard.sandbox import Level, Sandbox
+from experiments.benchmark import VERSION, external, measures, placement, questions
 from experiments.benchmark.attacks import BenchmarkAttack, all_attacks
 from experiments.benchmark.attacks.base import GENERATED
 from experiments.benchmark.corpora import TRUSTED, Corpus, build, chunks_of, symbols_of
 from experiments.benchmark.grammar import Grammar
 from experiments.benchmark.measures import Row
+from experiments.benchmark.models import Model, reworded, written
 from experiments.benchmark.packages import Pair, unpack
 from experiments.benchmark.poison import Instance, Plan, Rewrite, Verifier, draw
 from experiments.benchmark.questions import Question, Subject
@@ -45,9 +48,11 @@ from experiments.benchmark.systems.base import (
     Vectors,
 )
 from experiments.benchmark.systems.filters import guarddog_version
+from experiments.benchmark.systems.guarded import UNDEFENDED
 from experiments.benchmarks.processor import processor_seconds
 
 K = 10
+READ = (DEFENDED, UNDEFENDED, BASELINE)  # systems whose results a model reads
 USEFUL = 0.9  # right answers that a system has to keep to be held against another
 Tell = Callable[[str], None]
 
@@ -71,6 +76,9 @@ class Setting:
     scanners: tuple[str, ...] = ()
     rules: Path | None = None  # for semgrep
     ablations: bool = True
+    external: Path | None = None  # a folder of published items
+    attacker: tuple[str, str] | None = None  # endpoint and model that words attacks anew
+    reader: tuple[str, str] | None = None  # endpoint and model that reads results
     embedding: str = "auto"
 
 
@@ -225,7 +233,10 @@ class Run:
         self._embedding = CachedEmbedding(cache, setting.embedding)
         self._verify = Verifier(cache)
         self._grammar = Grammar(setting.part)
-        self._rewrite: Rewrite | None = None
+        self._attacker, self._reader = (
+            Model(*chosen) if chosen else None for chosen in (setting.attacker, setting.reader)
+        )
+        self._rewrite: Rewrite | None = partial(reworded, self._attacker) if self._attacker else None
         self._started = time.monotonic(), processor_seconds()
         self.collected = Collected()
 
@@ -249,6 +260,21 @@ class Run:
             for number in range(self.setting.rounds):
                 self._round(session, self.setting.seed + number)
 
+    def external(self, pair: Pair, folder: Path) -> None:
+        """Ask the questions of published attacks, once; the trusted code of a pair is what lies beside."""
+        items = external.read(folder)
+        background = build(pair, self._cache, self.setting.size, large=False)
+        corpus, tree = external.prepare(items, background, self.setting.seed)
+        asked = [item.subject for item in tree.instances]
+        with ExitStack() as stack:
+            session = self._begin(stack, corpus, asked, lambda subject: ())
+            self._show(session, tree, clean=True)
+            main = [item for item in session.systems if item.main]
+            questions_of = [question for item in asked for question in item.questions]
+            self._ask(session, main, self.setting.seed, questions_of, tree.instances)
+        self.collected.instances += [_told(item) for item in tree.instances]
+        self._tell(f"{corpus.pair}: {len(items)} published attacks asked")
+
     def _of_pair(self, pair: Pair) -> tuple[Corpus, Sequence[Subject], Callable[[Subject], Sequence[Path]]]:
         setting = self.setting
         corpus = build(pair, self._cache, setting.size, large=setting.large)
@@ -268,17 +294,7 @@ class Run:
         folders: Callable[[Subject], Sequence[Path]],
     ) -> Session:
         """Index a corpus and ask the questions without poison."""
-        home = self._work / corpus.pair
-        tree = home / "corpus"
-        if tree.exists():
-            shutil.rmtree(tree)
-        _write(tree, corpus.trusted)
-        systems = self._systems(Surroundings(home, tree, self._embedding))
-        parts = tuple({id(part): part for system in systems for part in system.parts}.values())
-        for part in parts:
-            stack.callback(part.close)
-        session = Session(corpus, tuple(asked), folders, tuple(systems), parts, tree)
-        self._note_corpus(corpus, asked)
+        session = self._begin(stack, corpus, asked, folders)
         calm = placement.place(corpus, (), (), 0, self._grammar)
         self._show(session, calm, clean=True)
         self._tell(f"{corpus.pair}: indexed")
@@ -290,8 +306,29 @@ class Run:
         ]
         count = len(everything) if self.setting.clean is None else min(self.setting.clean, len(everything))
         sampled = Random(f"clean:{corpus.pair}").sample(everything, count)
-        self._ask(session, [item for item in systems if item.main], 0, sampled, ())
+        self._ask(session, [item for item in session.systems if item.main], 0, sampled, ())
         self._tell(f"{corpus.pair}: {len(sampled)} questions without poison asked")
+        return session
+
+    def _begin(
+        self,
+        stack: ExitStack,
+        corpus: Corpus,
+        asked: Sequence[Subject],
+        folders: Callable[[Subject], Sequence[Path]],
+    ) -> Session:
+        """Open the systems on a corpus whose trusted files are on disk."""
+        home = self._work / corpus.pair
+        tree = home / "corpus"
+        if tree.exists():
+            shutil.rmtree(tree)
+        _write(tree, corpus.trusted)
+        systems = self._systems(Surroundings(home, tree, self._embedding))
+        parts = tuple({id(part): part for system in systems for part in system.parts}.values())
+        for part in parts:
+            stack.callback(part.close)
+        session = Session(corpus, tuple(asked), folders, tuple(systems), parts, tree)
+        self._note_corpus(corpus, asked)
         return session
 
     def _systems(self, around: Surroundings) -> list[System]:
@@ -455,10 +492,20 @@ class Run:
                 )
                 if instance is not None:
                     row = _attacked(row, instance, before, answer)
+                    if self._reader is not None and system.name in READ and instance.subject.function.plain:
+                        row = replace(row, written=self._written(instance, question, answer))
                     self._note_failure(row, answer, instance)
                 rows.append(row)
                 self._note_lost(row, answer, judge, question)
                 self._note_clean(system.name, corpus, judge, answer)
+
+    def _written(self, instance: Instance, question: Question, answer: Answer) -> str:
+        """Return what becomes of the code that the model writes from an answer."""
+        assert self._reader is not None
+        shown = [hit.text for hit in answer.results[:5]]
+        function = instance.subject.function
+        with Sandbox(Level.L0, workers=1) as sandbox:
+            return written(self._reader, sandbox, question.text, function, shown, instance.payload)
 
     def _note_clean(self, system: str, corpus: Corpus, judge: Judge, answer: Answer) -> None:
         """Keep the worst decision about each clean candidate of unknown origin, with the first reasons for it."""
@@ -533,7 +580,14 @@ class Run:
             for name in ("guarddog", "semgrep", "skill-scanner")
             if not any(name in system for system in self.collected.rows)
         ]
-        return [*absent, "a real model as reader", "attacks worded by a model", "attacks published by others"]
+        setting = self.setting
+        if setting.reader is None:
+            absent.append("a model as reader (--reader)")
+        if setting.attacker is None:
+            absent.append("attacks worded by a model (--attacker)")
+        if setting.external is None:
+            absent.append("attacks published by others (--external)")
+        return absent
 
     def results(self) -> dict[str, Any]:
         """Return everything as plain values, the figures of each system computed."""
@@ -553,7 +607,11 @@ class Run:
             "version": VERSION,
             "codeguard": __version__,
             "setting": asdict(self.setting),
-            "environment": environment(self._embedding.identity),
+            "environment": environment(self._embedding.identity)
+            | {
+                "reader": self._reader.name if self._reader else "none",
+                "attacker": self._attacker.name if self._attacker else "none",
+            },
             "run": {
                 "seconds": time.monotonic() - self._started[0],
                 "cpu": processor_seconds() - self._started[1],

@@ -49,7 +49,7 @@ def _changed(node: ast.AST, rng: Random) -> str:
     if isinstance(node, ast.Attribute) and node.attr in TWINS:
         node.attr = TWINS[node.attr]
         return "other result"
-    if isinstance(node, ast.Return) and isinstance(node.value, ast.BinOp | ast.Call):
+    if isinstance(node, ast.Return) and isinstance(node.value, ast.BinOp | ast.Call | ast.Name):
         unit = ast.parse(f"({ast.unparse(node.value)}) {rng.choice(UNITS)}", mode="eval")
         node.value = unit.body
         return "other unit"
