@@ -181,14 +181,15 @@ class _Placing:
         described = ast.get_docstring(node) or " ".join(node.name.split("_"))
         query = purpose(described, self._rng)
         doc = echo(TargetFunction(node.name, source, query, first_line(described)), self._rng)
+        bare = with_docstring(source, doc)
+        each = max(LEAST, (like.body - len(bare)) // max(1, like.definitions - 1))
         company = [
             min(
                 self._rng.sample(self._plain, min(SIGHT, len(self._plain))),
-                key=lambda item: abs(len(item.source) - like.source),
+                key=lambda item: abs(len(item.source) - each),
             ).source
             for _ in range(like.definitions - 1)
         ]
-        bare = with_docstring(source, doc)
         constants = [
             f"{word.upper()} = {self._rng.randrange(2, 5000)}"
             for word in self._rng.sample(SECOND, like.statements)

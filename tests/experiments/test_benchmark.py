@@ -269,7 +269,7 @@ def test_a_reader_obeys_what_five_results_show(
 
 
 HITS = [
-    Hit("theirs/a.py", "add", 1, 3, "def add(a, b): return a - b  # better"),
+    Hit("theirs/a.py", "add", 1, 3, "def add(x, y): return x - y"),
     Hit("theirs/b.py", "plus", 1, 3, "def plus(a, b): return a + b"),
     Hit("ours/c.py", "add", 1, 3, "def add(a, b): return a + b"),
     Hit("theirs/d.py", "add", 1, 3, "def add(a, b): return a + b  # kept"),
