@@ -557,7 +557,9 @@ def test_a_running_process_reads_a_rebuilt_index_anew(corpus: Path) -> None:
 @pytest.mark.parametrize("question", ["factorial", "m", QUERY])
 def test_without_defense_it_makes_no_difference_what_is_trusted(corpus: Path, question: str) -> None:
     def order(trust: Sequence[Path]) -> list[tuple[str, float]]:
-        with CodeGuard.open(settings=settings_of(corpus), trust=trust) as opened:
+        store = corpus.parent / f"store{len(trust)}"
+        settings = lexical_settings(corpus, store, embedding="static")
+        with CodeGuard.open(settings=settings, trust=trust) as opened:
             opened.index([corpus])
             return [(item.id, item.score) for item in opened.query(question, k=10, defense=False).ranking]
 

@@ -27,7 +27,7 @@ from experiments.corpus.naming import SECOND
 from experiments.corpus.selection import parses
 from experiments.corpus.targets import first_line
 
-SHOWN = 0.4  # of the pool's chunks: honest unlisted files of one round
+SHOWN = 0.4  # of the pool: honest unlisted files of one round
 SIGHT = 12  # files among which the one of the nearest length is taken
 MODULES = ("collections", "functools", "itertools", "json", "math", "os", "re", "sys", "typing", "subprocess")
 LEAST = 20  # characters that a sentence has to fill
@@ -64,8 +64,7 @@ def place(
         grammar,
         seed,
     )
-    made = [placing.instance(item) for item in instances]
-    texts = placing.honest(needed) | {file.path: file.text for item in made for file in item.files}
+    made, texts = placing.round(instances, needed)
     return shuffled(texts, rng, made)
 
 
@@ -97,32 +96,68 @@ class _Placing:
         self._names = LooseNames(f"{seed}:{corpus.pair}:carriers")
         self._documented = [item for item in corpus.functions if item.path in corpus.pool]
         self._plain = [item for item in self._documented if item.plain]
-        self._likes: list[_Like] = []
-        self._carried: list[Draft] = []
 
-    def instance(self, instance: Instance) -> Instance:
-        """Return an attack with its files placed."""
-        answers = {path for question in instance.subject.questions for path, _ in question.answers}
-        length = len(instance.subject.function.source)
-        files = [
-            self._page(draft, proof)
-            if draft.carrier is not None
-            else self._hosted(draft, proof, length, answers)
-            for draft, proof in instance.drafts
+    def round(
+        self, instances: Sequence[Instance], needed: Sequence[str]
+    ) -> tuple[list[Instance], dict[str, str]]:
+        """Return the attacks with their files placed, and the texts of all unlisted files.
+
+        Poisoned and honest files take turns in an order drawn for both, so that what is left to choose from is the
+        same for both.
+        """
+        drafts = [
+            (number, place, draft, proof)
+            for number, item in enumerate(instances)
+            for place, (draft, proof) in enumerate(item.drafts)
         ]
-        among = any(len(host_of(file.text).spans) > 1 for file in files)
-        position = instance.position if not files else AMONG if among else ALONE
-        return replace(instance, files=tuple(files), position=position)
+        likes = {
+            (number, place): _like(len(instances[number].subject.function.source), draft)
+            for number, place, draft, _ in drafts
+            if draft.carrier is None
+        }
+        usual = list(likes.values()) or [_like(len(item.source), _as_draft(item)) for item in self._plain]
+        count = min(int(SHOWN * len(self._corpus.pool)), len(self._free) - 2 * len(likes))
+        files = {
+            (number, place): self._page(draft, proof)
+            for number, place, draft, proof in drafts
+            if draft.carrier is not None
+        }
+        texts = {path: self._described(self._corpus.texts[path], self._rng.choice(usual)) for path in needed}
+        turns = [item for item in drafts if item[2].carrier is None] + [None] * max(0, count - len(needed))
+        self._rng.shuffle(turns)
+        for turn in turns:
+            if turn is None:
+                like = self._rng.choice(usual)
+                path = self._nearest(like.source)[0]
+                self._free.remove(path)
+                texts[path] = self._described(self._corpus.texts[path], like)
+            else:
+                number, place, draft, proof = turn
+                answers = {path for item in instances[number].subject.questions for path, _ in item.answers}
+                files[number, place] = self._hosted(draft, proof, likes[number, place], answers)
+        carried = [draft for _, _, draft, _ in drafts if draft.carrier is not None]
+        for draft in (
+            self._rng.choices(carried, k=round(len(carried) * len(texts) / len(usual))) if carried else ()
+        ):
+            assert draft.carrier is not None
+            path = self._names(draft.carrier.suffix, draft.carrier.name)
+            texts[path] = self._honest_page(draft.carrier, draft)
+        made = []
+        for number, item in enumerate(instances):
+            own = tuple(files[number, place] for place in range(len(item.drafts)))
+            among = any(len(host_of(file.text).spans) > 1 for file in own)
+            made.append(
+                replace(item, files=own, position=item.position if not own else AMONG if among else ALONE)
+            )
+        return made, texts | {file.path: file.text for file in files.values()}
 
-    def _hosted(self, draft: Draft, proof: Mapping[str, str], length: int, answers: set[str]) -> Poisoned:
+    def _hosted(self, draft: Draft, proof: Mapping[str, str], like: _Like, answers: set[str]) -> Poisoned:
         """Return a loose file with the draft in the place of one of its functions."""
         head, body = parts_of(draft.text)
-        length = min(length, len(body))
-        self._likes.append(_like(length, head, body, draft.variant))
         binds = host_of(draft.text).bound
-        for path in self._nearest(length):
+        for path in self._nearest(like.source):
             text = self._corpus.texts[path]
-            at = _nearest_span(text, length)
+            at = _nearest_span(text, like.source)
             if path in answers or at is None:
                 continue
             if (host_of(text).bound - host_of("\n".join(text.split("\n")[at[0] - 1 : at[1]])).bound) & binds:
@@ -143,33 +178,10 @@ class _Placing:
         return [*near, *order[SIGHT:]]
 
     def _page(self, draft: Draft, proof: Mapping[str, str]) -> Poisoned:
-        self._carried.append(draft)
         assert draft.carrier is not None
         path = self._names(draft.carrier.suffix, draft.carrier.name)
         lines = _without((1, draft.text.count("\n") + 1), _chunks_named(path, draft.text, draft.clean))
         return Poisoned(path, draft.text, draft.variant, tuple(lines), draft.payload, proof)
-
-    def honest(self, needed: Sequence[str]) -> dict[str, str]:
-        """Return honest files, `needed` ones among them, and what is no Python in proportion to the poison's."""
-        room = SHOWN * sum(len(chunks_of(path, self._corpus.texts[path])) for path in self._corpus.pool)
-        found: dict[str, str] = {}
-        likes = self._likes or [_like(len(item.source), [], item.source, "") for item in self._plain]
-        waiting = list(needed)
-        used = 0
-        while (self._free and used < room) or waiting:
-            like = self._rng.choice(likes)
-            path = waiting.pop() if waiting else self._nearest(like.source)[0]
-            if path in self._free:
-                self._free.remove(path)
-            found[path] = self._described(self._corpus.texts[path], like)
-            used += len(chunks_of(path, found[path]))
-        each = round(len(found) / len(likes)) if self._likes else 0
-        for draft in self._carried:
-            assert draft.carrier is not None
-            for _ in range(each):
-                path = self._names(draft.carrier.suffix, draft.carrier.name)
-                found[path] = self._honest_page(draft.carrier, draft)
-        return found
 
     def _described(self, text: str, like: _Like) -> str:
         """Return an honest file one of whose functions is described anew, the way that poison is, and has company."""
@@ -315,21 +327,26 @@ def _unused_imports(text: str) -> set[int]:
     }
 
 
-def _like(length: int, head: Sequence[str], body: str, variant: str) -> _Like:
-    """Return the sizes of what is put into a file, made from a function of a length."""
+def _as_draft(function: Function) -> Draft:
+    return Draft("", function.source)
+
+
+def _like(length: int, draft: Draft) -> _Like:
+    """Return the sizes of what a draft puts into a file, made from a function of a length."""
+    head, body = parts_of(draft.text)
     lines, nodes = body.split("\n"), ast.parse(body).body
     definitions = sum(
         isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) for node in nodes
     )
     return _Like(
-        length,
+        min(length, len(body)),
         len(body),
         max(1, definitions),
         min(len(nodes) - definitions, len(SECOND)),
         len(head),
         sum(line.lstrip().startswith("#") for line in lines),
         max(map(len, lines)),
-        variant == "inside",
+        draft.variant == "inside",
     )
 
 
