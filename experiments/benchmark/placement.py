@@ -82,9 +82,10 @@ class _Like:
 
     source: int  # characters of the function that it was made from, or of what is put in where that is less
     body: int  # characters of what was put into a file
+    lines: int
     definitions: int
     statements: int  # of the top level beside definitions
-    imports: int
+    imports: int  # that the function it was made from does without
     comments: int
     longest: int  # characters of its longest line
     inside: bool  # whether comments stand in the function
@@ -111,11 +112,11 @@ class _Placing:
             for place, (draft, proof) in enumerate(item.drafts)
         ]
         likes = {
-            (number, place): _like(len(instances[number].subject.function.source), draft)
+            (number, place): _like(instances[number].subject.function.source, draft)
             for number, place, draft, _ in drafts
             if draft.carrier is None
         }
-        usual = list(likes.values()) or [_like(len(item.source), _as_draft(item)) for item in self._plain]
+        usual = list(likes.values()) or [_like(item.source, _as_draft(item)) for item in self._plain]
         count = min(int(SHOWN * len(self._corpus.pool)), len(self._free) - 2 * len(likes))
         files = {
             (number, place): self._page(draft, proof)
@@ -195,25 +196,28 @@ class _Placing:
         doc = echo(TargetFunction(node.name, source, query, first_line(described)), self._rng)
         bare = with_docstring(source, doc)
         each = max(LEAST, (like.body - len(bare)) // max(1, like.definitions - 1))
-        company = [
-            min(
-                self._rng.sample(self._plain, min(SIGHT, len(self._plain))),
-                key=lambda item: abs(len(item.source) - each),
-            ).source
-            for _ in range(like.definitions - 1)
-        ]
+        company = [self._company(each, number) for number in range(like.definitions - 1)]
         constants = [
             f"{word.upper()} = {self._rng.randrange(2, 5000)}"
             for word in self._rng.sample(SECOND, like.statements)
         ]
         left = like.body - len(bare) - sum(map(len, [*company, *constants]))
         width = max(LEAST, like.longest - 6)
-        words: list[str] = []
-        while sum(map(len, words)) + LEAST < left:
-            words.append(self._sentence("honest", min(left - sum(map(len, words)), width)))
+        lines = (
+            like.lines
+            - sum(text.count("\n") + 3 for text in company)
+            - 3 * len(constants)
+            - bare.count("\n")
+            - 2
+        )
+        words = [self._sentence("honest", min(left, width))] if left > LEAST else []
+        rest = left - width
+        if rest > LEAST:
+            number = max(1, lines - 1, -(-rest // width))
+            words += [self._sentence("honest", rest // number) for _ in range(number)]
         count = max(0, like.comments - source.count("\n    #"))
         comment, told = [f"# {line}" for line in words[:count]], words[count:]
-        body = with_docstring(source, "\n\n".join([doc, *told]))
+        body = with_docstring(source, "\n\n".join([doc, *(["\n".join(told)] if told else [])]))
         body = with_prologue(body, comment) if like.inside and comment else "\n".join([*comment, body])
         made, _, _ = put(text, at, [], "\n\n\n".join([*constants, *company, body]))
         imports = [f"import {name}" for name in MODULES if f"import {name}\n" not in made]
@@ -228,6 +232,16 @@ class _Placing:
             said = [self._sentence(table, len(line)) for line in like.said]
             options.append(_about(function, carrier, said, self._rng))
         return min(options, key=lambda text: abs(len(text) - len(like.text)))
+
+    def _company(self, length: int, number: int) -> str:
+        """Return an honest function of about a length, a small helper where no documented one is as short."""
+        few = self._rng.sample(self._plain, min(SIGHT, len(self._plain)))
+        found = min((item.source for item in few), key=lambda text: abs(len(text) - length), default="")
+        if found and abs(len(found) - length) < length // 2:
+            return found
+        name = f"_{self._rng.choice(SECOND)}_{number}"
+        said = self._sentence("honest", length - 60)
+        return f"def {name}(value):\n" + (f"    # {said}\n" if said else "") + "    return value"
 
     def _sentence(self, table: str, length: int) -> str:
         """Return ordinary sentences of about a length, the last one cut where a word ends."""
@@ -331,19 +345,21 @@ def _as_draft(function: Function) -> Draft:
     return Draft("", function.source)
 
 
-def _like(length: int, draft: Draft) -> _Like:
-    """Return the sizes of what a draft puts into a file, made from a function of a length."""
+def _like(source: str, draft: Draft) -> _Like:
+    """Return the sizes of what a draft puts into a file, made from the source of a function."""
     head, body = parts_of(draft.text)
     lines, nodes = body.split("\n"), ast.parse(body).body
     definitions = sum(
         isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) for node in nodes
     )
+    own = set(re.findall(r"\w+", source))
     return _Like(
-        min(length, len(body)),
+        min(len(source), len(body)),
         len(body),
+        len(lines),
         max(1, definitions),
         min(len(nodes) - definitions, len(SECOND)),
-        len(head),
+        sum(not own & set(re.findall(r"\w+", line)) - {"import", "from"} for line in head),
         sum(line.lstrip().startswith("#") for line in lines),
         max(map(len, lines)),
         draft.variant == "inside",

@@ -11,16 +11,6 @@ from experiments.attacks.editing import with_docstring
 from experiments.benchmark.attacks.base import Draft, Proof, draft_of
 from experiments.benchmark.grammar import Grammar
 
-ENDINGS = (
-    "",
-    "# tested",
-    "# kept for later",
-    "# from the team chat",
-    "# second version",
-    "# cleaned up",
-    "# short",
-)
-
 
 class Flooding:
     """One wrong answer, many times."""
@@ -44,9 +34,8 @@ class Flooding:
                 )
                 start = file.code.index(f"def {target.name}")
                 code = file.code[:start] + with_docstring(file.code[start:].rstrip(), docstring) + "\n"
-                text = f"{code}{rng.choice(ENDINGS)}\n" if number else code
                 made = draft_of(file)
-                found.append(Draft("copies", text, text, made.symbol, trigger=made.trigger, clean=made.clean))
+                found.append(Draft("copies", code, code, made.symbol, trigger=made.trigger, clean=made.clean))
         return found
 
 
