@@ -85,7 +85,8 @@ class _Like:
     lines: int
     definitions: int
     statements: int  # of the top level beside definitions
-    imports: int  # that the function it was made from does without
+    heads: int  # its imports
+    imports: int  # of them, those that the function it was made from does without
     comments: int
     longest: int  # characters of its longest line
     inside: bool  # whether comments stand in the function
@@ -221,7 +222,9 @@ class _Placing:
         body = with_prologue(body, comment) if like.inside and comment else "\n".join([*comment, body])
         made, _, _ = put(text, at, [], "\n\n\n".join([*constants, *company, body]))
         imports = [f"import {name}" for name in MODULES if f"import {name}\n" not in made]
-        made = put(made, (1, 0), self._rng.sample(imports, min(like.imports, len(imports))), "", keep=True)[0]
+        count = like.imports if re.search(r"^(import|from) ", made, re.MULTILINE) else like.heads
+        some = self._rng.sample(imports, min(count, len(imports)))
+        made = put(made, (1, 0), some, "", keep=True)[0]
         return made if parses(made) else text
 
     def _honest_page(self, carrier: Carrier, like: Draft) -> str:
@@ -359,6 +362,7 @@ def _like(source: str, draft: Draft) -> _Like:
         len(lines),
         max(1, definitions),
         min(len(nodes) - definitions, len(SECOND)),
+        len(head),
         sum(not own & set(re.findall(r"\w+", line)) - {"import", "from"} for line in head),
         sum(line.lstrip().startswith("#") for line in lines),
         max(map(len, lines)),
