@@ -319,6 +319,7 @@ def put(
     lines[top:top] = new
     first = at[0] + len(new)
     unused = set() if keep else _unused_imports("\n".join(lines))
+    unused -= {number for number, line in enumerate(lines, 1) if line in head}  # it may be the payload
     first -= sum(number < first for number in unused)
     kept = [line for number, line in enumerate(lines, 1) if number not in unused]
     return "\n".join(kept), first, first + body.count("\n")
