@@ -606,7 +606,10 @@ class Run:
             "schema": "codeguard.benchmark/1",
             "version": VERSION,
             "codeguard": __version__,
-            "setting": asdict(self.setting),
+            "setting": {
+                name: str(value) if isinstance(value, Path) else value
+                for name, value in asdict(self.setting).items()
+            },
             "environment": environment(self._embedding.identity)
             | {
                 "reader": self._reader.name if self._reader else "none",

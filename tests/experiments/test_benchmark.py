@@ -454,6 +454,7 @@ def test_the_whole_way_on_a_tiny_corpus(tmp_path: Path) -> None:
         rounds=2,
         systems=("codeguard", "codeguard, retrieval alone", "backwards"),
         plugins=(f"{__name__}:Backwards",),
+        external=tmp_path,
         attacks=("wrong_logic", "orders_plain", "tampered_store", "displacement", "malicious_import"),
     )
     run = Run(setting, tmp_path, tmp_path / "work", lambda line: None)
@@ -474,6 +475,7 @@ def test_the_whole_way_on_a_tiny_corpus(tmp_path: Path) -> None:
         assert all("r" not in item["labels"][:5] for item in lost)
     assert any(item["instead"] for item in run.collected.lost)
     assert {item["system"] for item in results["lost"] + results["failures"]} >= {"backwards"}
+    assert json.loads(json.dumps(results))["version"] == "2.0"
     document = tmp_path / "page.md"
     document.write_text(f"before\n{tables.BEGIN}\nold\n{tables.END}\nafter\n", "utf-8")
     tables.write_into(document, results)
