@@ -554,15 +554,16 @@ class Run:
         )  # fmt: skip
 
     def _best_other(self, reports: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-        """Return by class the best of the systems that are not codeguard and keep nine in ten right answers."""
+        """Return by class the best of the other systems that keep nine in ten right answers, or as many as codeguard."""
         rows = self.collected.rows
         if DEFENDED not in rows:
             return {"with_twin": {}, "without_twin": {}}
+        least = min(USEFUL, reports[DEFENDED]["kept_of_baseline"]["share"] or 0.0)
         others = {
             name: found
             for name, found in rows.items()
             if not name.startswith((DEFENDED, "only ", "without "))
-            and (reports[name]["kept_of_baseline"]["share"] or 0.0) >= USEFUL
+            and (reports[name]["kept_of_baseline"]["share"] or 0.0) >= least
         }
         field = {DEFENDED: rows[DEFENDED], **others}
         return {
