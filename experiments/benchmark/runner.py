@@ -554,7 +554,7 @@ class Run:
         )  # fmt: skip
 
     def _best_other(self, reports: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-        """Return by class the best of the other systems that keep nine in ten right answers, or as many as codeguard."""
+        """Return by class the best of the other systems that keep nine in ten right answers, or as many as this one."""
         rows = self.collected.rows
         if DEFENDED not in rows:
             return {"with_twin": {}, "without_twin": {}}
