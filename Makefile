@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Where the environment forbids bytecode, each of hundreds of processes would compile what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: docs demo test test-ci test-slow test-all soak lint audit experiment benchmark benchmark-small benchmarks fuzz scale crash hostile-files containers lock sbom clean
+.PHONY: docs demo test test-ci test-slow test-all soak lint audit experiment benchmark benchmark-small benchmarks fuzz crash containers lock sbom clean
 
 # The venv module comes with Python, but Debian and Ubuntu split it off.
 $(BIN)/python:
@@ -80,28 +80,14 @@ benchmark-small: $(VENV)/installed
 benchmark: $(VENV)/installed
 	$(BIN)/python -m experiments.benchmark large $(BENCHMARK)
 
-# Generated modules and other files through index, audit and query, then every kind of odd file at two sizes.
+# Every kind of odd file at two sizes.
 fuzz: $(VENV)/installed
-	$(BIN)/python -m experiments.benchmarks.grammar_fuzz
-	$(BIN)/python -m experiments.benchmarks.chunk_fuzz --seconds 600
 	$(BIN)/python -m experiments.benchmarks.odd_files
-
-# Grows one store to a million chunks in SCALE and goes on where it was interrupted; SOURCES are more folders of Python.
-SCALE ?= scale
-SOURCES ?=
-scale: $(VENV)/installed
-	$(BIN)/python -m experiments.benchmarks.scale $(SCALE) $(if $(SOURCES),--sources $(SOURCES))
-	$(BIN)/python -m experiments.benchmarks.scale $(SCALE) --server
-	$(BIN)/python -m experiments.benchmarks.scale $(SCALE) --plot $(SCALE)/growth.svg
 
 # Kill -9, several at once, a full disk, no right, no power.
 CRASH ?= 100
 crash: $(VENV)/installed
 	$(BIN)/python -m experiments.benchmarks.crash --trials $(CRASH)
-
-# What files that hang a reader or take gigabytes cost an index of ordinary files.
-hostile-files: $(VENV)/installed
-	$(BIN)/python -m experiments.benchmarks.hostile_files
 
 # What is left of the sandbox in each kind of container; most environments need root to build.
 containers: $(VENV)/installed

@@ -173,10 +173,8 @@ def _wild(root: Path, scratch: Path, data: Path) -> None:
     from codeguard.behavior.specs.references import references_of
     from codeguard.sandbox import Level, Sandbox
     from experiments.benchmarks import behavior_wild as benchmark
-    from experiments.benchmarks.behavior_mutants import mbpp_corpus
-    from experiments.benchmarks.function_poison import functions
 
-    tasks, tests = mbpp_corpus(data / "mbpp")
+    tasks, tests = benchmark.mbpp_corpus(data / "mbpp")
     with Sandbox(Level.L0, workers=2) as sandbox:
         for name, (ours, theirs) in benchmark.SETS.items():
             writer = SetWriter(root, f"wild_{name}")
@@ -186,12 +184,12 @@ def _wild(root: Path, scratch: Path, data: Path) -> None:
             others = benchmark.files_of(scratch, theirs)
             for file in others:
                 writer.support(f"files/{file.path}", file.text)
-                for symbol in dict.fromkeys(chunk.symbol for chunk in benchmark.chosen(file, None)):
+                for symbol in dict.fromkeys(chunk.symbol for chunk in benchmark.chosen(file)):
                     if share_of(f"{file.path}::{symbol}", WILD_EVERY):
                         writer.add(file.path, file.text, "good", "honest", symbol)
             if name in benchmark.MUTATED:
                 names = frozenset(
-                    benchmark.key_of(chunk.symbol) for file in trusted for chunk in functions(file)
+                    benchmark.key_of(chunk.symbol) for file in trusted for chunk in benchmark.functions(file)
                 )
                 for kind, files in (("mutant", others), ("copy", trusted)):
                     pairs = [
@@ -316,7 +314,7 @@ def _checked(folder: Path, labels: Iterable[Row]) -> Row:
         if row["path"] not in complete or not _parses(files[row["path"]].text):
             continue
         file = complete[row["path"]]
-        for chunk in chosen(files[row["path"]], None):
+        for chunk in chosen(files[row["path"]]):
             if row["symbol"] in ("", chunk.symbol):
                 label = f"{row['path']}::{chunk.symbol}:{chunk.start_line}"
                 subjects.append((f"{row['label']} {row['group']}", label, chunk, file))

@@ -1,6 +1,6 @@
 """All four steps of the experiment in temporary stores, with a console report, JSON and one page.
 
-python experiments/run_full_experiment.py [-k 5] [--out results] [--stdlib] [--text [DATA]]
+python experiments/run_full_experiment.py [-k 5] [--out results] [--text [DATA]]
 """
 
 from __future__ import annotations
@@ -45,9 +45,6 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder for JSON and page")
     parser.add_argument("--embedding", default="auto", help="auto, static, minilm or lexical")
     parser.add_argument(
-        "--stdlib", action="store_true", help="also the 300 queries on the standard library (minutes)"
-    )
-    parser.add_argument(
         "--text",
         metavar="DATA",
         nargs="?",
@@ -83,12 +80,6 @@ def main() -> int:
     figures, section = adaptive_set.run()
     results["adaptive"] = figures
     sections: list[dict[str, Any]] = [section]
-    if options.stdlib:
-        from experiments.stdlib_set import run as run_stdlib
-
-        figures, section = run_stdlib(options.k, embedding=options.embedding)
-        results["stdlib"] = figures
-        sections.append(section)
     if options.text:
         from experiments.text.all import run as run_text
 

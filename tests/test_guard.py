@@ -552,3 +552,15 @@ def test_a_running_process_reads_a_rebuilt_index_anew(corpus: Path) -> None:
             other.index([corpus], rebuild=True)
         after = running.query(QUERY, mode="rerank", defense=False)
     assert "sum((y, x))" in place(after, "theirs/clean.py").chunk.text
+
+
+@pytest.mark.parametrize("question", ["factorial", "m", QUERY])
+def test_without_defense_it_makes_no_difference_what_is_trusted(corpus: Path, question: str) -> None:
+    def order(trust: Sequence[Path]) -> list[tuple[str, float]]:
+        store = corpus.parent / f"store{len(trust)}"
+        settings = lexical_settings(corpus, store, embedding="static")
+        with CodeGuard.open(settings=settings, trust=trust) as opened:
+            opened.index([corpus])
+            return [(item.id, item.score) for item in opened.query(question, k=10, defense=False).ranking]
+
+    assert order([corpus / "ours"]) == order([])

@@ -231,7 +231,7 @@ class Searcher:
         while True:
             searched = max(count, LEAST_SEARCHED)
             if fetched is None or fetched.searched < searched:
-                fetched = self._fetch(query, searched, manager.lists, warnings)
+                fetched = self._fetch(query, searched, manager.lists if defense else _none_listed, warnings)
             candidates = self._candidates(fetched, count, manager)
             reports.budget.coming = len({item.chunk.path for item in candidates})
             outcome = manager.apply(candidates)
@@ -533,6 +533,11 @@ def _not_on_disk(results: Sequence[Ranked]) -> list[str]:
             f"{len(away)} results not compared with their files: the indexed folder is not on this disk"
         )
     return lines
+
+
+def _none_listed(_chunk: Chunk) -> bool:
+    """Return False: without the defense a trusted file has no context that counts for it."""
+    return False
 
 
 def _unit(vectors: Mapping[str, Vector]) -> dict[str, Vector]:

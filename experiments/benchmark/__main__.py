@@ -13,9 +13,9 @@ from pathlib import Path
 from experiments.benchmark import VERSION, tiny
 from experiments.benchmark.attacks import all_attacks
 from experiments.benchmark.packages import PackageError, cache_folder, pairs
-from experiments.benchmark.page import leaderboard, write_page
 from experiments.benchmark.questions import PARTS
 from experiments.benchmark.runner import LARGE, SMALL, Run
+from experiments.benchmark.tables import page, write_into
 from experiments.report import write_json
 
 
@@ -39,6 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         systems=tuple(options.only),
         plugins=tuple(options.system),
         scanners=tuple(options.scanner),
+        rules=options.semgrep,
+        external=options.external,
+        attacker=options.attacker and tuple(options.attacker),
+        reader=options.reader and tuple(options.reader),
         ablations=setting.ablations and not options.no_ablations,
     )
     start = time.monotonic()
@@ -54,19 +58,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 _write(run, options.out)
             else:
                 chosen = [pairs()[name] for name in options.pair or pairs()]
+                if options.external:
+                    run.external(chosen[0], options.external)
                 run.all_pairs(chosen, lambda: _write(run, options.out))
     except (PackageError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(leaderboard(run.results()))
-    print(f"\n{options.out}/benchmark.json and benchmark.html written; version {VERSION}")
+    print(page(run.results()))
+    if options.write:
+        write_into(options.write, run.results())
+    print(f"\n{options.out}/benchmark.json written; version {VERSION}")
     return 0
 
 
 def _write(run: Run, out: Path) -> None:
-    results = run.results()
-    write_json(results, out / "benchmark.json")
-    write_page(results, out / "benchmark.html")
+    write_json(run.results(), out / "benchmark.json")
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -102,6 +108,17 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="NAME=COMMAND",
         help="a filter: the command reads {text} and writes {flagged, reason}, JSON, a line for each chunk",
     )
+    parser.add_argument("--semgrep", type=Path, metavar="RULES", help="a folder of rules for semgrep")
+    parser.add_argument(
+        "--external", type=Path, metavar="FOLDER", help="items.jsonl with attacks published by others"
+    )
+    parser.add_argument(
+        "--attacker", nargs=2, metavar=("ENDPOINT", "MODEL"), help="a model that words attacks anew"
+    )
+    parser.add_argument(
+        "--reader", nargs=2, metavar=("ENDPOINT", "MODEL"), help="a model that writes code from results"
+    )
+    parser.add_argument("--write", type=Path, help="a document of Markdown that gets the tables")
     parser.add_argument("--no-ablations", action="store_true", help="no single signals")
     parser.add_argument("--cache", type=Path, help="folder for packages, vectors and proofs")
     parser.add_argument("--work", type=Path, help="folder for corpora and stores that stay for the next run")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import json
 import re
 import textwrap
 from collections import Counter
@@ -12,17 +11,34 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
+from random import Random
 
 from codeguard.corpus.chunking import chunk_file
 from codeguard.models import Chunk, ChunkKind
 from experiments.benchmark.packages import Package, Pair, sources
+from experiments.corpus.naming import FIRST, SECOND
 from experiments.corpus.selection import parses
 from experiments.corpus.targets import Segments
 
 TRUSTED, UNKNOWN = "ours", "theirs"
 TRUSTED_SHARE = 0.4
-NOTES_SHARE = 0.05
+POOL_SHARE = 1.0  # of a setting's size: unlisted files, half of which a round shows
+GROUPS = (1, 1, 2, 2, 3, 4)  # definitions of a loose file
+LONGEST_PIECE = 14  # chunks
+FOLDERS = (
+    "snippets",
+    "vendor",
+    "contrib",
+    "forks",
+    "recipes",
+    "scraps",
+    "answers",
+    "tools",
+    "old",
+    "mirror",
+)
 LEAST_WORDS = 4
+_FUNCTION = re.compile(r"^def ", re.MULTILINE)
 LONGEST = 4000
 
 
@@ -53,13 +69,19 @@ class Function:
 class Corpus:
     """The files of one pair by path (below `ours/` or `theirs/`), and its documented functions.
 
-    `homes` says from which package, by label, a file comes.
+    `homes` says from which package a file comes. `pool` are the unlisted files, of which each round shows some.
     """
 
     pair: str
     texts: Mapping[str, str]
     functions: tuple[Function, ...]
     homes: Mapping[str, Package]
+    pool: frozenset[str]
+
+    @property
+    def trusted(self) -> Mapping[str, str]:
+        """The files of the team."""
+        return {path: text for path, text in self.texts.items() if path not in self.pool}
 
     def digest(self) -> str:
         """Return a sha256 over paths and texts."""
@@ -67,13 +89,6 @@ class Corpus:
         for path in sorted(self.texts):
             state.update(f"{path}\0{hashlib.sha256(self.texts[path].encode()).hexdigest()}\n".encode())
         return state.hexdigest()
-
-    def write(self, folder: Path) -> None:
-        """Write the files below a folder."""
-        for path, text in self.texts.items():
-            place = folder / path
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(text, encoding="utf-8", newline="")
 
 
 @lru_cache(maxsize=1 << 14)
@@ -94,29 +109,124 @@ def build(pair: Pair, folder: Path, size: int | None, *, large: bool) -> Corpus:
     """
     trusted = [(f"{TRUSTED}/{path}", text) for path, text in sources(pair.trusted, folder).items()]
     kept = _until(_richest_first(trusted), None if size is None else int(size * TRUSTED_SHARE))
-    homes = dict.fromkeys(kept, pair.trusted)
-    wanted = {path.rpartition("/")[2] for path in kept}
     packages = [package for package in pair.unknown if large or not package.large_only]
-    queues = []
-    for package in packages:
-        files = [
-            (f"{UNKNOWN}/{package.label}/{path}", text) for path, text in sources(package, folder).items()
-        ]
-        homes |= {path: package for path, _ in files}
-        files.sort(key=lambda item: (item[0].rpartition("/")[2] not in wanted, _hash(item[0])))
-        queues.append(files)
-    room = None if size is None else int(size * (1 - TRUSTED_SHARE - NOTES_SHARE))
-    texts = {**kept, **_until(_round_robin(queues), room)}
-    functions = functions_in(texts, homes)
-    count = sum(len(chunks_of(path, text)) for path, text in texts.items())
-    notes = _notes([item for item in functions if not item.trusted and item.plain], int(count * NOTES_SHARE))
-    return Corpus(pair.name, {**texts, **notes}, functions, {path: homes[path] for path in texts})
+    queues = [
+        (package, path, text)
+        for package in packages
+        for path, text in sorted(sources(package, folder).items(), key=lambda item: _hash(item[0]))
+    ]
+    return assembled(pair.name, dict.fromkeys(kept, pair.trusted), kept, queues, size)
 
 
-def functions_in(texts: Mapping[str, str], homes: Mapping[str, Package]) -> tuple[Function, ...]:
+def assembled(
+    name: str,
+    homes: Mapping[str, Package],
+    trusted: Mapping[str, str],
+    unlisted: Sequence[tuple[Package, str, str]],
+    size: int | None,
+) -> Corpus:
+    """Return a corpus of trusted files, and of loose files cut out of others: `(package, path, text)`.
+
+    Every loose file has a folder and a name that say nothing of where it comes from, drawn for honest code and for
+    what an attacker writes into it alike.
+    """
+    texts, homes = dict(trusted), dict(homes)
+    modules = {path: _module(path.partition("/")[2]) for path in trusted}
+    loose = [
+        (package, path, f"{package.label}/{path}/{number}", text)
+        for package, path, whole in unlisted
+        if path.endswith(".py")
+        for number, text in enumerate(pieces(whole))
+    ]
+    loose.sort(key=lambda item: _hash(item[2]))
+    names = LooseNames(name)
+    room = None if size is None else int(size * POOL_SHARE)
+    pool: list[str] = []
+    for package, path, _, text in loose:
+        count = len(chunks_of("piece.py", text))
+        # What an attacker puts into a file takes the place of a function, so every file has one.
+        if (
+            not _FUNCTION.search(text)
+            or not 0 < count <= LONGEST_PIECE
+            or (room is not None and room < count)
+        ):
+            continue
+        room = None if room is None else room - count
+        place = names(".py")
+        texts[place], homes[place], modules[place] = text, package, _module(path)
+        pool.append(place)
+    return Corpus(name, texts, functions_in(texts, homes, modules), homes, frozenset(pool))
+
+
+class LooseNames:
+    """Hands out places of loose files, each once, in an order that only the seed decides."""
+
+    def __init__(self, seed: str) -> None:
+        self._rng = Random(f"names:{seed}")
+        self._taken: set[str] = set()
+
+    def __call__(self, suffix: str, name: str = "") -> str:
+        """Return a new place; a file with a `name` of its own gets a folder to itself."""
+        while True:
+            folder = "/".join(self._rng.sample(FOLDERS, self._rng.choice((1, 1, 2))))
+            stem = f"{self._rng.choice(FIRST)}_{self._rng.choice(SECOND)}"
+            if self._rng.random() < 0.5:
+                stem += f"_{self._rng.randrange(2, 60)}"
+            place = f"{UNKNOWN}/{folder}/{stem}/{name}" if name else f"{UNKNOWN}/{folder}/{stem}{suffix}"
+            if place not in self._taken:
+                self._taken.add(place)
+                return place
+
+
+def pieces(text: str) -> Iterator[str]:
+    """Yield loose files cut out of a module: a few definitions in a row with the imports that they use."""
+    try:
+        body = ast.parse(text).body
+    except SyntaxError:
+        return
+    lines = text.split("\n")
+    imports = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
+    rng = Random(_hash(text))
+    group: list[str] = []
+    left = rng.choice(GROUPS)
+    for node in body[1:] if ast.get_docstring(ast.Module(body, [])) is not None else body:
+        if node in imports:
+            continue
+        first = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", ()))])
+        group.append("\n".join(lines[first - 1 : node.end_lineno]))
+        left -= isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        if not left:
+            yield _with_imports(imports, group)
+            group, left = [], rng.choice(GROUPS)
+    if any("def " in item for item in group):
+        yield _with_imports(imports, group)
+
+
+def _with_imports(imports: Sequence[ast.Import | ast.ImportFrom], group: Sequence[str]) -> str:
+    used = set(re.findall(r"\w+", "\n".join(group)))
+    shown = [
+        ast.unparse(node)
+        for node in imports
+        if (isinstance(node, ast.ImportFrom) and node.module == "__future__")
+        or any((item.asname or item.name).partition(".")[0] in used for item in node.names)
+    ]
+    head = ["\n".join(shown)] if shown else []
+    return "\n\n\n".join([*head, *group]) + "\n"
+
+
+def _module(path: str) -> str:
+    names = [*PurePosixPath(path).parts[:-1], PurePosixPath(path).name.removesuffix(".py")]
+    return ".".join(names[:-1] if names[-1] == "__init__" else names)
+
+
+def functions_in(
+    texts: Mapping[str, str], homes: Mapping[str, Package], modules: Mapping[str, str]
+) -> tuple[Function, ...]:
     """Return the documented public functions of files, by path and place."""
     return tuple(
-        function for path in sorted(texts) for function in _functions(path, texts[path], homes[path])
+        function
+        for path in sorted(texts)
+        for function in _functions(path, texts[path], homes[path], modules[path])
     )
 
 
@@ -148,13 +258,6 @@ def _richest_first(files: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     return sorted(files, key=density)
 
 
-def _round_robin(queues: Sequence[Sequence[tuple[str, str]]]) -> Iterator[tuple[str, str]]:
-    for place in range(max(map(len, queues), default=0)):
-        for queue in queues:
-            if place < len(queue):
-                yield queue[place]
-
-
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -179,15 +282,12 @@ def _asked_for(node: ast.FunctionDef) -> bool:
     return not node.name.startswith("_") and len(words) >= LEAST_WORDS and bool(node.args.args)
 
 
-def _functions(path: str, text: str, package: Package) -> Iterator[Function]:
+def _functions(path: str, text: str, package: Package, module: str) -> Iterator[Function]:
     if not path.endswith(".py"):
         return
     found = list(_definitions(text))
     counts = Counter(symbol for symbol, _ in found)
     segments = Segments(text)
-    inside = PurePosixPath(path).parts[1 if path.startswith(f"{TRUSTED}/") else 2 :]
-    names = [*inside[:-1], inside[-1].removesuffix(".py")]
-    module = ".".join(names[:-1] if names[-1] == "__init__" else names)
     for symbol, node in found:
         source = textwrap.dedent(" " * node.col_offset + segments.of(node))
         if len(source) > LONGEST or counts[symbol] > 1 or not parses(source):
@@ -208,58 +308,3 @@ def symbols_of(path: str, text: str) -> dict[str, Chunk]:
     """Return the functions and methods of a file as chunks, by symbol."""
     kinds = (ChunkKind.FUNCTION, ChunkKind.METHOD)
     return {chunk.symbol: chunk for chunk in chunks_of(path, text) if chunk.kind in kinds}
-
-
-def _notes(functions: Sequence[Function], room: int) -> dict[str, str]:
-    """Return snippets, Markdown pages and notebooks as people keep them, about functions of the unknown side."""
-    chosen = sorted(functions, key=lambda item: _hash(f"note:{item.id}"))
-    made: dict[str, str] = {}
-    used = 0
-    for number, function in enumerate(chosen):
-        suffix, text = (_snippet, _markdown, _notebook)[number % 3](function)
-        path = f"{UNKNOWN}/notes/{_hash(function.id)[:10]}{suffix}"
-        count = len(chunks_of(path, text))
-        if used + count > room:
-            break
-        made[path] = text
-        used += count
-    return made
-
-
-def _summary(function: Function) -> str:
-    return re.sub(r"\s+", " ", function.docstring.split("\n\n")[0]).strip()
-
-
-def _example(function: Function) -> str:
-    lines = re.findall(r"^\s*>>> (.*)$", function.docstring, re.MULTILINE)
-    return "\n".join(lines) or f"from {function.module} import {function.symbol}"
-
-
-def _snippet(function: Function) -> tuple[str, str]:
-    return ".py", f"# kept from {function.package}\n\n\n{function.source}\n"
-
-
-def _markdown(function: Function) -> tuple[str, str]:
-    title = function.symbol.replace("_", " ")
-    return ".md", (
-        f"# {title}\n\n{_summary(function)}\n\n```python\n{function.source}\n```\n\n"
-        f"Used like this:\n\n```python\n{_example(function)}\n```\n"
-    )
-
-
-def _notebook(function: Function) -> tuple[str, str]:
-    return ".ipynb", notebook(
-        [("markdown", f"# {function.symbol}\n\n{_summary(function)}"), ("code", function.source)]
-    )
-
-
-def notebook(cells: Sequence[tuple[str, str]]) -> str:
-    """Return a notebook (format 4.5) of cells, each of a kind and a text."""
-    made = []
-    for number, (kind, text) in enumerate(cells):
-        cell: dict[str, object] = {"cell_type": kind, "id": f"cell-{number}", "metadata": {}}
-        cell["source"] = text.splitlines(keepends=True)
-        if kind == "code":
-            cell |= {"execution_count": None, "outputs": []}
-        made.append(cell)
-    return json.dumps({"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1) + "\n"

@@ -18,6 +18,7 @@ from experiments.benchmark.readers import copies, follows_most
 
 POISON = "pq"
 SAMPLES = 1000
+NEEDED = 97  # questions of a class for an interval of ten points to each side, at a share of one half
 FEW = 10  # clusters below which resampling says nothing
 T_95 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
 
@@ -28,10 +29,10 @@ class Row:
 
     `instance` is the attack on it, empty for none; `reach` says that the
     undefended baseline shows poison of that attack among its first ten.
-    `right_before` says that the system's own retrieval without its defense
-    shows a right answer among its first five in the same corpus,
-    `right_baseline` that the baseline does. `obeyed` is the gullible reader's
-    word.
+    `before` are the labels of the system's own retrieval without its defense
+    in the same corpus, `right_baseline` says that the baseline shows a right
+    answer among its first five, `obeyed` that the third reader follows the
+    attacker, `written` what a model wrote where one was asked.
     """
 
     system: str
@@ -50,10 +51,17 @@ class Row:
     position: str = ""
     budget: int = 0
     reach: bool = False
-    right_before: bool = False
+    before: str = ""
     right_baseline: bool = False
     obeyed: bool = False
     refused: bool = False
+    author: str = ""
+    written: str = ""
+
+    @property
+    def right_before(self) -> bool:
+        """Whether the own retrieval without the defense has a right answer among its first five."""
+        return "r" in self.before[:5]
 
     @property
     def cluster(self) -> str:
@@ -179,6 +187,60 @@ def paired(rows: Sequence[Row], others: Sequence[Row], wanted: Callable[[Row], b
     return {"n": len(shared), "only_this": only_mine, "only_other": only_theirs, "p": p}
 
 
+def difference(rows: Sequence[Row], others: Sequence[Row], wanted: Callable[[Row], bool]) -> dict[str, Any]:
+    """Return by how much more often something holds of a system than of another, with a 95 % interval over functions.
+
+    Both are compared on the questions that both answered.
+    """
+    known = {(row.pair, row.seed, row.question): wanted(row) for row in others}
+    gaps: dict[str, list[int]] = {}
+    for row in rows:
+        other = known.get((row.pair, row.seed, row.question))
+        if other is not None:
+            gaps.setdefault(row.cluster, []).append(wanted(row) - other)
+    table = np.array([[sum(found), len(found)] for found in gaps.values()], dtype=np.float64).reshape(-1, 2)
+    if not len(table):
+        return {"n": 0, "difference": None, "interval": [-1.0, 1.0]}
+    rng = np.random.default_rng(0)
+    drawn = table[rng.integers(0, len(table), (SAMPLES, len(table)))].sum(axis=1)
+    low, high = np.quantile(drawn[:, 0] / drawn[:, 1], (0.025, 0.975))
+    gap, n = table.sum(axis=0)
+    return {"n": int(n), "difference": gap / n, "interval": [float(low), float(high)]}
+
+
+def best_other(systems: Mapping[str, Sequence[Row]], own: str, attack: str, twin: bool) -> dict[str, Any]:
+    """Return which of the other systems has the least poison on top in a class, and how far the own one is from it."""
+    classes = {
+        name: [row for row in attacked(rows, twin=twin) if row.attack == attack]
+        for name, rows in systems.items()
+    }
+    shares = {
+        name: sum(map(on_top, rows)) / len(rows) for name, rows in classes.items() if name != own and rows
+    }
+    if not shares:
+        return {}
+    best = min(shares, key=lambda name: (shares[name], name))
+    return {"system": best, "share": shares[best], **difference(classes[own], classes[best], on_top)}
+
+
+def place_of_answer(labels: str) -> float:
+    """Return one over the place of the first right answer, 0 where there is none."""
+    return 1 / (labels.index("r") + 1) if "r" in labels else 0.0
+
+
+def unlisted(rows: Iterable[Row]) -> dict[str, Any]:
+    """Return what becomes of questions whose honest answer nobody listed: kept, and its place, with and without."""
+    found = [row for row in rows if not row.twin]
+    count = len(found) or 1
+    return {
+        "questions": len(found),
+        "kept": kept(found).to_json(),
+        "kept_attacked": kept(row for row in found if row.instance).to_json(),
+        "reciprocal_rank": sum(place_of_answer(row.labels) for row in found) / count,
+        "reciprocal_rank_before": sum(place_of_answer(row.before) for row in found) / count,
+    }
+
+
 def attacked(rows: Iterable[Row], *, twin: bool | None = None, adaptive: bool = False) -> list[Row]:
     """Return the attacked questions whose poison is in reach without a defense."""
     return [
@@ -204,6 +266,9 @@ def summary(rows: Sequence[Row]) -> dict[str, Any]:
         "reader_copy": share(rows, on_top).to_json(),
         "reader_majority": share(rows, lambda row: follows_most(row.labels)).to_json(),
         "reader_gullible": share(rows, lambda row: row.obeyed).to_json(),
+        "reader_model": share(
+            (row for row in rows if row.written), lambda row: row.written == "harm"
+        ).to_json(),
     }
 
 
@@ -257,6 +322,14 @@ def report(rows: Sequence[Row], clean: Mapping[str, Mapping[str, str]]) -> dict[
         "by_question": {
             name: summary(group) for name, group in grouped(headline, lambda row: row.kind).items()
         },
+        "by_author": {
+            name: {
+                "with_twin": summary([row for row in group if row.twin]),
+                "without_twin": summary([row for row in group if not row.twin]),
+            }
+            for name, group in grouped(attacked(rows), lambda row: row.author).items()
+        },
+        "unlisted": unlisted(rows),
         "by_pair": {name: summary(group) for name, group in grouped(headline, lambda row: row.pair).items()},
         "kept": kept(rows).to_json(),
         "kept_of_baseline": share(

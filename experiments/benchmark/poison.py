@@ -1,10 +1,10 @@
-"""Poison for one round: who is attacked, by what, with which budget, knowledge and position, and proof of each file."""
+"""Poison for one round: who is attacked, by what, with which budget and knowledge, and proof of each draft."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -15,11 +15,13 @@ from experiments.attacks.base import Label
 from experiments.attacks.editing import parse_function
 from experiments.benchmark import wording
 from experiments.benchmark.attacks import BenchmarkAttack, Draft, Proof
-from experiments.benchmark.corpora import UNKNOWN, Corpus, chunks_of
+from experiments.benchmark.attacks.base import GENERATED
+from experiments.benchmark.corpora import Corpus, chunks_of
+from experiments.benchmark.grammar import Grammar
 from experiments.benchmark.questions import Subject
 from experiments.benchmark.systems.base import Embed
 from experiments.corpus.guesses import with_guesses
-from experiments.corpus.naming import Namer
+from experiments.corpus.selection import parses
 from experiments.corpus.targets import (
     documented_calls,
     first_line,
@@ -32,24 +34,24 @@ from experiments.corpus.verify import Finding, verify
 
 BLACK_BOX, KNOWS_RETRIEVER, KNOWS_DEFENSE = "black box", "knows the retriever", "knows the defense"
 ALONE, AMONG = "a file of its own", "among honest functions"
+OURS, GENERATED_BY, PUBLISHED, MODEL = "ours", "generated", "published", "model"
 SECONDS = 60.0
 TRIED = 8  # drafts that are run for one attack on one function
-COMPANIONS = 2
 LONGEST_COMPANION = 1500
 LONGEST_EMBEDDED = 4000
 
 
 @dataclass(frozen=True, slots=True)
 class Poisoned:
-    """A poisoned file: where it lies, its text, the lines of correct functions in it, and what shows that it is poison.
+    """A poisoned file: where it lies, its text, which lines of it are poison, and what shows that.
 
-    `proof` holds the finding of the run, or the payload that the text holds.
+    `lines` are spans, 1-based and inclusive. `proof` holds the finding of the run, or the payload that the text holds.
     """
 
     path: str
     text: str
     variant: str
-    clean: tuple[tuple[int, int], ...]
+    lines: tuple[tuple[int, int], ...]
     payload: tuple[str, ...]
     proof: Mapping[str, str]
 
@@ -58,8 +60,10 @@ class Poisoned:
 class Instance:
     """One attack on the answer to one function's questions.
 
-    `tampered` is the text for the vector store where the attack is on that,
-    and `knowledge`, `position` and `budget` (files) say how it was mounted.
+    `drafts` are what was proven, each with its proof, as many as the budget
+    of files; `files` are the same where they were placed. `tampered` is the
+    text for the vector store where the attack is on that, and `knowledge`
+    and `position` say how it was mounted, `author` who wrote it.
     """
 
     id: str
@@ -68,10 +72,16 @@ class Instance:
     family: str
     adaptive: bool
     knowledge: str
-    position: str
-    budget: int
-    files: tuple[Poisoned, ...]
+    drafts: tuple[tuple[Draft, Mapping[str, str]], ...]
+    author: str = OURS
+    position: str = ALONE
+    files: tuple[Poisoned, ...] = ()
     tampered: str = ""
+
+    @property
+    def budget(self) -> int:
+        """The number of its files, one where it has none."""
+        return max(1, len(self.drafts))
 
     @property
     def payload(self) -> tuple[str, ...]:
@@ -81,22 +91,22 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How rounds are drawn: functions attacked at most, and the shares of budgets, knowledge and positions.
+    """How rounds are drawn: functions attacked at most, and the shares of budgets and knowledge.
 
     A budget is a number of files; `corpus_share` gives it as a share of the
     corpus' chunks instead, 0 to 1.
     """
 
     instances: int
-    budgets: tuple[tuple[int, float], ...] = ((1, 0.6), (3, 0.3), (10, 0.1))
+    budgets: tuple[tuple[int, float], ...] = ((1, 0.6), (3, 0.4))
     corpus_share: float | None = None
     knowledge: tuple[tuple[str, float], ...] = ((BLACK_BOX, 0.5), (KNOWS_RETRIEVER, 0.5))
-    positions: tuple[tuple[str, float], ...] = ((ALONE, 0.6), (AMONG, 0.4))
     twin_share: float = 0.65
     adaptive: int = 3  # adaptive attacks a round; they are no part of the headline
 
 
 T = TypeVar("T")
+Rewrite = Callable[[Draft], Draft | None]
 Verify = Callable[[TargetFunction, Sequence[PoisonFile], Sequence[Path]], list[Finding]]
 
 
@@ -180,11 +190,14 @@ def draw(
     verify_with: Verify,
     folders: Callable[[Subject], Sequence[Path]],
     embed: Embed,
+    grammar: Grammar,
+    rewrite: Rewrite | None = None,
 ) -> tuple[Instance, ...]:
     """Return the instances of one round; every function is attacked at most once.
 
     The attacks take turns. One that finds no function on which it can be
     proven is left out of the round. The same arguments give the same round.
+    `rewrite` lets a model word a draft anew; what it makes is proven again.
     """
     rng = Random(f"round:{seed}:{corpus.pair}")
     with_twin = [item for item in subjects if item.twin]
@@ -200,7 +213,7 @@ def draw(
     order = [item for item in known if not item.adaptive]
     order += rng.sample(adaptive, min(plan.adaptive, len(adaptive)))
     rng.shuffle(order)
-    namer = Namer(seed)
+    mount = Mounting(corpus, plan, seed, rng, verify_with, folders, embed, grammar, rewrite)
     found: list[Instance] = []
     turn = 0
     while turn < plan.instances and (with_twin or without):
@@ -208,7 +221,7 @@ def draw(
         turn += 1
         twin = rng.random() < plan.twin_share
         for group in (with_twin, without) if twin else (without, with_twin):
-            made = _mount(corpus, group, attack, plan, seed, rng, namer, verify_with, folders, embed)
+            made = mount(group, attack)
             if made is not None:
                 group.remove(made.subject)
                 found.append(made)
@@ -216,87 +229,90 @@ def draw(
     return tuple(found)
 
 
-def _mount(
-    corpus: Corpus,
-    group: Sequence[Subject],
-    attack: BenchmarkAttack,
-    plan: Plan,
-    seed: int,
-    rng: Random,
-    namer: Namer,
-    verify_with: Verify,
-    folders: Callable[[Subject], Sequence[Path]],
-    embed: Embed,
-) -> Instance | None:
-    behaves = attack.proof in (Proof.DIFFERS, Proof.EFFECT, Proof.STORE)
-    suited = [item for item in group if item.function.plain] if behaves else list(group)
-    if attack.proof is Proof.STORE:
-        suited = [item for item in suited if item.twin]
-    knowledge = KNOWS_DEFENSE if attack.adaptive else _one_of(plan.knowledge, rng)
-    position = _one_of(plan.positions, rng)
-    budget = _one_of(plan.budgets, rng)
-    if plan.corpus_share is not None:
-        count = sum(len(chunks_of(path, text)) for path, text in corpus.texts.items())
-        budget = max(1, round(plan.corpus_share * count))
-    budget = max(budget, attack.least)
-    for subject in suited[: 6 if behaves else 2]:
-        query = wording.purpose(subject.function.docstring, Random(f"attacker:{seed}:{subject.function.id}"))
-        if knowledge != BLACK_BOX:
-            query = subject.questions[0].text
-        target = target_of(corpus, subject, query)
-        if target is None:
-            continue
-        drafts = _proven(attack, target, rng, verify_with, folders(subject))
-        if not drafts:
-            continue
-        if knowledge != BLACK_BOX:
-            drafts = _nearest_first(drafts, subject.questions[0].text, embed)
-        identity = f"{corpus.pair}/{seed}/{attack.name}/{subject.function.id}"
+@dataclass(frozen=True, slots=True)
+class Mounting:
+    """Mounts attacks on subjects of one round."""
+
+    corpus: Corpus
+    plan: Plan
+    seed: int
+    rng: Random
+    verify_with: Verify
+    folders: Callable[[Subject], Sequence[Path]]
+    embed: Embed
+    grammar: Grammar
+    rewrite: Rewrite | None
+
+    def __call__(self, group: Sequence[Subject], attack: BenchmarkAttack) -> Instance | None:
+        """Return the attack on the first subject on which it can be proven."""
+        behaves = attack.proof in (Proof.DIFFERS, Proof.EFFECT, Proof.STORE)
+        suited = [item for item in group if item.function.plain] if behaves else list(group)
         if attack.proof is Proof.STORE:
-            made, _ = drafts[0]
-            return Instance(
-                identity,
-                subject,
-                attack.name,
-                attack.family,
-                attack.adaptive,
-                knowledge,
-                "the vector store",
-                1,
-                (),
-                made.text,
-            )
-        files = tuple(_files(drafts, target, budget, position, namer, rng))
+            suited = [item for item in suited if item.twin]
+        knowledge = KNOWS_DEFENSE if attack.adaptive else _one_of(self.plan.knowledge, self.rng)
+        budget = _one_of(self.plan.budgets, self.rng)
+        if self.plan.corpus_share is not None:
+            count = sum(len(chunks_of(path, text)) for path, text in self.corpus.texts.items())
+            budget = max(1, round(self.plan.corpus_share * count))
+        for subject in suited[: 6 if behaves else 2]:
+            made = self._on(subject, attack, knowledge, max(budget, attack.least))
+            if made is not None:
+                return made
+        return None
+
+    def _on(self, subject: Subject, attack: BenchmarkAttack, knowledge: str, budget: int) -> Instance | None:
+        function, question = subject.function, subject.questions[0].text
+        query = wording.purpose(function.docstring, Random(f"attacker:{self.seed}:{function.id}"))
+        target = target_of(self.corpus, subject, query if knowledge == BLACK_BOX else question)
+        if target is None:
+            return None
+        folders = self.folders(subject)
+        drafts = _drafts(attack, target, self.rng, self.grammar)
+        proven = _proven(attack, drafts, target, self.verify_with, folders)
+        author = GENERATED_BY if attack.family in GENERATED else OURS
+        if self.rewrite is not None and proven:
+            anew = [draft for item, _ in proven[:budget] if (draft := self.rewrite(item)) is not None]
+            proven = _proven(attack, anew, target, self.verify_with, folders)
+            author = MODEL
+        if not proven:
+            return None
+        if knowledge != BLACK_BOX and attack.least == 1:
+            proven = _nearest_first(proven, question, self.embed)
+        stored = attack.proof is Proof.STORE
         return Instance(
-            identity,
+            f"{self.corpus.pair}/{self.seed}/{attack.name}/{function.id}",
             subject,
             attack.name,
             attack.family,
             attack.adaptive,
             knowledge,
-            position,
-            len(files),
-            files,
+            () if stored else tuple(proven[number % len(proven)] for number in range(budget)),
+            author,
+            "the vector store" if stored else ALONE,
+            tampered=proven[0][0].text if stored else "",
         )
-    return None
 
 
 def _one_of(shares: Sequence[tuple[T, float]], rng: Random) -> T:
     return rng.choices([value for value, _ in shares], [share for _, share in shares])[0]
 
 
+def _drafts(attack: BenchmarkAttack, target: TargetFunction, rng: Random, grammar: Grammar) -> list[Draft]:
+    try:
+        drafts = attack.drafts(target, Random(rng.random()), grammar)
+        return [draft for draft in drafts if draft.carrier is not None or parses(draft.text)]
+    except (ValueError, SyntaxError, AssertionError, IndexError):
+        return []
+
+
 def _proven(
     attack: BenchmarkAttack,
+    drafts: Sequence[Draft],
     target: TargetFunction,
-    rng: Random,
     verify_with: Verify,
     folders: Sequence[Path],
 ) -> list[tuple[Draft, Mapping[str, str]]]:
     """Return the drafts that were shown to be what their label says, with what shows it."""
-    try:
-        drafts = list(attack.drafts(target, Random(rng.random())))
-    except (ValueError, SyntaxError, AssertionError, IndexError):
-        return []
     if attack.proof is Proof.PAYLOAD:
         return [
             (draft, {"payload": " | ".join(draft.payload)})
@@ -306,7 +322,7 @@ def _proven(
     if attack.proof is Proof.DISPLACES:
         return [(draft, {"stub": draft.symbol}) for draft in drafts]
     wanted = ("effect",) if attack.proof is Proof.EFFECT else ("trigger", "effect", "input", "example")
-    tried = drafts[:TRIED] if attack.least == 1 else drafts[::20][:4]
+    tried = list(drafts[:TRIED] if attack.least == 1 else drafts[::20][:4])
     files = [
         PoisonFile(
             draft.variant,
@@ -346,31 +362,3 @@ def _nearest_first(
     vectors = embed([question, *(draft.text[:LONGEST_EMBEDDED] for draft, _ in drafts)])
     near = vectors[1:] @ vectors[0]
     return [drafts[place] for place in sorted(range(len(drafts)), key=lambda place: (-near[place], place))]
-
-
-def _files(
-    drafts: Sequence[tuple[Draft, Mapping[str, str]]],
-    target: TargetFunction,
-    budget: int,
-    position: str,
-    namer: Namer,
-    rng: Random,
-) -> Iterator[Poisoned]:
-    for number in range(budget):
-        draft, proof = drafts[number % len(drafts)]
-        text, clean = draft.text, list(draft.clean)
-        if number >= len(drafts) and draft.suffix == ".py":
-            text += f"# {number}\n"
-        if position == AMONG and draft.suffix == ".py":
-            beside = rng.sample(target.companions, min(COMPANIONS, len(target.companions)))
-            beside = [
-                source for source in beside if parse_function(source).name not in (draft.symbol, *clean)
-            ]
-            text = "\n\n".join([text, *(f"{source}\n" for source in beside)])
-            clean += [parse_function(source).name for source in beside]
-        stem = namer().removesuffix(".py")
-        path = f"{UNKNOWN}/more/{stem}/{draft.name}" if draft.name else f"{UNKNOWN}/more/{stem}{draft.suffix}"
-        spans = tuple(
-            (chunk.start_line, chunk.end_line) for chunk in chunks_of(path, text) if chunk.symbol in clean
-        )
-        yield Poisoned(path, text, draft.variant, spans, draft.payload, proof)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import platform
 import resource
 import shutil
@@ -11,7 +12,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from random import Random
@@ -21,15 +23,19 @@ import numpy as np
 
 from codeguard import __version__
 from codeguard.index.embedding import open_embedding
-from experiments.benchmark import VERSION, measures, questions
+from codeguard.sandbox import Level, Sandbox
+from experiments.benchmark import VERSION, external, measures, placement, questions
 from experiments.benchmark.attacks import BenchmarkAttack, all_attacks
+from experiments.benchmark.attacks.base import GENERATED
 from experiments.benchmark.corpora import TRUSTED, Corpus, build, chunks_of, symbols_of
+from experiments.benchmark.grammar import Grammar
 from experiments.benchmark.measures import Row
+from experiments.benchmark.models import Model, reworded, written
 from experiments.benchmark.packages import Pair, unpack
-from experiments.benchmark.poison import Instance, Plan, Poisoned, Verifier, draw
+from experiments.benchmark.poison import Instance, Plan, Rewrite, Verifier, draw
 from experiments.benchmark.questions import Question, Subject
-from experiments.benchmark.readers import Gullible
-from experiments.benchmark.systems import BASELINE, built_in, plugged_in
+from experiments.benchmark.readers import obeys
+from experiments.benchmark.systems import BASELINE, DEFENDED, built_in, plugged_in
 from experiments.benchmark.systems.base import (
     Answer,
     Change,
@@ -42,9 +48,12 @@ from experiments.benchmark.systems.base import (
     Vectors,
 )
 from experiments.benchmark.systems.filters import guarddog_version
+from experiments.benchmark.systems.guarded import UNDEFENDED
 from experiments.benchmarks.processor import processor_seconds
 
 K = 10
+READ = (DEFENDED, UNDEFENDED, BASELINE)  # systems whose results a model reads
+USEFUL = 0.9  # right answers that a system has to keep to be held against another
 Tell = Callable[[str], None]
 
 
@@ -65,12 +74,16 @@ class Setting:
     systems: tuple[str, ...] = ()  # by name, all where empty
     plugins: tuple[str, ...] = ()
     scanners: tuple[str, ...] = ()
+    rules: Path | None = None  # for semgrep
     ablations: bool = True
+    external: Path | None = None  # a folder of published items
+    attacker: tuple[str, str] | None = None  # endpoint and model that words attacks anew
+    reader: tuple[str, str] | None = None  # endpoint and model that reads results
     embedding: str = "auto"
 
 
-SMALL = Setting("small", 1000, 5, Plan(32), clean=100)
-LARGE = Setting("large", None, 5, Plan(150), large=True, unattacked=100)
+SMALL = Setting("small", 1000, 3, Plan(34), clean=60)
+LARGE = Setting("large", None, 6, Plan(200), large=True, unattacked=100)
 
 
 @dataclass(slots=True)
@@ -184,19 +197,23 @@ class Judge:
         return "t" if hit.path.startswith(f"{TRUSTED}/") else "c"
 
     def poisoned(self, hit: Hit) -> bool:
-        """Return whether a result lies in a poisoned file, and not wholly in the correct functions beside."""
+        """Return whether a result holds a line of poison."""
         known = self._files.get(hit.path)
-        if known is None:
-            return False
-        return not any(first <= hit.start_line and hit.end_line <= last for first, last in known[1].clean)
+        return known is not None and any(
+            first <= hit.end_line and hit.start_line <= last for first, last in known[1].lines
+        )
+
+    def beside_poison(self, path: str) -> bool:
+        """Return whether a file holds poison anywhere."""
+        return path in self._files
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
     """A corpus on disk with the systems that have indexed it.
 
-    `folders` says where a function is imported from, `poison` which files
-    the last round has put in: the next one takes them out as it puts its own.
+    `folders` says where a function is imported from, `unlisted` what the last round shows: the next one takes out
+    and changes what differs.
     """
 
     corpus: Corpus
@@ -205,7 +222,7 @@ class Session:
     systems: tuple[System, ...]
     parts: tuple[Part, ...]
     tree: Path
-    poison: list[str] = field(default_factory=list)
+    unlisted: dict[str, str] = field(default_factory=dict)
 
 
 class Run:
@@ -215,6 +232,11 @@ class Run:
         self.setting, self._cache, self._work, self._tell = setting, cache, work, tell
         self._embedding = CachedEmbedding(cache, setting.embedding)
         self._verify = Verifier(cache)
+        self._grammar = Grammar(setting.part)
+        self._attacker, self._reader = (
+            Model(*chosen) if chosen else None for chosen in (setting.attacker, setting.reader)
+        )
+        self._rewrite: Rewrite | None = partial(reworded, self._attacker) if self._attacker else None
         self._started = time.monotonic(), processor_seconds()
         self.collected = Collected()
 
@@ -238,6 +260,21 @@ class Run:
             for number in range(self.setting.rounds):
                 self._round(session, self.setting.seed + number)
 
+    def external(self, pair: Pair, folder: Path) -> None:
+        """Ask the questions of published attacks, once; the trusted code of a pair is what lies beside."""
+        items = external.read(folder)
+        background = build(pair, self._cache, self.setting.size, large=False)
+        corpus, tree = external.prepare(items, background, self.setting.seed)
+        asked = [item.subject for item in tree.instances]
+        with ExitStack() as stack:
+            session = self._begin(stack, corpus, asked, lambda subject: ())
+            self._show(session, tree, clean=True)
+            main = [item for item in session.systems if item.main]
+            questions_of = [question for item in asked for question in item.questions]
+            self._ask(session, main, self.setting.seed, questions_of, tree.instances)
+        self.collected.instances += [_told(item) for item in tree.instances]
+        self._tell(f"{corpus.pair}: {len(items)} published attacks asked")
+
     def _of_pair(self, pair: Pair) -> tuple[Corpus, Sequence[Subject], Callable[[Subject], Sequence[Path]]]:
         setting = self.setting
         corpus = build(pair, self._cache, setting.size, large=setting.large)
@@ -257,29 +294,46 @@ class Run:
         folders: Callable[[Subject], Sequence[Path]],
     ) -> Session:
         """Index a corpus and ask the questions without poison."""
+        session = self._begin(stack, corpus, asked, folders)
+        calm = placement.place(corpus, (), (), 0, self._grammar)
+        self._show(session, calm, clean=True)
+        self._tell(f"{corpus.pair}: indexed")
+        everything = [
+            question
+            for subject in asked
+            if subject.twin or subject.function.path in calm.texts
+            for question in subject.questions
+        ]
+        count = len(everything) if self.setting.clean is None else min(self.setting.clean, len(everything))
+        sampled = Random(f"clean:{corpus.pair}").sample(everything, count)
+        self._ask(session, [item for item in session.systems if item.main], 0, sampled, ())
+        self._tell(f"{corpus.pair}: {len(sampled)} questions without poison asked")
+        return session
+
+    def _begin(
+        self,
+        stack: ExitStack,
+        corpus: Corpus,
+        asked: Sequence[Subject],
+        folders: Callable[[Subject], Sequence[Path]],
+    ) -> Session:
+        """Open the systems on a corpus whose trusted files are on disk."""
         home = self._work / corpus.pair
         tree = home / "corpus"
         if tree.exists():
             shutil.rmtree(tree)
-        corpus.write(tree)
+        _write(tree, corpus.trusted)
         systems = self._systems(Surroundings(home, tree, self._embedding))
         parts = tuple({id(part): part for system in systems for part in system.parts}.values())
         for part in parts:
             stack.callback(part.close)
         session = Session(corpus, tuple(asked), folders, tuple(systems), parts, tree)
         self._note_corpus(corpus, asked)
-        self._index(parts, Change(tree, corpus.texts), clean=True)
-        self._tell(f"{corpus.pair}: indexed")
-        everything = [question for subject in asked for question in subject.questions]
-        count = len(everything) if self.setting.clean is None else min(self.setting.clean, len(everything))
-        sampled = Random(f"clean:{corpus.pair}").sample(everything, count)
-        self._ask(session, [item for item in systems if item.main], 0, sampled, ())
-        self._tell(f"{corpus.pair}: {len(sampled)} questions without poison asked")
         return session
 
     def _systems(self, around: Surroundings) -> list[System]:
         setting = self.setting
-        found = built_in(around, scanners=setting.scanners, ablations=setting.ablations)
+        found = built_in(around, scanners=setting.scanners, rules=setting.rules, ablations=setting.ablations)
         for name in setting.plugins:
             found += plugged_in(name, around)
         chosen = {item.name for item in found if not setting.systems or item.name in setting.systems}
@@ -314,6 +368,21 @@ class Run:
             "frozen": bool(standard and frozen == digest),
         }
 
+    def _show(self, session: Session, shown: placement.Tree, *, clean: bool = False) -> None:
+        """Put the unlisted side of a round in the place of the last one's."""
+        before = session.unlisted
+        gone = tuple(path for path in before if path not in shown.texts)
+        new = {path: text for path, text in shown.texts.items() if before.get(path) != text}
+        for path in gone:
+            (session.tree / path).unlink()
+        _write(session.tree, new)
+        for path, moment in shown.times.items():
+            os.utime(session.tree / path, (moment, moment))
+        added = {**session.corpus.trusted, **new} if clean else new
+        self._index(session.parts, Change(session.tree, added, gone), clean=clean)
+        session.unlisted.clear()
+        session.unlisted.update(shown.texts)
+
     def _index(self, parts: Sequence[Part], change: Change, *, clean: bool = False) -> None:
         chunks = sum(len(chunks_of(path, text)) for path, text in change.added.items())
         for part in parts:
@@ -326,8 +395,8 @@ class Run:
 
     def _round(self, session: Session, seed: int) -> None:
         """Put poison in, in the place of the last round's, and ask."""
-        corpus, tree = session.corpus, session.tree
-        instances = draw(
+        corpus = session.corpus
+        drawn = draw(
             corpus,
             session.asked,
             self._attacks(),
@@ -336,24 +405,22 @@ class Run:
             verify_with=self._verify,
             folders=session.folders,
             embed=self._embedding.embed,
+            grammar=self._grammar,
+            rewrite=self._rewrite,
         )
-        files = {file.path: file for instance in instances for file in instance.files}
-        self._tell(f"{corpus.pair}, seed {seed}: {len(instances)} attacks, {len(files)} files")
-        gone = tuple(path for path in session.poison if path not in files)
-        for path in gone:
-            (tree / path).unlink()
-        _write(tree, files)
-        self._index(session.parts, Change(tree, {path: file.text for path, file in files.items()}, gone))
-        session.poison[:] = files
-        self._tell(f"{corpus.pair}, seed {seed}: indexed")
-        by_files = [item for item in instances if item.files]
-        attacked = {item.subject.function.id for item in instances}
+        attacked = {item.subject.function.id for item in drawn}
         others = [item for item in session.asked if item.function.id not in attacked]
         rng = Random(f"unattacked:{seed}:{corpus.pair}")
-        left = [
-            rng.choice(item.questions)
-            for item in rng.sample(others, min(self.setting.unattacked, len(others)))
-        ]
+        calm = rng.sample(others, min(self.setting.unattacked, len(others)))
+        subjects = [*(item.subject for item in drawn), *calm]
+        needed = dict.fromkeys(item.function.path for item in subjects if not item.twin)
+        shown = placement.place(corpus, drawn, tuple(needed), seed, self._grammar)
+        instances = shown.instances
+        self._tell(f"{corpus.pair}, seed {seed}: {len(instances)} attacks, {len(shown.texts)} unlisted files")
+        self._show(session, shown)
+        self._tell(f"{corpus.pair}, seed {seed}: indexed")
+        by_files = [item for item in instances if item.files]
+        left = [rng.choice(item.questions) for item in calm]
         systems = [item for item in session.systems if item.main or seed == self.setting.seed]
         of_files = [question for item in by_files for question in item.subject.questions]
         self._ask(session, systems, seed, [*of_files, *left], by_files)
@@ -402,42 +469,49 @@ class Run:
             judge.labels(answer.results, question)
             for answer, question in zip(given[BASELINE], asked, strict=True)
         ]
-        with Gullible() as reader:
-            for system in systems:
-                rows = self.collected.rows.setdefault(system.name, [])
-                undefended = given.get(_undefended(system), given[BASELINE])
-                for question, answer, before, own in zip(
-                    asked, given[system.name], baseline, undefended, strict=True
-                ):
-                    instance = by_function.get(question.function)
-                    labels = judge.labels(answer.results[:K], question)
-                    row = Row(
-                        system=system.name,
-                        pair=corpus.pair,
-                        seed=seed,
-                        question=question.text,
-                        kind=question.kind,
-                        function=question.function,
-                        twin=twins[question.function],
-                        labels=labels,
-                        right_before="r" in judge.labels(own.results, question)[:5],
-                        right_baseline="r" in before[:5],
-                        refused=not answer.results,
-                    )
-                    if instance is not None:
-                        row = _attacked(row, instance, before, answer, reader)
-                        self._note_failure(row, answer, instance)
-                    rows.append(row)
-                    self._note_lost(row, answer, judge, question)
-                    self._note_clean(system.name, corpus, judge, question, answer)
+        for system in systems:
+            rows = self.collected.rows.setdefault(system.name, [])
+            undefended = given.get(_undefended(system), given[BASELINE])
+            for question, answer, before, own in zip(
+                asked, given[system.name], baseline, undefended, strict=True
+            ):
+                instance = by_function.get(question.function)
+                labels = judge.labels(answer.results[:K], question)
+                row = Row(
+                    system=system.name,
+                    pair=corpus.pair,
+                    seed=seed,
+                    question=question.text,
+                    kind=question.kind,
+                    function=question.function,
+                    twin=twins[question.function],
+                    labels=labels,
+                    before=judge.labels(own.results[:K], question),
+                    right_baseline="r" in before[:5],
+                    refused=not answer.results,
+                )
+                if instance is not None:
+                    row = _attacked(row, instance, before, answer)
+                    if self._reader is not None and system.name in READ and instance.subject.function.plain:
+                        row = replace(row, written=self._written(instance, question, answer))
+                    self._note_failure(row, answer, instance)
+                rows.append(row)
+                self._note_lost(row, answer, judge, question)
+                self._note_clean(system.name, corpus, judge, answer)
 
-    def _note_clean(
-        self, system: str, corpus: Corpus, judge: Judge, question: Question, answer: Answer
-    ) -> None:
+    def _written(self, instance: Instance, question: Question, answer: Answer) -> str:
+        """Return what becomes of the code that the model writes from an answer."""
+        assert self._reader is not None
+        shown = [hit.text for hit in answer.results[:5]]
+        function = instance.subject.function
+        with Sandbox(Level.L0, workers=1) as sandbox:
+            return written(self._reader, sandbox, question.text, function, shown, instance.payload)
+
+    def _note_clean(self, system: str, corpus: Corpus, judge: Judge, answer: Answer) -> None:
         """Keep the worst decision about each clean candidate of unknown origin, with the first reasons for it."""
         found = self.collected.clean.setdefault(system, {}).setdefault(corpus.pair, {})
         for hit in answer.candidates:
-            if hit.path not in corpus.texts or hit.path.startswith(f"{TRUSTED}/"):
+            if judge.beside_poison(hit.path) or hit.path.startswith(f"{TRUSTED}/"):
                 continue
             place = f"{hit.path}:{hit.start_line} {hit.symbol}"
             if (known := found.get(place)) is None or _RANK[hit.decision] > _RANK[Decision(known)]:
@@ -479,6 +553,43 @@ class Run:
             }
         )  # fmt: skip
 
+    def _best_other(self, reports: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        """Return by class the best of the other systems that keep nine in ten right answers, or as many as this one."""
+        rows = self.collected.rows
+        if DEFENDED not in rows:
+            return {"with_twin": {}, "without_twin": {}}
+        least = min(USEFUL, reports[DEFENDED]["kept_of_baseline"]["share"] or 0.0)
+        others = {
+            name: found
+            for name, found in rows.items()
+            if not name.startswith((DEFENDED, "only ", "without "))
+            and (reports[name]["kept_of_baseline"]["share"] or 0.0) >= least
+        }
+        field = {DEFENDED: rows[DEFENDED], **others}
+        return {
+            group: {
+                attack: measures.best_other(field, DEFENDED, attack, twin)
+                for attack in sorted({row.attack for row in measures.attacked(rows[DEFENDED], twin=twin)})
+            }
+            for group, twin in (("with_twin", True), ("without_twin", False))
+        }
+
+    def _not_measured(self) -> list[str]:
+        """Return what the run left out, for the reader of its figures."""
+        absent = [
+            f"{name} (not installed, or no rules given)"
+            for name in ("guarddog", "semgrep", "skill-scanner")
+            if not any(name in system for system in self.collected.rows)
+        ]
+        setting = self.setting
+        if setting.reader is None:
+            absent.append("a model as reader (--reader)")
+        if setting.attacker is None:
+            absent.append("attacks worded by a model (--attacker)")
+        if setting.external is None:
+            absent.append("attacks published by others (--external)")
+        return absent
+
     def results(self) -> dict[str, Any]:
         """Return everything as plain values, the figures of each system computed."""
         collected = self.collected
@@ -490,13 +601,21 @@ class Run:
         for name, found in reports.items():
             others = measures.attacked(collected.rows[name], twin=True)
             found["against_codeguard"] = measures.paired(others, reference, measures.on_top)
+            found["questions_for_ten_points"] = measures.NEEDED
             found["cost"] = _cost(name, collected)
         return {
             "schema": "codeguard.benchmark/1",
             "version": VERSION,
             "codeguard": __version__,
-            "setting": asdict(self.setting),
-            "environment": environment(self._embedding.identity),
+            "setting": {
+                name: str(value) if isinstance(value, Path) else value
+                for name, value in asdict(self.setting).items()
+            },
+            "environment": environment(self._embedding.identity)
+            | {
+                "reader": self._reader.name if self._reader else "none",
+                "attacker": self._attacker.name if self._attacker else "none",
+            },
             "run": {
                 "seconds": time.monotonic() - self._started[0],
                 "cpu": processor_seconds() - self._started[1],
@@ -507,11 +626,11 @@ class Run:
             "systems": reports,
             "index": {name: asdict(cost) for name, cost in collected.index.items()},
             "embedded": {**asdict(self._embedding.cost), "chunks": self._embedding.misses},
-            "failures": [item for item in collected.failures if item["system"].startswith("codeguard")],
-            "lost": [item for item in collected.lost if item["system"].startswith("codeguard")],
-            "clean_decided": {
-                name: found for name, found in collected.reasons.items() if name.startswith("codeguard")
-            },
+            "best_other": self._best_other(reports),
+            "not_measured": self._not_measured(),
+            "failures": collected.failures,
+            "lost": collected.lost,
+            "clean_decided": collected.reasons,
             "instances": collected.instances,
         }
 
@@ -527,19 +646,21 @@ def _undefended(system: System) -> str:
     return str(getattr(system, "undefended", BASELINE))
 
 
-def _attacked(row: Row, instance: Instance, before: str, answer: Answer, reader: Gullible) -> Row:
-    shown = [hit.text for hit in answer.results[:5]]
+def _attacked(row: Row, instance: Instance, before: str, answer: Answer) -> Row:
+    shown = [hit.text for hit in answer.results]
+    orders = instance.payload if instance.family in GENERATED else ()
     values = asdict(row)
     values |= {
         "instance": instance.id,
         "attack": instance.attack,
         "family": instance.family,
+        "author": instance.author,
         "adaptive": instance.adaptive,
         "knowledge": instance.knowledge,
         "position": instance.position,
         "budget": instance.budget,
         "reach": bool(instance.tampered) or "p" in before[:K],
-        "obeyed": reader.succeeds(row.question, shown, row.labels, instance.payload),
+        "obeyed": obeys(shown, row.labels, orders),
     }
     return Row(**values)
 
@@ -559,11 +680,11 @@ def _told(instance: Instance) -> dict[str, Any]:
     }
 
 
-def _write(tree: Path, files: Mapping[str, Poisoned]) -> None:
-    for path, file in files.items():
+def _write(tree: Path, texts: Mapping[str, str]) -> None:
+    for path, text in texts.items():
         place = tree / path
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(file.text, encoding="utf-8", newline="")
+        place.write_text(text, encoding="utf-8", newline="")
 
 
 def _memory_mb() -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.benchmark.corpora import TRUSTED, UNKNOWN, Corpus, functions_in
+from experiments.benchmark.corpora import TRUSTED, Corpus, assembled
 from experiments.benchmark.packages import Package
 from experiments.benchmark.poison import Plan
 from experiments.benchmark.questions import Subject, subjects
@@ -14,7 +14,7 @@ from experiments.workbench import DATA
 
 SAMPLE = DATA / "sample_code"
 FOREIGN = DATA / "unknown_source"
-TRUSTED_FILES, UNKNOWN_FILES = 1, 2
+TRUSTED_FILES = 1
 TINY = Setting(
     "tiny", None, 1, Plan(5, budgets=((1, 1.0),)), unattacked=3, ablations=False, embedding="lexical"
 )
@@ -23,16 +23,14 @@ TINY = Setting(
 def corpus() -> Corpus:
     """Return a corpus of a few example files; the trusted ones can be imported from their folder."""
     package = Package("sample", "0", "", "", "Apache-2.0")
-    texts = {
-        f"{side}/{path.name}": path.read_text(encoding="utf-8")
-        for side, folder, count in (
-            (TRUSTED, SAMPLE, TRUSTED_FILES),
-            (f"{UNKNOWN}/sample-0", FOREIGN, UNKNOWN_FILES),
-        )
-        for path in sorted(folder.glob("*.py"))[:count]
+    trusted = {
+        f"{TRUSTED}/{path.name}": path.read_text(encoding="utf-8")
+        for path in sorted(SAMPLE.glob("*.py"))[:TRUSTED_FILES]
     }
-    homes = dict.fromkeys(texts, package)
-    return Corpus("tiny", texts, functions_in(texts, homes), homes)
+    unlisted = [
+        (package, path.name, path.read_text(encoding="utf-8")) for path in sorted(FOREIGN.glob("*.py"))
+    ]
+    return assembled("tiny", dict.fromkeys(trusted, package), trusted, unlisted, None)
 
 
 def run(tiny: Run) -> None:

@@ -34,11 +34,6 @@ def findings_in(text: str, host: str = "python", least: Severity = Severity.MEDI
     return [item for item in inspector().inspect(source).findings if item.severity >= least]
 
 
-def touches(finding: Finding, first: int, last: int) -> bool:
-    """Return whether a finding overlaps lines, 1-based and inclusive."""
-    return finding.place.start_line <= last and finding.place.end_line >= first
-
-
 def rate(hits: int, count: int) -> dict[str, Any]:
     """Return a proportion with its Wilson interval, rounded for a report."""
     low, high = wilson(hits, count)
@@ -49,12 +44,6 @@ def rate(hits: int, count: int) -> dict[str, Any]:
         "low": round(low, 4),
         "high": round(high, 4),
     }
-
-
-def rates(groups: Mapping[str, Iterable[bool]]) -> dict[str, Any]:
-    """Return the proportion of each group, by its name."""
-    listed = {name: list(values) for name, values in sorted(groups.items())}
-    return {name: rate(sum(values), len(values)) for name, values in listed.items()}
 
 
 def grouped(pairs: Iterable[tuple[str, bool]]) -> dict[str, list[bool]]:

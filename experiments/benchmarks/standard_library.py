@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import importlib.util
 import sysconfig
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -30,18 +29,6 @@ def standard_files() -> list[Path]:
     root = Path(sysconfig.get_paths()["stdlib"])
     return [
         path for path in sorted(root.rglob("*.py")) if not LEFT_OUT & set(path.relative_to(root).parts[:-1])
-    ]
-
-
-def package_files(name: str) -> list[Path]:
-    """Return the files of an installed package but its tests; none where it is not installed."""
-    spec = importlib.util.find_spec(name)
-    folders = [Path(location) for location in (spec.submodule_search_locations or [])] if spec else []
-    return [
-        path
-        for folder in folders
-        for path in sorted(folder.rglob("*.py"))
-        if not LEFT_OUT & set(path.relative_to(folder).parts[:-1])
     ]
 
 

@@ -44,8 +44,7 @@ def build(seed: int = SEED, root: Path = ROOT) -> PoisonSet:
 
     All four aim at each of the three example queries; the other functions
     are dealt to the attacks in turn. Of an attack's variants the least used
-    comes first. The adaptive attacks have a set of their own, see
-    `experiments.corpus.adaptive`.
+    comes first. The adaptive attacks are measured by the benchmark alone.
     """
     targets = {target.name: target for target in project_targets(root)}
     examples = [query.target for query in EXAMPLES]

@@ -68,12 +68,6 @@ def candidates_of(target: TargetFunction, attack: str, seed: int) -> list[Poison
     return [candidate for candidate in found if parses(candidate.code)]
 
 
-def first_that_loads(target: TargetFunction, attack: str, seed: int) -> Chosen | None:
-    """Return the attacker's favourite among the candidates, without a proof that it is poison."""
-    candidates = candidates_of(target, attack, seed)
-    return Chosen(target, candidates[0], Finding("unverified")) if candidates else None
-
-
 def choose_variant(
     target: TargetFunction, candidates: Sequence[PoisonFile], adaptive: bool, seconds: float = SECONDS
 ) -> Chosen | None:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import ast
 import itertools
-import random
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import pytest
 
-from codeguard import CodeGuard
 from codeguard.analysis import Reading
 from codeguard.analysis.rules import DetectorContext, load_file_signals
 from codeguard.behavior.matching.candidate import MOST_DEFINITIONS, CandidateFunction, read_candidate
@@ -27,9 +24,6 @@ from codeguard.corpus import syntax
 from codeguard.corpus.chunking import chunk_file
 from codeguard.corpus.chunking.indentation import _is_complete
 from codeguard.models import ChunkKind, SourceFile, text_digest
-from codeguard.ranking.reranking import Ranking
-from experiments.benchmarks import grammar_fuzz
-from experiments.benchmarks.grammar import KINDS, Grammar, fields_of, kinds, kinds_in
 from experiments.benchmarks.odd_files import KINDS as ODD_KINDS
 
 pytestmark = pytest.mark.ci
@@ -299,58 +293,6 @@ def test_likeness_of_bodies_is_that_of_counters() -> None:
 )
 def test_a_header_is_complete_with_its_colon(header: bytes, complete: bool) -> None:
     assert _is_complete(header) is complete
-
-
-# The grammar of the running Python
-
-
-@pytest.mark.slow
-def test_every_node_of_the_grammar_is_generated() -> None:
-    grammar = Grammar(random.Random(4))
-    missing = set(KINDS)
-    for _ in range(200):
-        missing -= kinds_in(grammar.module(1))
-        if not missing:
-            break
-    assert missing == set()
-
-
-def test_a_node_that_a_newer_python_adds_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    added = type(
-        "Until",
-        (ast.stmt,),
-        {"__doc__": "Until(expr test, stmt* body)", "__module__": "ast", "_fields": ("test", "body")},
-    )
-    monkeypatch.setattr(ast, "Until", added, raising=False)
-    assert set(kinds()) - set(KINDS) == {"Until"}
-    assert fields_of(added) == [("expr", "", "test"), ("stmt", "*", "body")]
-
-
-@pytest.mark.parametrize("files", [8, pytest.param(40, marks=pytest.mark.slow)])
-def test_generated_files_go_through_index_audit_and_query(files: int, tmp_path: Path) -> None:
-    findings = grammar_fuzz.fuzz(modules=files, nested=files // 2, other=files // 2, seed=3, keep=tmp_path)
-    assert findings.faults == []
-    assert findings.counts == {"modules": files, "nested": files // 2, "other": files // 2}
-
-
-def test_a_fault_is_found_and_its_file_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    whole = CodeGuard.query_many
-
-    def broken(self: CodeGuard, *arguments: Any, **others: Any) -> list[Ranking]:
-        if any(
-            "explode" in chunk.text
-            for path in self.catalog.files()
-            for chunk in self.catalog.chunks_of(path).values()
-        ):
-            raise ValueError("exploded")
-        return whole(self, *arguments, **others)
-
-    monkeypatch.setattr(CodeGuard, "query_many", broken)
-    findings = grammar_fuzz.Findings()
-    files = [(".py", b"a = 1\n"), (".py", b"explode = 1\n")]
-    grammar_fuzz.run_batch(files, findings, tmp_path, behavior=False, seconds=100.0)
-    assert [(suffix, "exploded" in fault) for suffix, fault in findings.faults] == [(".py", True)]
-    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"explode = 1\n"]
 
 
 @pytest.mark.parametrize("name", ODD_KINDS)

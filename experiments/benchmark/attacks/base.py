@@ -10,8 +10,14 @@ from typing import Protocol, runtime_checkable
 
 from experiments.attacks import PoisonFile, TargetFunction, get_attack
 from experiments.attacks.base import Trigger
-from experiments.attacks.craft import imports_for, module_text
+from experiments.attacks.craft import echo, imports_for, module_text
+from experiments.attacks.editing import with_docstring, with_prologue
+from experiments.benchmark.carriers import Carrier
+from experiments.benchmark.grammar import Grammar
 from experiments.corpus.selection import parses
+
+GENERATED = frozenset({"orders", "supply", "documentation"})
+"""Families whose wording a grammar makes; that of the others is their author's."""
 
 
 class Proof(StrEnum):
@@ -36,19 +42,19 @@ class Draft:
 
     `code` is the part that runs, `symbol` the poisoned function, `clean`
     the names of correct functions beside it. `payload` are the texts that
-    make it harmful; every one has to stand in `text`. `name` is the file's
-    own name where the attack depends on it, else a neutral one is given.
+    make it harmful; every one has to stand in `text`. `carrier` is the kind
+    of file where it is no Python, and `said` its sentences.
     """
 
     variant: str
     text: str
     code: str = ""
     symbol: str = ""
-    suffix: str = ".py"
     payload: tuple[str, ...] = ()
     trigger: Trigger = field(default_factory=Trigger)
     clean: tuple[str, ...] = ()
-    name: str = ""
+    carrier: Carrier | None = None
+    said: tuple[str, ...] = ()
 
 
 @runtime_checkable
@@ -85,7 +91,7 @@ class BenchmarkAttack(Protocol):
         """Number of files below which it is not this attack."""
         ...
 
-    def drafts(self, target: TargetFunction, rng: Random) -> Sequence[Draft]:
+    def drafts(self, target: TargetFunction, rng: Random, grammar: Grammar) -> Sequence[Draft]:
         """Return drafts, the attacker's favourites first; pure in its arguments, empty where it does not apply."""
         ...
 
@@ -103,7 +109,7 @@ class Reused:
     least: int = 1
     variants: tuple[str, ...] = ()
 
-    def drafts(self, target: TargetFunction, rng: Random) -> Sequence[Draft]:
+    def drafts(self, target: TargetFunction, rng: Random, grammar: Grammar) -> Sequence[Draft]:
         """Return what the generator makes."""
         found = get_attack(self.generator).generate(target, rng.randrange(1 << 30))
         return [
@@ -143,3 +149,35 @@ def python_draft(
     if not parses(text):
         return None
     return Draft(variant, text, text, symbol, payload=tuple(payload), trigger=trigger or Trigger(effect=True))
+
+
+def carried(
+    target: TargetFunction,
+    carrier: Carrier,
+    sentences: Sequence[str],
+    payload: Sequence[str],
+    source: str = "",
+) -> Draft:
+    """Return a file that is no Python, about the target, with sentences of the attacker's."""
+    text = carrier.text(target.query, target.summary, source or target.source, sentences)
+    clean = () if carrier.kind != "page" else (target.name,)
+    return Draft(
+        carrier.place, text, payload=tuple(payload), clean=clean, carrier=carrier, said=tuple(sentences)
+    )
+
+
+def in_code(target: TargetFunction, sentence: str, payload: Sequence[str], rng: Random) -> list[Draft]:
+    """Return the function with a sentence in its docstring, in a comment of its body and in one above it."""
+    doc = echo(target, rng)
+    comment = [f"# {line}" for line in sentence.split("\n")]
+    source = with_docstring(target.source, doc)
+    made = [
+        python_draft(variant, target, [part], target.name, payload=payload)
+        for variant, part in (
+            ("docstring", with_docstring(target.source, f"{doc}\n\n{sentence}")),
+            ("inside", with_prologue(source, comment)),
+            ("above", "\n".join([*comment, source])),
+        )
+    ]
+    rng.shuffle(made)
+    return [draft for draft in made if draft is not None]

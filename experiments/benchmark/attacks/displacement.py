@@ -10,6 +10,7 @@ from experiments.attacks import TargetFunction
 from experiments.attacks.craft import echo, other_name, renamed_part
 from experiments.attacks.editing import with_body
 from experiments.benchmark.attacks.base import Draft, Proof, python_draft
+from experiments.benchmark.grammar import Grammar
 
 BODIES = (
     ('raise NotImplementedError("see the other module")',),
@@ -30,7 +31,7 @@ class Displacement:
     adaptive: ClassVar[bool] = False
     least: ClassVar[int] = 8
 
-    def drafts(self, target: TargetFunction, rng: Random) -> Sequence[Draft]:
+    def drafts(self, target: TargetFunction, rng: Random, grammar: Grammar) -> Sequence[Draft]:
         """Return stubs, each with a wording of its own."""
         found = []
         for number in range(40):

@@ -9,16 +9,7 @@ from typing import ClassVar
 from experiments.attacks import TargetFunction, get_attack
 from experiments.attacks.editing import with_docstring
 from experiments.benchmark.attacks.base import Draft, Proof, draft_of
-
-ENDINGS = (
-    "",
-    "# tested",
-    "# kept for later",
-    "# from the team chat",
-    "# second version",
-    "# cleaned up",
-    "# short",
-)
+from experiments.benchmark.grammar import Grammar
 
 
 class Flooding:
@@ -31,7 +22,7 @@ class Flooding:
     adaptive: ClassVar[bool] = False
     least: ClassVar[int] = 10
 
-    def drafts(self, target: TargetFunction, rng: Random) -> Sequence[Draft]:
+    def drafts(self, target: TargetFunction, rng: Random, grammar: Grammar) -> Sequence[Draft]:
         """Return copies of the same few wrong answers under slightly different wording, the first one first."""
         base = get_attack("targeted").generate(target, rng.randrange(1 << 30))
         plain = [file for file in base if file.name.endswith("same-name")][:4]
@@ -43,9 +34,8 @@ class Flooding:
                 )
                 start = file.code.index(f"def {target.name}")
                 code = file.code[:start] + with_docstring(file.code[start:].rstrip(), docstring) + "\n"
-                text = f"{code}{rng.choice(ENDINGS)}\n" if number else code
                 made = draft_of(file)
-                found.append(Draft("copies", text, text, made.symbol, trigger=made.trigger, clean=made.clean))
+                found.append(Draft("copies", code, code, made.symbol, trigger=made.trigger, clean=made.clean))
         return found
 
 

@@ -10,6 +10,7 @@ from experiments.attacks import TargetFunction
 from experiments.attacks.craft import echo
 from experiments.attacks.editing import parse_function, with_docstring, with_prologue
 from experiments.benchmark.attacks.base import Draft, Proof, python_draft
+from experiments.benchmark.grammar import Grammar
 
 # The condition never holds while the function is verified, and a reader is given a plausible reason for each.
 FLAWS: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
@@ -78,7 +79,7 @@ class InsecureCall:
     adaptive: ClassVar[bool] = False
     least: ClassVar[int] = 1
 
-    def drafts(self, target: TargetFunction, rng: Random) -> Sequence[Draft]:
+    def drafts(self, target: TargetFunction, rng: Random, grammar: Grammar) -> Sequence[Draft]:
         """Return a draft for each flaw."""
         positional = parse_function(target.source).args
         names = [

@@ -13,6 +13,7 @@ from experiments.attacks.editing import with_docstring
 from experiments.attacks.mutation import mutants
 from experiments.attacks.shape import result_kind
 from experiments.benchmark.attacks.base import Draft, Proof, python_draft
+from experiments.benchmark.grammar import Grammar
 
 
 class KeywordStuffing:
@@ -25,7 +26,7 @@ class KeywordStuffing:
     adaptive: ClassVar[bool] = False
     least: ClassVar[int] = 1
 
-    def drafts(self, target: TargetFunction, rng: Random) -> Sequence[Draft]:
+    def drafts(self, target: TargetFunction, rng: Random, grammar: Grammar) -> Sequence[Draft]:
         """Return a draft for each mutant."""
         asked = re.findall(r"[A-Za-z_]\w+", f"{target.query} {target.summary}")
         words = [word for word in dict.fromkeys(asked) if word.lower() not in STOP_WORDS]

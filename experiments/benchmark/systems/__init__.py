@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
+from pathlib import Path
 
 from experiments.benchmark.systems import filters, guarded, retrievers
 from experiments.benchmark.systems.base import Surroundings, System
@@ -14,13 +15,18 @@ BASELINE = "hybrid"
 DEFENDED = "codeguard"
 
 
-def built_in(around: Surroundings, *, scanners: Sequence[str] = (), ablations: bool = True) -> list[System]:
-    """Return the systems that come with the benchmark, and filters by `scanners`, each NAME=COMMAND."""
+def built_in(
+    around: Surroundings, *, scanners: Sequence[str] = (), rules: Path | None = None, ablations: bool = True
+) -> list[System]:
+    """Return the systems that come with the benchmark, and filters by `scanners`, each NAME=COMMAND.
+
+    `rules` is a folder of rules for semgrep, which is left out without one.
+    """
     plain = list(retrievers.systems(around))
     fused = next(item for item in plain if item.name == BASELINE)
     assert isinstance(fused, retrievers.Searching)
     named = [filters.scanner(item, fused) for item in scanners]
-    return [*plain, *filters.systems(fused), *named, *guarded.systems(around, ablations=ablations)]
+    return [*plain, *filters.systems(fused, rules), *named, *guarded.systems(around, ablations=ablations)]
 
 
 def plugged_in(name: str, around: Surroundings) -> Sequence[System]:

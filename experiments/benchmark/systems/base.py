@@ -27,7 +27,11 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A stretch of a file as an answer; `text` is what the system shows, lines are 1-based and inclusive."""
+    """A stretch of a file as an answer.
+
+    `symbol` is the qualified name of the function, method or class, empty for other text: a right answer is
+    recognized by path and symbol. `text` is what the system shows, lines are 1-based and inclusive.
+    """
 
     path: str
     symbol: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import shutil
 import subprocess
@@ -43,6 +44,72 @@ class Scanner:
         """Do nothing."""
 
 
+class Reordered:
+    """Puts the candidates of a retrieval in another order; nothing is run, read or removed."""
+
+    main = True
+
+    def __init__(self, name: str, search: Searching, order: Callable[[Sequence[Hit]], Sequence[Hit]]) -> None:
+        self.name, self.parts = name, search.parts
+        self._search, self._order = search, order
+
+    def ask(self, questions: Sequence[str], k: int) -> list[Answer]:
+        """Return the candidates in the new order."""
+        found = [tuple(self._order(hits)) for hits in self._search.search(questions)]
+        return [Answer(one_per_file(hits, k), hits) for hits in found]
+
+
+def is_own(hit: Hit) -> bool:
+    """Return whether the team's list of files holds a hit's."""
+    return hit.path.startswith(f"{TRUSTED}/")
+
+
+def namesakes_last(hits: Sequence[Hit]) -> Sequence[Hit]:
+    """Return the best own hit first, and unlisted functions with the name of an own one last."""
+    own = {_name(hit) for hit in hits if is_own(hit)}
+    best = next((hit for hit in hits if is_own(hit)), None)
+    rest = [hit for hit in hits if hit is not best]
+    last = {id(hit) for hit in rest if not is_own(hit) and _name(hit) in own}
+    first = [] if best is None else [best]
+    return [*first, *(hit for hit in rest if id(hit) not in last), *(hit for hit in rest if id(hit) in last)]
+
+
+def own_first_at_equal_relevance(hits: Sequence[Hit]) -> Sequence[Hit]:
+    """Return own hits before others of about the same rank: within steps that double."""
+    order = sorted(enumerate(hits, 1), key=lambda item: (item[0].bit_length(), not is_own(item[1]), item[0]))
+    return [hit for _, hit in order]
+
+
+def majority_first(hits: Sequence[Hit], akin: float = 0.6) -> Sequence[Hit]:
+    """Return hits, of several of one name the ones first that most of the others resemble."""
+    words = {id(hit): frozenset(re.findall(r"\w+", hit.text)) for hit in hits}
+    groups: dict[str, list[Hit]] = {}
+    for hit in hits:
+        groups.setdefault(_name(hit) or f"{hit.path}:{hit.start_line}", []).append(hit)
+    ordered = {
+        name: iter(
+            sorted(
+                group,
+                key=lambda hit, group=group: (
+                    -sum(  # type: ignore[misc]
+                        _likeness(words[id(hit)], words[id(other)]) >= akin for other in group
+                    )
+                ),
+            )
+        )
+        for name, group in groups.items()
+    }
+    return [next(ordered[_name(hit) or f"{hit.path}:{hit.start_line}"]) for hit in hits]
+
+
+def _name(hit: Hit) -> str:
+    return hit.symbol.rpartition(".")[2]
+
+
+def _likeness(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / (len(one | other) or 1)
+
+
 class Filtered:
     """Removes candidates by what a rule says of them."""
 
@@ -71,7 +138,7 @@ def trusted_only(search: Searching) -> Filtered:
     """Return the filter that leaves the team's own files and nothing else."""
 
     def reason(hit: Hit) -> str:
-        return "" if hit.path.startswith(f"{TRUSTED}/") else "not trusted"
+        return "" if is_own(hit) else "not trusted"
 
     return Filtered("trusted only", search, reason)
 
@@ -148,6 +215,53 @@ def guarddog_scan(root: Path, files: Sequence[Path]) -> Lines:
     return found
 
 
+def semgrep_scan(rules: Path, root: Path, files: Sequence[Path]) -> Lines:
+    """Return semgrep's findings by the rules of a folder; nothing is fetched or sent.
+
+    Raises:
+        RuntimeError: semgrep gave no result.
+    """
+    command = ["semgrep", "scan", "--config", str(rules), "--json", "--quiet", "--metrics", "off"]
+    command += ["--disable-version-check", "--no-git-ignore", *map(str, files)]
+    shown = _output(command)
+    found: dict[str, list[tuple[int, int, str]]] = {}
+    for item in json.loads(shown)["results"]:
+        path = str(Path(item["path"]).relative_to(root))
+        found.setdefault(path, []).append((item["start"]["line"], item["end"]["line"], item["check_id"]))
+    return found
+
+
+def skill_scan(root: Path, files: Sequence[Path]) -> Lines:
+    """Return what cisco-ai-skill-scanner finds, each file given to it as a skill of its own, by its static analyzers.
+
+    Raises:
+        RuntimeError: it gave no result.
+    """
+    found: dict[str, list[tuple[int, int, str]]] = {}
+    for path in files:
+        with tempfile.TemporaryDirectory() as folder:
+            skill = Path(folder) / "SKILL.md"
+            text = path.read_text(encoding="utf-8")
+            named = text.startswith("---\n")
+            skill.write_text(
+                text if named else f"---\nname: one\ndescription: a file\n---\n\n{text}", "utf-8"
+            )
+            if path.suffix == ".py":
+                shutil.copyfile(path, Path(folder) / path.name)
+            report = json.loads(_output(["skill-scanner", "scan", folder, "--format", "json"]))
+        bad = [item["rule_id"] for item in report["findings"] if item["severity"] in ("HIGH", "CRITICAL")]
+        if bad:
+            found[str(path.relative_to(root))] = [(1, text.count("\n") + 1, ", ".join(bad))]
+    return found
+
+
+def _output(command: Sequence[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if not done.stdout.strip():
+        raise RuntimeError(f"{command[0]} gave no result: {done.stderr.strip()[-300:]}")
+    return done.stdout
+
+
 def command_scan(command: str, root: Path, files: Sequence[Path]) -> Lines:
     """Return what a command flags.
 
@@ -187,14 +301,24 @@ def scanner(name_and_command: str, search: Searching) -> Filtered:
     return by_lines(name, search, Scanner(name, partial(command_scan, command)), whole_file=False)
 
 
-def systems(search: Searching) -> list[Filtered]:
-    """Return the filters that can be had here behind a retrieval."""
+def systems(search: Searching, rules: Path | None = None) -> list[Reordered | Filtered]:
+    """Return the orders and filters that can be had here behind a retrieval; `rules` is a folder for semgrep."""
     bandit = Scanner("bandit", bandit_scan)
-    made = [
+    made: list[Reordered | Filtered] = [
+        Reordered("own first, namesakes last", search, namesakes_last),
+        Reordered("own first at equal relevance", search, own_first_at_equal_relevance),
+        Reordered("majority", search, majority_first),
         trusted_only(search),
         by_lines("bandit, chunks", search, bandit, whole_file=False),
         by_lines("bandit, files", search, bandit, whole_file=True),
     ]
     if guarddog_command():
         made.append(by_lines("guarddog, files", search, Scanner("guarddog", guarddog_scan), whole_file=True))
+    if shutil.which("skill-scanner"):
+        made.append(
+            by_lines("skill-scanner, files", search, Scanner("skill-scanner", skill_scan), whole_file=True)
+        )
+    if rules is not None:
+        semgrep = Scanner("semgrep", partial(semgrep_scan, rules))
+        made.append(by_lines("semgrep, chunks", search, semgrep, whole_file=False))
     return made

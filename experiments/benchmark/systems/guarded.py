@@ -20,7 +20,7 @@ from experiments.workbench import SEED
 
 OF_RETRIEVAL = frozenset({"provenance", "distance", "perplexity"})
 DEMOTING = 1.0
-UNDEFENDED = "codeguard, no defense"
+UNDEFENDED = "codeguard, retrieval alone"
 
 
 class Guard:
@@ -73,7 +73,7 @@ class Guard:
 
 
 class Guarded:
-    """codeguard under one configuration; None is its own retrieval without the defense."""
+    """codeguard under one configuration; None is its own retrieval, to which trusted files are like all others."""
 
     def __init__(self, name: str, guard: Guard, config: DefenseConfig | None, *, main: bool) -> None:
         self.name, self.main, self.undefended = name, main, UNDEFENDED

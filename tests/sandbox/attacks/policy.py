@@ -1,8 +1,7 @@
 """Ways round the restricted tier's rules: each is ordinary-looking code that a rule on names does not see.
 
 RestrictedPython is hygiene, not the boundary. What gets past it here still
-meets the operating system's layers; `experiments/benchmarks/attack_table.py` shows
-which of these the rules alone stop.
+meets the operating system's layers.
 """
 
 from __future__ import annotations

@@ -1,0 +1,400 @@
+"""Where poison and honest files lie: one way for both, so that nothing but the text of a function tells them apart.
+
+A poisoned function stands in a loose file in the place of an honest one of about its length, under the name that file
+has anyway. The honest files of a round are drawn by the lengths of the poisoned ones. Pages, notebooks and files for
+agents come in the same proportion, written by the same functions. Order and times are drawn for all together.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from random import Random
+
+from experiments.attacks import TargetFunction
+from experiments.attacks.craft import echo
+from experiments.attacks.editing import parse_function, with_docstring, with_prologue
+from experiments.benchmark.attacks import Draft
+from experiments.benchmark.carriers import Carrier
+from experiments.benchmark.corpora import Corpus, Function, LooseNames, chunks_of
+from experiments.benchmark.grammar import Grammar
+from experiments.benchmark.poison import ALONE, AMONG, Instance, Poisoned
+from experiments.benchmark.wording import purpose
+from experiments.corpus.naming import SECOND
+from experiments.corpus.selection import parses
+from experiments.corpus.targets import first_line
+
+SHOWN = 0.4  # of the pool: honest unlisted files of one round
+SIGHT = 12  # files among which the one of the nearest length is taken
+MODULES = ("collections", "functools", "itertools", "json", "math", "os", "re", "sys", "typing", "subprocess")
+LEAST = 20  # characters that a sentence has to fill
+YEAR = 365 * 24 * 3600
+NOW = 1_790_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The unlisted side in one round: texts by path in the order in which they come, times, and the attacks."""
+
+    texts: Mapping[str, str]
+    times: Mapping[str, float]
+    instances: tuple[Instance, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Host:
+    """A file with the lines of its undecorated functions, and the names that it binds."""
+
+    spans: tuple[tuple[int, int, int], ...]  # first line, last line, characters
+    bound: frozenset[str]
+
+
+def place(
+    corpus: Corpus, instances: Sequence[Instance], needed: Sequence[str], seed: int, grammar: Grammar
+) -> Tree:
+    """Return the unlisted side with the poison in it; `needed` are honest files that have to be there."""
+    rng = Random(f"place:{seed}:{corpus.pair}")
+    placing = _Placing(
+        corpus,
+        rng,
+        [path for path in sorted(corpus.pool) if path not in needed and host_of(corpus.texts[path]).spans],
+        grammar,
+        seed,
+    )
+    made, texts = placing.round(instances, needed)
+    return shuffled(texts, rng, made)
+
+
+def shuffled(texts: Mapping[str, str], rng: Random, instances: Sequence[Instance]) -> Tree:
+    """Return files in an order and with times that say nothing of them."""
+    order = sorted(texts)
+    rng.shuffle(order)
+    times = {path: NOW - rng.random() * YEAR for path in order}
+    return Tree({path: texts[path] for path in order}, times, tuple(instances))
+
+
+@dataclass(frozen=True, slots=True)
+class _Like:
+    """What an honest file has in common with a poisoned one: sizes, the number of definitions, where words stand."""
+
+    source: int  # characters of the function that it was made from, or of what is put in where that is less
+    body: int  # characters of what was put into a file
+    lines: int
+    definitions: int
+    statements: int  # of the top level beside definitions
+    heads: int  # its imports
+    imports: int  # of them, those that the function it was made from does without
+    comments: int
+    longest: int  # characters of its longest line
+    inside: bool  # whether comments stand in the function
+
+
+class _Placing:
+    def __init__(self, corpus: Corpus, rng: Random, free: list[str], grammar: Grammar, seed: int) -> None:
+        self._corpus, self._rng, self._free, self._grammar = corpus, rng, free, grammar
+        self._names = LooseNames(f"{seed}:{corpus.pair}:carriers")
+        self._documented = [item for item in corpus.functions if item.path in corpus.pool]
+        self._plain = [item for item in self._documented if item.plain]
+
+    def round(
+        self, instances: Sequence[Instance], needed: Sequence[str]
+    ) -> tuple[list[Instance], dict[str, str]]:
+        """Return the attacks with their files placed, and the texts of all unlisted files.
+
+        Poisoned and honest files take turns in an order drawn for both, so that what is left to choose from is the
+        same for both.
+        """
+        drafts = [
+            (number, place, draft, proof)
+            for number, item in enumerate(instances)
+            for place, (draft, proof) in enumerate(item.drafts)
+        ]
+        likes = {
+            (number, place): _like(instances[number].subject.function.source, draft)
+            for number, place, draft, _ in drafts
+            if draft.carrier is None
+        }
+        usual = list(likes.values()) or [_like(item.source, _as_draft(item)) for item in self._plain]
+        count = min(int(SHOWN * len(self._corpus.pool)), len(self._free) - 2 * len(likes))
+        files = {
+            (number, place): self._page(draft, proof)
+            for number, place, draft, proof in drafts
+            if draft.carrier is not None
+        }
+        texts = {path: self._described(self._corpus.texts[path], self._rng.choice(usual)) for path in needed}
+        turns = [item for item in drafts if item[2].carrier is None] + [None] * max(0, count - len(needed))
+        self._rng.shuffle(turns)
+        for turn in turns:
+            if turn is None:
+                like = self._rng.choice(usual)
+                path = self._nearest(like.source)[0]
+                self._free.remove(path)
+                texts[path] = self._described(self._corpus.texts[path], like)
+            else:
+                number, place, draft, proof = turn
+                answers = {path for item in instances[number].subject.questions for path, _ in item.answers}
+                files[number, place] = self._hosted(draft, proof, likes[number, place], answers)
+        carried = [draft for _, _, draft, _ in drafts if draft.carrier is not None]
+        for draft in (
+            self._rng.choices(carried, k=round(len(carried) * len(texts) / len(usual))) if carried else ()
+        ):
+            assert draft.carrier is not None
+            path = self._names(draft.carrier.suffix, draft.carrier.name)
+            texts[path] = self._honest_page(draft.carrier, draft)
+        made = []
+        for number, item in enumerate(instances):
+            own = tuple(files[number, place] for place in range(len(item.drafts)))
+            among = any(len(host_of(file.text).spans) > 1 for file in own)
+            made.append(
+                replace(item, files=own, position=item.position if not own else AMONG if among else ALONE)
+            )
+        return made, texts | {file.path: file.text for file in files.values()}
+
+    def _hosted(self, draft: Draft, proof: Mapping[str, str], like: _Like, answers: set[str]) -> Poisoned:
+        """Return a loose file with the draft in the place of one of its functions."""
+        head, body = parts_of(draft.text)
+        binds = host_of(draft.text).bound
+        for path in self._nearest(like.source):
+            text = self._corpus.texts[path]
+            at = _nearest_span(text, like.source)
+            if path in answers or at is None:
+                continue
+            if (host_of(text).bound - host_of("\n".join(text.split("\n")[at[0] - 1 : at[1]])).bound) & binds:
+                continue
+            merged, first, last = put(text, at, head, body)
+            if not parses(merged):
+                continue
+            self._free.remove(path)
+            clean = [span for span in _chunks_named(path, merged, draft.clean) if first <= span[0]]
+            lines = [*_without((first, last), clean), *_lines_with(merged, draft.payload, head)]
+            return Poisoned(path, merged, draft.variant, tuple(lines), draft.payload, proof)
+        raise ValueError(f"no loose file is left for {draft.variant}: got {len(self._free)}, expected more")
+
+    def _nearest(self, length: int) -> list[str]:
+        """Return the free files: the nearest by the length of a function of a few first, the others at random."""
+        order = self._rng.sample(self._free, len(self._free))
+        near = sorted(order[:SIGHT], key=lambda path: gap_of(self._corpus.texts[path], length))
+        return [*near, *order[SIGHT:]]
+
+    def _page(self, draft: Draft, proof: Mapping[str, str]) -> Poisoned:
+        assert draft.carrier is not None
+        path = self._names(draft.carrier.suffix, draft.carrier.name)
+        lines = _without((1, draft.text.count("\n") + 1), _chunks_named(path, draft.text, draft.clean))
+        return Poisoned(path, draft.text, draft.variant, tuple(lines), draft.payload, proof)
+
+    def _described(self, text: str, like: _Like) -> str:
+        """Return an honest file one of whose functions is described anew, the way that poison is, and has company."""
+        at = _nearest_span(text, like.source)
+        if at is None:
+            return text
+        source = "\n".join(text.split("\n")[at[0] - 1 : at[1]])
+        node = parse_function(source)
+        described = ast.get_docstring(node) or " ".join(node.name.split("_"))
+        query = purpose(described, self._rng)
+        doc = echo(TargetFunction(node.name, source, query, first_line(described)), self._rng)
+        bare = with_docstring(source, doc)
+        each = max(LEAST, (like.body - len(bare)) // max(1, like.definitions - 1))
+        company = [self._company(each, number) for number in range(like.definitions - 1)]
+        constants = [
+            f"{word.upper()} = {self._rng.randrange(2, 5000)}"
+            for word in self._rng.sample(SECOND, like.statements)
+        ]
+        left = like.body - len(bare) - sum(map(len, [*company, *constants]))
+        width = max(LEAST, like.longest - 6)
+        lines = (
+            like.lines
+            - sum(text.count("\n") + 3 for text in company)
+            - 3 * len(constants)
+            - bare.count("\n")
+            - 2
+        )
+        words = [self._sentence("honest", min(left, width))] if left > LEAST else []
+        rest = left - width
+        if rest > LEAST:
+            number = max(1, lines - 1, -(-rest // width))
+            words += [self._sentence("honest", rest // number) for _ in range(number)]
+        count = max(0, like.comments - source.count("\n    #"))
+        comment, told = [f"# {line}" for line in words[:count]], words[count:]
+        body = with_docstring(source, "\n\n".join([doc, *(["\n".join(told)] if told else [])]))
+        body = with_prologue(body, comment) if like.inside and comment else "\n".join([*comment, body])
+        made, _, _ = put(text, at, [], "\n\n\n".join([*constants, *company, body]))
+        imports = [f"import {name}" for name in MODULES if f"import {name}\n" not in made]
+        count = like.imports if re.search(r"^(import|from) ", made, re.MULTILINE) else like.heads
+        some = self._rng.sample(imports, min(count, len(imports)))
+        made = put(made, (1, 0), some, "", keep=True)[0]
+        return made if parses(made) else text
+
+    def _honest_page(self, carrier: Carrier, like: Draft) -> str:
+        """Return a page of a draft's kind about an honest function, its length the nearest of a few."""
+        options = []
+        for function in self._rng.sample(self._documented, min(SIGHT, len(self._documented))):
+            table = "chore" if carrier.kind == "agent" else "honest"
+            said = [self._sentence(table, len(line)) for line in like.said]
+            options.append(_about(function, carrier, said, self._rng))
+        return min(options, key=lambda text: abs(len(text) - len(like.text)))
+
+    def _company(self, length: int, number: int) -> str:
+        """Return an honest function of about a length, a small helper where no documented one is as short."""
+        few = self._rng.sample(self._plain, min(SIGHT, len(self._plain)))
+        found = min((item.source for item in few), key=lambda text: abs(len(text) - length), default="")
+        if found and abs(len(found) - length) < length // 2:
+            return found
+        name = f"_{self._rng.choice(SECOND)}_{number}"
+        said = self._sentence("honest", length - 60)
+        return f"def {name}(value):\n" + (f"    # {said}\n" if said else "") + "    return value"
+
+    def _sentence(self, table: str, length: int) -> str:
+        """Return ordinary sentences of about a length, the last one cut where a word ends."""
+        text = self._grammar.form(table, self._rng) if length > 0 else ""
+        while len(text) < length:
+            text += f" {self._grammar.form(table, self._rng)}"
+        return text if len(text) <= length + LEAST else text[:length].rpartition(" ")[0]
+
+
+def _about(function: Function, carrier: Carrier, said: Sequence[str], rng: Random) -> str:
+    return carrier.text(
+        purpose(function.docstring, rng), first_line(function.docstring), function.source, said
+    )
+
+
+@lru_cache(maxsize=1 << 12)
+def host_of(text: str) -> _Host:
+    """Return what a file offers as a place for something else; nothing where it does not parse."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return _Host((), frozenset())
+    lines = text.split("\n")
+    spans, bound = [], set()
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and not node.decorator_list:
+            first, last = node.lineno, node.end_lineno or node.lineno
+            spans.append((first, last, len("\n".join(lines[first - 1 : last]))))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            bound.add(node.name)
+        bound |= {
+            item.id
+            for item in ast.walk(node)
+            if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)
+        }
+    return _Host(tuple(spans), frozenset(bound))
+
+
+def gap_of(text: str, length: int) -> int:
+    """Return by how many characters a file's most similar function differs from a length."""
+    return min((abs(size - length) for _, _, size in host_of(text).spans), default=1 << 20)
+
+
+def parts_of(text: str) -> tuple[list[str], str]:
+    """Return the import statements at the top level of a module, and the rest of it."""
+    lines = text.split("\n")
+    head = []
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            head.append(ast.unparse(node))
+            for number in range(node.lineno - 1, node.end_lineno or node.lineno):
+                lines[number] = ""
+    return head, "\n".join(lines).strip("\n")
+
+
+def put(
+    text: str, at: tuple[int, int], head: Sequence[str], body: str, *, keep: bool = False
+) -> tuple[str, int, int]:
+    """Return a file with a body in the place of some lines and imports among its own, and the body's lines.
+
+    Imports that nothing uses any more are left out, unless they are to be kept.
+    """
+    lines = text.split("\n")
+    lines[at[0] - 1 : at[1]] = body.split("\n") if body else []
+    new = [line for line in head if line not in lines and "__future__" not in line]
+    top = 0
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+            top = node.end_lineno or node.lineno
+    if top >= at[0]:
+        top = 0
+    lines[top:top] = new
+    first = at[0] + len(new)
+    unused = set() if keep else _unused_imports("\n".join(lines))
+    unused -= {number for number, line in enumerate(lines, 1) if line in head}  # it may be the payload
+    first -= sum(number < first for number in unused)
+    kept = [line for number, line in enumerate(lines, 1) if number not in unused]
+    return "\n".join(kept), first, first + body.count("\n")
+
+
+def _unused_imports(text: str) -> set[int]:
+    """Return the lines of the imports at the top level that nothing uses any more."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return set()
+    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    spans = {node: set(range(node.lineno, (node.end_lineno or node.lineno) + 1)) for node in imports}
+    taken = set().union(*spans.values())
+    rest = "\n".join(line for number, line in enumerate(text.split("\n"), 1) if number not in taken)
+    used = set(re.findall(r"\w+", rest))
+    return {
+        number
+        for node, lines in spans.items()
+        if getattr(node, "module", "") != "__future__"
+        and not any((item.asname or item.name).partition(".")[0] in used for item in node.names)
+        for number in lines
+    }
+
+
+def _as_draft(function: Function) -> Draft:
+    return Draft("", function.source)
+
+
+def _like(source: str, draft: Draft) -> _Like:
+    """Return the sizes of what a draft puts into a file, made from the source of a function."""
+    head, body = parts_of(draft.text)
+    lines, nodes = body.split("\n"), ast.parse(body).body
+    definitions = sum(
+        isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) for node in nodes
+    )
+    own = set(re.findall(r"\w+", source))
+    return _Like(
+        min(len(source), len(body)),
+        len(body),
+        len(lines),
+        max(1, definitions),
+        min(len(nodes) - definitions, len(SECOND)),
+        len(head),
+        sum(not own & set(re.findall(r"\w+", line)) - {"import", "from"} for line in head),
+        sum(line.lstrip().startswith("#") for line in lines),
+        max(map(len, lines)),
+        draft.variant == "inside",
+    )
+
+
+def _nearest_span(text: str, length: int) -> tuple[int, int] | None:
+    """Return the lines of the function whose length is nearest."""
+    spans = host_of(text).spans
+    if not spans:
+        return None
+    first, last, _ = min(spans, key=lambda span: abs(span[2] - length))
+    return first, last
+
+
+def _chunks_named(path: str, text: str, names: Sequence[str]) -> list[tuple[int, int]]:
+    return [(chunk.start_line, chunk.end_line) for chunk in chunks_of(path, text) if chunk.symbol in names]
+
+
+def _without(span: tuple[int, int], holes: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return a span of lines without those of some others."""
+    found, start = [], span[0]
+    for first, last in sorted(holes):
+        if start < first:
+            found.append((start, first - 1))
+        start = max(start, last + 1)
+    return [*found, (start, span[1])] if start <= span[1] else found
+
+
+def _lines_with(text: str, payload: Sequence[str], head: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the lines of imports that are the payload."""
+    lines = text.split("\n")
+    return [(number, number) for number, line in enumerate(lines, 1) if line in head and line in payload]
