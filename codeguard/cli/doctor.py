@@ -6,7 +6,7 @@ import platform
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
@@ -16,7 +16,7 @@ import click
 from codeguard import __version__
 from codeguard.cli.options import FORMAT, STORE
 from codeguard.cli.output import EXIT_ERROR, guarded, read_settings, say, say_json
-from codeguard.extras import installation, missing_extra, requirement
+from codeguard.extras import DISTRIBUTION, installation, missing_extra, requirement
 
 PACKAGES = (
     "chromadb",
@@ -66,6 +66,7 @@ def doctor(context: click.Context, store: str | None, cluster: str | None, forma
         "store": _store(settings),
         "cluster": _cluster(settings.cluster),
         "packages": {name: _version(name) for name in PACKAGES},
+        "strangers": _strangers(),
     }
     if format_ == "json":
         say_json(facts)
@@ -141,6 +142,12 @@ def _cluster(address: str | None) -> dict[str, Any] | None:
         return {"address": address, "workers": [worker.to_json() for worker in cluster.workers]}
 
 
+def _strangers() -> list[str]:
+    """Return other distributions that put files into our import package, as the one called codeguard does."""
+    owners = packages_distributions().get("codeguard", [])
+    return sorted({owner for owner in owners if owner != DISTRIBUTION})
+
+
 def _version(name: str) -> str | None:
     try:
         return version(name)
@@ -159,7 +166,10 @@ def _say_item(state: str, item: Mapping[str, str]) -> None:
 def _to_do(facts: dict[str, Any]) -> list[str]:
     """Return what to do before codeguard works in full, the most important first."""
     sandbox, store = facts["sandbox"], facts["store"]
-    found = []
+    found = [
+        f"{name} of somebody else is installed into the same folder: pip uninstall {name}, then install codeguard again"
+        for name in facts["strangers"]
+    ]
     if not sandbox["tests_run"]:
         found += [f"functions are not tested: reach {line}" for line in sandbox["advice"]]
     if store.get("damaged"):

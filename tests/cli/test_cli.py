@@ -376,6 +376,18 @@ def test_the_lines_of_completions_stay_apart_in_their_help() -> None:
     assert not [line for line in lines if "\\b" in line]
 
 
+def test_doctor_begins_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("doctor", cwd=tmp_path).stdout.startswith("to do      nothing")
+    stranger = tmp_path / "site" / "codeguard-9.dist-info"
+    stranger.mkdir(parents=True)
+    (stranger / "METADATA").write_text("Metadata-Version: 2.1\nName: codeguard\nVersion: 9\n")
+    (stranger / "RECORD").write_text("codeguard/theirs.py,,\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    shown = run("doctor", cwd=tmp_path).stdout.splitlines()
+    assert shown[0] == "to do"
+    assert "codeguard of somebody else is installed into the same folder" in shown[1]
+
+
 def test_doctor_says_which_modules_the_sandbox_has(tmp_path: Path) -> None:
     for name, text in (("plain", "VALUE = 1\n"), ("reading", "open('/etc/hosts').read()\n")):
         (tmp_path / f"{name}.py").write_text(text)
