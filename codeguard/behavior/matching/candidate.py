@@ -12,6 +12,7 @@ from codeguard.behavior.budget import CROWDED, MOST_DEFINITIONS
 from codeguard.behavior.matching.claims import Features, function_features
 from codeguard.behavior.matching.stubs import is_declaration, is_overload
 from codeguard.behavior.source.definitions import Definition, Module, definition_of, read_module
+from codeguard.behavior.source.importing import Home
 from codeguard.behavior.source.modules import TrustedModules
 from codeguard.behavior.source.names import binders_of
 from codeguard.behavior.source.needed import NO_MODULES
@@ -38,7 +39,8 @@ class CandidateFunction:
 
     It is combined with the code that it needs only when it is to be run: most functions resemble no
     trusted one. `beside` are the files that its file imports, where there are any. `home` are the
-    surroundings of the trusted function that it claims to be, if it is only an excerpt.
+    surroundings of the trusted function that it claims to be, if it is only an excerpt. `place` is its file, to be
+    imported as it is.
     """
 
     definition: Definition
@@ -47,6 +49,7 @@ class CandidateFunction:
     trusted: TrustedModules = field(repr=False)
     beside: CandidateModules | None = field(default=None, repr=False)
     home: Surroundings | None = field(default=None, repr=False)
+    place: Home | None = field(default=None, repr=False)
 
     @cached_property
     def surroundings(self) -> Surroundings:
@@ -60,7 +63,7 @@ class CandidateFunction:
     @cached_property
     def usable(self) -> Runnable | None:
         """The function ready to be called; None if it is too large or nested too deeply."""
-        return self.surroundings.runnable()
+        return self.surroundings.runnable(self.place)
 
     @property
     def runnable(self) -> Runnable:
@@ -152,21 +155,28 @@ def read_candidate(
         or known.trusted is not trusted
         or known.definition.node is not definition.node
         or not _is_beside(known.beside, file)
+        or known.place is None
+        or known.place.path != file.path
     ):
-        beside = _files_beside(module, file, trusted)
+        files = _files_beside(module, file, trusted)
         known = module.remembered[key] = CandidateFunction(
-            definition, function_features(definition), module, trusted, beside
+            definition,
+            function_features(definition),
+            module,
+            trusted,
+            files if file.siblings else None,
+            place=Home(files.tree, file.path, trusted.tree),
         )
     return known
 
 
-def _files_beside(module: Module, file: SourceFile, trusted: TrustedModules) -> CandidateModules | None:
-    """Return the files that a file imports, the same object for all functions of the file; None if none."""
-    if not file.siblings:
-        return None
+def _files_beside(module: Module, file: SourceFile, trusted: TrustedModules) -> CandidateModules:
+    """Return the files that a file imports, the same object for all functions of the file."""
     key = ("beside", 0)
     known: CandidateModules | None = module.remembered.get(key)
-    if known is None or known.trusted is not trusted or not _is_beside(known, file):
+    if (
+        known is None or known.trusted is not trusted or not _is_beside(known, file)
+    ):  # of another file of this text
         known = module.remembered[key] = CandidateModules.of(trusted, file, module)
     return known
 

@@ -15,6 +15,7 @@ from functools import cached_property
 
 from codeguard.behavior.source.definitions import Module, dotted_uses
 from codeguard.behavior.source.import_paths import file_of
+from codeguard.behavior.source.importing import Tree
 
 MOST_REEXPORTS = 8  # modules that one name may pass through
 
@@ -28,6 +29,7 @@ class TrustedModules:
 
     modules: Mapping[str, Module] = field(default_factory=dict)
     package: str = ""
+    tree: Tree = field(default_factory=lambda: Tree({}), compare=False, repr=False)
     _provided: dict[int, Mapping[str, Module]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from codeguard.behavior.source.definitions import Definition, Module, parsed_module
 from codeguard.behavior.source.import_paths import AMBIGUOUS, file_of
+from codeguard.behavior.source.importing import Tree
 from codeguard.behavior.source.modules import TrustedModules
 from codeguard.behavior.source.needed import Collected
 from codeguard.behavior.source.renaming import RenamingError
@@ -40,7 +41,13 @@ class CandidateModules(TrustedModules):
     def of(cls, trusted: TrustedModules, file: SourceFile, own: Module) -> CandidateModules:
         """Return what an untrusted file can import."""
         texts = {item.path: item.text for item in file.siblings if not item.trusted}
-        return cls(trusted.modules, trusted.package, trusted, file.siblings, texts, own, file.path)
+        known = {
+            item.path: trusted.tree.texts[item.path]
+            for item in file.siblings
+            if item.path in trusted.tree.texts
+        }
+        tree = Tree({**known, **texts, file.path: file.text})
+        return cls(trusted.modules, trusted.package, tree, trusted, file.siblings, texts, own, file.path)
 
     @property
     def start(self) -> str:

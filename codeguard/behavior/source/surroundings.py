@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from codeguard.behavior.source.classes import pruned_class, required_by_bases
 from codeguard.behavior.source.definitions import PARSE_ERRORS, Definition, Function, Module, dotted_uses
+from codeguard.behavior.source.importing import Home
 from codeguard.behavior.source.layout import LazyStatement, part_of
 from codeguard.behavior.source.modules import TrustedModules
 from codeguard.behavior.source.names import bound_names, free_names, names_used_on_execution
@@ -38,7 +39,8 @@ class Runnable:
 
     `target` is the expression for the callable, `node` the function's tree within `source` (with
     the source's line numbers). `unresolved` are names that nothing in the file binds, `borrowed`
-    those taken from other files. `around` are the other statements as text.
+    those taken from other files. `around` are the other statements as text. `home` is its file, to be imported as it
+    is; `added` is what `extended` added.
     """
 
     source: str
@@ -48,6 +50,13 @@ class Runnable:
     unresolved: tuple[str, ...] = ()
     borrowed: tuple[str, ...] = ()
     around: frozenset[str] = frozenset()
+    home: Home | None = None
+    added: str = ""
+
+    def extended(self, texts: Iterable[str]) -> Runnable:
+        """Return the same with more code at the end of its module."""
+        more = "".join(f"\n{text}" for text in texts)
+        return replace(self, source=f"{self.source}{more}", added=f"{self.added}{more}")
 
 
 @dataclass(frozen=True)
@@ -109,7 +118,7 @@ class Surroundings:
         found = reached_by_calls(self.definition.name, self.own, self.needed.statements)
         return self.reach.certain if found is None else found
 
-    def runnable(self) -> Runnable | None:
+    def runnable(self, home: Home | None = None) -> Runnable | None:
         """Return the assembled source; None if it is too large or cannot be unparsed."""
         parts, place = self.parts, len(self._before_and_after[0])
         source = "".join(f"{part.text}\n" for part in parts)
@@ -127,6 +136,7 @@ class Surroundings:
             self.needed.unresolved,
             self.needed.borrowed,
             frozenset(part.plain for part in (*parts[:place], *parts[place + 1 :])),
+            home,
         )
 
 

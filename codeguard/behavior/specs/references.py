@@ -18,6 +18,7 @@ from codeguard.behavior.source.definitions import (
     read_module,
     unparse,
 )
+from codeguard.behavior.source.importing import Home
 from codeguard.behavior.source.layout import part_of
 from codeguard.behavior.source.modules import TrustedModules
 from codeguard.behavior.source.names import bound_names, free_names
@@ -75,7 +76,8 @@ class Reference:
     @cached_property
     def usable(self) -> Runnable | None:
         """The function with the code it needs; None if it is too large or nested too deeply."""
-        return self.surroundings.runnable()
+        tree = self.trusted.tree
+        return self.surroundings.runnable(Home(tree, self.path) if tree.has(self.path) else None)
 
     @property
     def runnable(self) -> Runnable:

@@ -10,7 +10,7 @@ import hmac
 import math
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from random import Random
 from typing import Protocol, TypeVar
 
@@ -22,6 +22,7 @@ from codeguard.behavior.specs.examples import Example
 from codeguard.sandbox.model import (
     Call,
     CallResult,
+    Importable,
     Job,
     JobResult,
     Level,
@@ -90,6 +91,7 @@ T = TypeVar("T")
 Steps = Generator[tuple[Job, ...], tuple[JobResult, ...], T]
 SUBJECT = "codeguard_subject"  # placeholder for the function in expressions
 _ALL = 0.9  # of what was left: who looks at the clock of a child does not see its last moments
+LACKING = frozenset({"NameError", "ImportError", "ModuleNotFoundError"})
 STUCK = (Status.TIMEOUT, Status.MEMORY, Status.CRASH)
 MAX_STUCK = 2
 
@@ -206,12 +208,21 @@ class Batch:
 
 @dataclass
 class CallRunner:
-    """Runs the calls of one function; remembers the tier that accepts its source."""
+    """Runs the calls of one function; remembers the tier that accepts its source.
+
+    It is run with the code that it was found to need, under the policy if that accepts the code. Where it lacks
+    something, its file is imported as it is.
+    """
 
     runnable: Runnable
     level: Level
     budget: Budget
     tier: Tier = Tier.RESTRICTED
+
+    @cached_property
+    def importable(self) -> Importable | None:
+        """The function's file as it is, with what it can import; None if it cannot be imported."""
+        return self.runnable.home.importable() if self.runnable.home is not None else None
 
     def run(self, *batches: Batch, patient: bool = True) -> Steps[tuple[JobResult, ...]]:
         """Run batches, in the restricted tier if its policy accepts the source.
@@ -232,6 +243,14 @@ class CallRunner:
                 self.tier = Tier.NATIVE
                 job = replace(job, tier=Tier.NATIVE)
                 (result,) = yield (job,)
+            if self._is_cut_too_short(result):
+                before, self.tier = self.tier, Tier.IMPORTED
+                whole = self._job(replace(batch, calls=job.calls))
+                (imported,) = yield (whole,)
+                if any(answer.outcome is not Outcome.NOT_RUN for answer in imported.calls):
+                    job, result = whole, imported
+                else:
+                    self.tier, self.importable = before, None
             if patient:
                 result = yield from _past_stuck_calls(job, result)
             result = _spread(result, places, batch)
@@ -246,18 +265,29 @@ class CallRunner:
             results.append(result)
         return tuple(results)
 
+    def _is_cut_too_short(self, result: JobResult) -> bool:
+        """Return whether a result shows that the function lacks something that its file as a whole may have."""
+        if self.tier is Tier.IMPORTED or self.importable is None or self.level < Level.L2:
+            return False
+        return result.status is Status.ERROR or any(
+            LACKING.intersection(answer.exception[:1]) for answer in result.calls
+        )
+
     def _job(self, batch: Batch) -> Job:
         # Methods get a new instance per call; functions get a name that no example shadows.
         bound = "None" if "()" in self.runnable.target else self.runnable.target
+        imported = self.tier is Tier.IMPORTED
+        text = self.runnable.added if imported else self.runnable.source
         return Job(
-            source=f"{self.runnable.source}\n{SUBJECT} = {bound}\n",
+            source=f"{text}\n{SUBJECT} = {bound}\n",
             calls=batch.calls,
             tier=self.tier,
             limits=Limits(
                 wall_s=self.budget.wall_s, cpu_s=self.budget.cpu_s, frame_bytes=self.budget.frame_bytes
             ),
             world=self.budget.worlds[batch.other],
-            trace=self.runnable.name if batch.trace else "",
+            trace=self.runnable.name if batch.trace and not imported else "",
+            importing=self.importable if imported else None,
         )
 
 
