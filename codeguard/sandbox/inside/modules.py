@@ -7,22 +7,18 @@ gets frozen facades that show chosen names and no module underneath.
 
 from __future__ import annotations
 
-import _imp
 import contextlib
 import functools
 import importlib
-import marshal
 import os
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator
-from importlib.machinery import ModuleSpec, SourceFileLoader
-from marshal import loads  # before any code under test runs
+from collections.abc import Callable, Iterable
+from importlib.machinery import ModuleSpec
 from typing import Any, cast
 
-from . import awaiting, policy, wire
+from . import awaiting, policy
 from .allowed import ALL, CHOSEN, COMPUTING, CORE, NUMERIC, given, withheld
-from .effects import Effects
 
 # withheld from the facades: they lead to modules, frames or arbitrary attributes
 _HIDDEN: dict[str, frozenset[str]] = {
@@ -110,70 +106,6 @@ class Given:
         assert module.__spec__ is not None
         place = str(module.__spec__.origin)
         exec(compile(self._texts[place], place, "exec", dont_inherit=True), vars(module))
-
-
-class Table:
-    """Finds the modules of one job, in what came with it: by full name, whether it is a package, its code, its source.
-
-    A request is a key of the table. What is there without it (built in, loaded, given) comes first.
-    """
-
-    def __init__(
-        self, modules: dict[str, tuple[bool, bytes | None, str]], folder: str, effects: Effects
-    ) -> None:
-        self._modules = modules
-        self._folder = folder
-        self._effects = effects
-        self._left = wire.MAX_IMPORTS
-
-    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """Return where a module of the table would be on a disk."""
-        if type(name) is not str or name not in self._modules:
-            return None
-        is_package = self._modules[name][0]
-        place = f"{self._folder}/{name.replace('.', '/')}"
-        file = f"{place}/__init__.py" if is_package else f"{place}.py"
-        spec = ModuleSpec(name, cast(Any, self), origin=file, is_package=is_package)
-        spec.has_location = True
-        if is_package:
-            spec.submodule_search_locations = [place]
-        return spec
-
-    def create_module(self, spec: ModuleSpec) -> None:
-        """Leave it to the interpreter."""
-
-    def exec_module(self, module: types.ModuleType) -> None:
-        """Execute the code as an import from a file does."""
-        spec = module.__spec__
-        assert spec is not None
-        self._left -= 1
-        if self._left < 0:
-            raise ImportError("more imports than one job may make", name=spec.name)
-        file = str(spec.origin)
-        _, code, source = self._modules[spec.name]
-        compiled = compile(source, file, "exec", dont_inherit=True) if code is None else loads(code)
-        if compiled is None:
-            raise SyntaxError(f"invalid syntax in {file}")
-        _imp._fix_co_filename(compiled, file)  # type: ignore[attr-defined]
-        module.__loader__ = spec.loader = SourceFileLoader(spec.name, file)
-        # the import of another module records nothing of its own doing, and this one runs the code under test
-        recording, self._effects.active = self._effects.active, True
-        try:
-            exec(compiled, vars(module))
-        finally:
-            self._effects.active = recording
-
-
-def compiled_ahead(modules: dict[str, tuple[bool, bytes | None, str]], names: list[str]) -> Iterator[bytes]:
-    """Compile these modules of a table, put their code there and yield it; that of what does not compile is None."""
-    for name in names:
-        is_package, _, source = modules[name]
-        try:
-            code = marshal.dumps(compile(source, name, "exec", dont_inherit=True))
-        except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
-            code = marshal.dumps(None)
-        modules[name] = is_package, code, ""
-        yield code
 
 
 class Facade:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import builtins
 import contextlib
 import functools
-import importlib
 import io
 import json.encoder
 import keyword
@@ -26,7 +25,8 @@ from . import policy, wire
 from .awaiting import completed
 from .codec import Encoder, TooLargeError, array_types, types_by_repr
 from .effects import FILENAME, Effects
-from .modules import Facades, Table, compiled_ahead
+from .modules import Facades
+from .table import Modules, Table, compiled_ahead
 from .tracing import Tracer, find
 from .world import World
 
@@ -242,15 +242,11 @@ class Runner:
         self.effects.filename = path
         return _in_file(code, path)
 
-    def _import(self, name: str, modules: dict[str, tuple[bool, bytes | None, str]], folder: str) -> None:
+    def _import(self, name: str, modules: Modules, folder: str) -> None:
         """Import a module of a table, in whose names the job's source is executed then."""
         sys.modules.pop(self._stage.module.__name__, None)
         self.effects.filename = f"{folder}/"
-        sys.meta_path.append(Table(modules, folder, self.effects))
-        imported = importlib.import_module(name)
-        if not isinstance(imported, types.ModuleType):
-            raise ImportError(f"the module {name} puts something else in its place", name=name)
-        self._stage = self._stage._replace(module=imported)
+        self._stage = self._stage._replace(module=Table(modules, folder, self.effects).load(name))
 
     def _redirect(self) -> _Capture:
         sys.stdin, sys.stdout, sys.stderr, _ = self._stage

@@ -34,6 +34,7 @@ CODE_BYTES = 8 * 1024 * 1024
 SOURCE_BYTES = 1024 * 1024
 
 MAX_IMPORTS = 2000  # modules of its table that a child executes
+MAX_ABSENT = 32  # modules that it stands in for
 MAX_DEPTH = 64  # of nested values
 MAX_ITEMS = 1000  # taken from an iterator
 MAX_TEXT = 2000  # characters of a message
