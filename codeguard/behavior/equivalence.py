@@ -217,7 +217,7 @@ def _calls(
 
 
 def _candidate(reference: Reference) -> CandidateFunction:
-    return CandidateFunction(reference.definition, reference.features, reference.module, reference.trusted)
+    return CandidateFunction(reference.definition, reference.features, reference.module)
 
 
 def _known_calls(profile: Profile) -> Iterator[Example]:

@@ -44,7 +44,7 @@ def mutated_file(file: SourceFile, function: str, library: SpecLibrary) -> tuple
     node = ast.parse(function).body[0]
     assert isinstance(node, ast.FunctionDef)
     module = library.modules.modules.get(file.path) or read_module(file.text)
-    needed = needed_for(free_names(node), module, node.name, library.modules, file.path)
+    needed = needed_for(free_names(node), module, node.name)
     around = [ast.unparse(statement) for statement in needed.statements]
     text = (
         "\n".join([*around, NEVER_RAISED if "CosmicRayTestingException" in function else "", function]) + "\n"

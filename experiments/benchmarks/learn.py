@@ -100,7 +100,7 @@ def wrong_calls(
         return 0, 0
     pairs = []
     for example in calls:
-        whole = with_needed_code(example, reference.name, reference.module, reference.trusted, reference.path)
+        whole = with_needed_code(example, reference.name, reference.module)
         call = call_of(whole, changed.runnable)
         if call is not None:
             pairs.append((example, call))

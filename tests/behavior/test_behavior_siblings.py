@@ -91,7 +91,7 @@ SHAPES: Mapping[str, tuple[str, str, Mapping[str, str]]] = {
     "a file that imports the candidate's": (
         "from ._util import compare",
         "compare",
-        {"p/_util.py": f"from .a import smaller\n{HELPER}"},
+        {"p/_util.py": f"from . import a\n{HELPER}"},
     ),
     "two helpers of one name": (
         "from ._util import compare\nfrom ._other import noise\n\nnoise(1)",
@@ -225,8 +225,8 @@ def test_a_package_does_not_shadow_the_standard_library(judge: Callable[..., Che
         "p/a.py": candidate("from ._util import compare", "compare"),
     }
     assert judge(files).verdict is Verdict.PASS
-    del files["p/__init__.py"]  # a program's own folder comes first
-    assert judge(files).verdict is Verdict.FAIL
+    del files["p/__init__.py"]
+    assert judge(files).verdict is Verdict.PASS
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,19 @@ runs as it would in the place of a trusted file. The table of one never changes 
 
 from __future__ import annotations
 
+import ast
 import keyword
 import re
 import sys
-from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from functools import cached_property
 
+from codeguard.behavior.source.definitions import Module
 from codeguard.behavior.source.import_paths import AMBIGUOUS, INIT, file_of, imports_in
+from codeguard.behavior.source.needed import Import, imports_of
+from codeguard.models import SourceFile, parts_digest
 from codeguard.sandbox.model import Importable, ModuleText
 
 MOST_MODULES = 400
@@ -35,6 +39,7 @@ class Tree:
     def __init__(self, texts: Mapping[str, str], package: str = "") -> None:
         self.texts = texts
         self.tables: dict[str, Importable | None] = {}
+        self.digests: dict[str, str] = {}
         self._package = package
         self._imports: dict[str, list[tuple[int, list[str], list[str]]]] = {}
 
@@ -57,8 +62,10 @@ class Tree:
         depth = 0
         while depth < len(folders) and self.has("/".join([*folders[: len(folders) - depth], INIT])):
             depth += 1
-        depth = max(depth, min(len(folders), max((item[0] for item in self.imports(path)), default=0)))
-        around = [self._package] if self._package and depth == len(folders) and self.has(INIT) else []
+        deepest = max((item[0] for item in self.imports(path)), default=0)
+        depth = max(depth, min(len(folders), deepest))
+        at_root = depth == len(folders) and (deepest > depth or (self._package and self.has(INIT)))
+        around = [self._package or "package"] if at_root else []
         parts = [*around, *folders[len(folders) - depth :], *([] if last == "__init__" else [last])]
         parts = [re.sub(r"\W", "_", part) for part in parts] or ["package"]
         parts = [
@@ -67,40 +74,96 @@ class Tree:
         return [f"{IN_PLACE}{parts[0]}" if parts[0] in sys.stdlib_module_names else parts[0], *parts[1:]]
 
     @cached_property
-    def by_name(self) -> Mapping[tuple[str, ...], str]:
-        """The files by the parts of their modules' names, without those of which several have one name."""
-        named = [(tuple(self.parts_of(path)), path) for path in self.texts]
-        count = Counter(name for name, _ in named)
-        return {name: path for name, path in named if count[name] == 1}
-
-    @cached_property
-    def _by_last(self) -> Mapping[str, list[tuple[str, ...]]]:
-        found: dict[str, list[tuple[str, ...]]] = {}
-        for name in self.by_name:
-            found.setdefault(name[-1], []).append(name)
+    def _by_last(self) -> Mapping[str, list[tuple[list[str], str]]]:
+        """The parts of all paths, with the paths, by the last part."""
+        found: dict[str, list[tuple[list[str], str]]] = {}
+        for path in self.texts:
+            parts = [*([self._package] if self._package else []), *path.removesuffix(".py").split("/")]
+            parts = parts[:-1] if parts[-1] == "__init__" else parts
+            if parts:
+                found.setdefault(parts[-1], []).append((parts, path))
         return found
 
-    def ending_with(self, wanted: Sequence[str]) -> str:
-        """Return the one file whose module's name ends with these parts; "" if there is none, or several."""
-        names = self._by_last.get(wanted[-1], ()) if wanted else ()
-        found = [name for name in names if name[-len(wanted) :] == tuple(wanted)]
-        return self.by_name[found[0]] if len(found) == 1 else ""
+    def named(self, wanted: Sequence[str], is_whole: bool) -> str:
+        """Return the one file whose module's name is, or ends with, these parts; "" if there is none, or several."""
+        length = len(wanted)
+        found = [
+            path
+            for parts, path in self._by_last.get(wanted[-1], ())
+            if parts[-length:] == list(wanted)
+            and not (is_whole and self.has("/".join([*parts[:-length], INIT])))
+        ]
+        return found[0] if len(found) == 1 else ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Home:
-    """The file of a function in the tree of its corpus; `trusted` are the trusted files, if it is none of them."""
+    """The file of a function in the tree of its corpus; `trusted` are the trusted files, if it is none of them.
+
+    `module` are its statements, if it is untrusted. What these try to import is not taken from trusted files: whoever
+    copies the file may lack them, and what it does then has to be seen.
+    """
 
     tree: Tree
     path: str
     trusted: Tree | None = None
+    module: Module | None = None
+
+    def with_text(self, text: str) -> Home:
+        """Return the same place with another text of the file."""
+        return replace(self, tree=Tree({**self.tree.texts, self.path: text}))
+
+    def borrowed(self, imports: Sequence[Import]) -> tuple[str, ...]:
+        """Return the modules of the corpus that these imports of the file mean, by their names there."""
+        place, found = (self.tree, self.path), []
+        for level, module, names in imports:
+            wanted = list(_wanted(module, names))
+            if any(find(item, level, place, self.trusted) is not None for item in wanted):
+                found.append("." * level + ".".join(module or names))
+        return tuple(dict.fromkeys(found))
+
+    def digest(self) -> str:
+        """Return a digest of all that an import of the file may execute."""
+        digests = self.tree.digests
+        if self.path not in digests:
+            whole = self.importable()
+            named = sorted(whole.modules.items()) if whole is not None else []
+            digests[self.path] = parts_digest(*(part for name, item in named for part in (name, item.source)))
+        return digests[self.path]
+
+    def has_modules_of(self, other: Home) -> bool:
+        """Return whether all that the file is expected to import has the text that it has beside another file."""
+        own, theirs = self.importable(), other.importable()
+        if own is None or theirs is None:
+            return False
+        known = {name.partition(".")[2]: item.source for name, item in theirs.modules.items()}
+        return all(
+            item.source in ("", known.get(name.partition(".")[2]))
+            for name, item in own.modules.items()
+            if item.is_expected and name != own.name
+        )
+
+    def others(self) -> Iterator[str]:
+        """Yield the texts of the untrusted files that the file is expected to import."""
+        whole = self.importable()
+        if whole is not None and self.trusted is not None:
+            known = {*self.trusted.texts.values()}
+            for name, item in whole.modules.items():
+                if item.is_expected and name != whole.name and item.source not in known:
+                    yield item.source
+
+    def _tried(self) -> frozenset[Import]:
+        nodes = (node for item in self.module.statements for node in ast.walk(item)) if self.module else ()
+        return frozenset(
+            imports_of(item for node in nodes if isinstance(node, ast.Try) for item in node.body)
+        )
 
     def importable(self) -> Importable | None:
         """Return the file as a module with all that it can import; None if it is too large."""
         known = self.tree.tables
         if self.path not in known:
             own, place = self.tree.parts_of(self.path), (self.tree, self.path)
-            table = _Table(self.trusted)
+            table = _Table(self.trusted, self._tried())
             table.add(own, place)
             table.follow()
             table.add_rest(own, place)
@@ -113,9 +176,10 @@ class Home:
 class _Table:
     """Collects the modules of a table, nearest first."""
 
-    def __init__(self, trusted: Tree | None) -> None:
+    def __init__(self, trusted: Tree | None, tried: Set[Import]) -> None:
         self.modules: dict[str, ModuleText] = {}
         self._trusted = trusted
+        self._tried = tried
         self._pending: deque[tuple[list[str], Place]] = deque()
         self._left = MOST_CHARACTERS
         self._lookups = MOST_LOOKUPS
@@ -151,23 +215,13 @@ class _Table:
             for level, module, names in tree.imports(path):
                 if level > len(package):
                     continue
+                others = None if (level, tuple(module), tuple(names)) in self._tried else self._trusted
                 base = package[: len(package) - level + 1] if level else []
                 for wanted in _wanted(module, names):
                     self._lookups -= 1
-                    found = self._find(wanted, level, (tree, path)) if self._lookups > 0 else None
+                    found = find(wanted, level, (tree, path), others) if self._lookups > 0 else None
                     if found is not None:
                         self.add([*base, *wanted], found)
-
-    def _find(self, wanted: Sequence[str], level: int, place: Place) -> Place | None:
-        """Return the file that an import means: of its own tree, or else a trusted one."""
-        tree, path = place
-        found = file_of(wanted, level, path, tree.has)
-        if found not in ("", AMBIGUOUS):
-            return tree, found
-        if found or self._trusted is None or not wanted:
-            return None
-        there = self._trusted.ending_with(wanted) if level else self._trusted.by_name.get(tuple(wanted), "")
-        return (self._trusted, there) if there else None
 
     def add_rest(self, name: Sequence[str], place: Place) -> None:
         """Add the other files of a file's package: code may make the names of what it imports."""
@@ -185,6 +239,26 @@ class _Table:
                 parts = parts[:-1] if parts[-1] == "__init__" else parts
                 if all(part.isidentifier() for part in parts):
                     self.add([name[0], *parts], (tree, other), is_expected=False)
+
+
+def candidate_tree(file: SourceFile, trusted: Tree) -> Tree:
+    """Return an untrusted file with those beside it; trusted ones among these have the text that is known of them."""
+    beside = {
+        item.path: trusted.texts.get(item.path, "") if item.trusted else item.text for item in file.siblings
+    }
+    return Tree({**beside, file.path: file.text})
+
+
+def find(wanted: Sequence[str], level: int, place: Place, trusted: Tree | None) -> Place | None:
+    """Return the file that an import in a file means: of its own tree, or else a trusted one."""
+    tree, path = place
+    found = file_of(wanted, level, path, tree.has)
+    if found not in ("", AMBIGUOUS):
+        return tree, found
+    if found or trusted is None or not wanted:
+        return None
+    there = trusted.named(wanted, is_whole=not level)
+    return (trusted, there) if there else None
 
 
 def _wanted(module: Sequence[str], names: Sequence[str]) -> Iterator[list[str]]:

@@ -14,8 +14,8 @@ from codeguard.behavior.matching.fingerprints import FingerprintIndex, is_short,
 from codeguard.behavior.matching.text_overlap import numbered_text, text_overlap
 from codeguard.behavior.source.definitions import read_module
 from codeguard.behavior.source.importing import Tree
-from codeguard.behavior.source.modules import TrustedModules
-from codeguard.behavior.source.needed import KNOWN_PACKAGES, NO_MODULES
+from codeguard.behavior.source.modules import NO_MODULES, TrustedModules
+from codeguard.behavior.source.needed import KNOWN_PACKAGES
 from codeguard.behavior.specs.assertions import merged_examples, test_examples
 from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
@@ -81,7 +81,7 @@ class SpecLibrary:
             {**self.modules.tree.texts, **{file.path: file.text for file in read if file.path in modules}},
             package,
         )
-        trusted = TrustedModules({**self.modules.modules, **modules}, package, tree)
+        trusted = TrustedModules({**self.modules.modules, **modules}, tree)
         recorded = recorded_examples(read)
         references = [
             reference for file in read for reference in references_of(file, trusted, tested, recorded)

@@ -210,8 +210,8 @@ class Batch:
 class CallRunner:
     """Runs the calls of one function; remembers the tier that accepts its source.
 
-    It is run with the code that it was found to need, under the policy if that accepts the code. Where it lacks
-    something, its file is imported as it is.
+    A function that uses other files of its corpus is run in its own, imported as it is. Others are run with the code
+    of their file that they need, under the policy if that accepts the code, and only if this lacks something as well.
     """
 
     runnable: Runnable
@@ -219,10 +219,15 @@ class CallRunner:
     budget: Budget
     tier: Tier = Tier.RESTRICTED
 
+    def __post_init__(self) -> None:
+        if self.runnable.borrowed and self.importable is not None:
+            self.tier = Tier.IMPORTED
+
     @cached_property
     def importable(self) -> Importable | None:
         """The function's file as it is, with what it can import; None if it cannot be imported."""
-        return self.runnable.home.importable() if self.runnable.home is not None else None
+        home = self.runnable.home
+        return home.importable() if home is not None and self.level >= Level.L2 else None
 
     def run(self, *batches: Batch, patient: bool = True) -> Steps[tuple[JobResult, ...]]:
         """Run batches, in the restricted tier if its policy accepts the source.
@@ -237,17 +242,22 @@ class CallRunner:
             if unfinished and not places:
                 results.append(_spread(replace(results[-1], effects=(), coverage=None, calls=()), [], batch))
                 continue
-            job = self._job(replace(batch, calls=tuple(batch.calls[i] for i in places)))
+            part = replace(batch, calls=tuple(batch.calls[i] for i in places))
+            job = self._job(part)
             (result,) = yield (job,)
+            if self.tier is Tier.IMPORTED and not _shows_something(result):
+                self.tier, self.importable = Tier.RESTRICTED, None
+                job = self._job(part)
+                (result,) = yield (job,)
             if result.status is Status.POLICY and self.tier is Tier.RESTRICTED and self.level >= Level.L2:
                 self.tier = Tier.NATIVE
                 job = replace(job, tier=Tier.NATIVE)
                 (result,) = yield (job,)
-            if self._is_cut_too_short(result):
+            if self.importable is not None and self.tier is not Tier.IMPORTED and _lacks_something(result):
                 before, self.tier = self.tier, Tier.IMPORTED
-                whole = self._job(replace(batch, calls=job.calls))
+                whole = self._job(part)
                 (imported,) = yield (whole,)
-                if any(answer.outcome is not Outcome.NOT_RUN for answer in imported.calls):
+                if _shows_something(imported):
                     job, result = whole, imported
                 else:
                     self.tier, self.importable = before, None
@@ -265,14 +275,6 @@ class CallRunner:
             results.append(result)
         return tuple(results)
 
-    def _is_cut_too_short(self, result: JobResult) -> bool:
-        """Return whether a result shows that the function lacks something that its file as a whole may have."""
-        if self.tier is Tier.IMPORTED or self.importable is None or self.level < Level.L2:
-            return False
-        return result.status is Status.ERROR or any(
-            LACKING.intersection(answer.exception[:1]) for answer in result.calls
-        )
-
     def _job(self, batch: Batch) -> Job:
         # Methods get a new instance per call; functions get a name that no example shadows.
         bound = "None" if "()" in self.runnable.target else self.runnable.target
@@ -289,6 +291,20 @@ class CallRunner:
             trace=self.runnable.name if batch.trace and not imported else "",
             importing=self.importable if imported else None,
         )
+
+
+def _lacks_something(result: JobResult) -> bool:
+    """Return whether a result shows that a function lacks what its file as a whole may have."""
+    lacking = (LACKING.intersection(answer.exception[:1]) for answer in result.calls)
+    return result.status is Status.ERROR or any(lacking)
+
+
+def _shows_something(result: JobResult) -> bool:
+    """Return whether a call was answered by more than that something is lacking."""
+    return any(
+        answer.outcome is not Outcome.NOT_RUN and not LACKING.intersection(answer.exception[:1])
+        for answer in result.calls
+    )
 
 
 def _spread(result: JobResult, places: Sequence[int], batch: Batch) -> JobResult:
