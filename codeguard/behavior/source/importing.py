@@ -90,10 +90,12 @@ class Tree:
         found = [
             path
             for parts, path in self._by_last.get(wanted[-1], ())
-            if parts[-length:] == list(wanted)
-            and not (is_whole and self.has("/".join([*parts[:-length], INIT])))
+            if parts[-length:] == list(wanted) and not (is_whole and self._is_below_package(parts[:-length]))
         ]
         return found[0] if len(found) == 1 else ""
+
+    def _is_below_package(self, folders: Sequence[str]) -> bool:
+        return bool(folders) if self._package else self.has("/".join([*folders, INIT]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -255,10 +257,11 @@ def find(wanted: Sequence[str], level: int, place: Place, trusted: Tree | None) 
     found = file_of(wanted, level, path, tree.has)
     if found not in ("", AMBIGUOUS):
         return tree, found
-    if found or trusted is None or not wanted:
+    elsewhere = trusted if trusted is not None or level else tree
+    if found or elsewhere is None or not wanted:
         return None
-    there = trusted.named(wanted, is_whole=not level)
-    return (trusted, there) if there else None
+    there = elsewhere.named(wanted, is_whole=not level)
+    return (elsewhere, there) if there else None
 
 
 def _wanted(module: Sequence[str], names: Sequence[str]) -> Iterator[list[str]]:

@@ -33,9 +33,9 @@ class Runnable:
 
     `target` is the expression for the callable, `node` the function's tree within `source` (with
     the source's line numbers). `unresolved` are names that nothing in the file binds. `around` are the other
-    statements as text. `home` is its file, to be imported as it is, if the source may lack something; `borrowed` are
-    the modules that the source takes from other files there. `completed` are names that an excerpt lacks, and `added`
-    is what `extended` added.
+    statements as text. `home` is its file, to be imported as it is, if the source may lack something. `borrowed` are
+    the modules that the source takes from other files there, and `file_names` what the file binds, if there are any.
+    `completed` are names that an excerpt lacks, and `added` is what `extended` added.
     """
 
     source: str
@@ -46,6 +46,7 @@ class Runnable:
     borrowed: tuple[str, ...] = ()
     around: frozenset[str] = frozenset()
     home: Home | None = None
+    file_names: frozenset[str] = frozenset()
     completed: tuple[str, ...] = ()
     added: str = ""
 
@@ -59,14 +60,15 @@ class Runnable:
 class Surroundings:
     """A function with the statements that it needs, not assembled yet.
 
-    `place` is the number of these statements before its own in the file, `completed` are the names that the file lacks
-    and a trusted one has.
+    `place` is the number of these statements before its own in the file, `file_names` are what that binds, and
+    `completed` the names that it lacks and a trusted file has.
     """
 
     definition: Definition
     own: ast.stmt
     needed: Needed
     place: int
+    file_names: frozenset[str] = frozenset()
     completed: tuple[str, ...] = ()
 
     @cached_property
@@ -129,15 +131,17 @@ class Surroundings:
         if node is None:
             return None
         ast.increment_lineno(node, sum(part.text.count("\n") + 1 for part in parts[:place]))
+        borrowed = () if home is None else home.borrowed(self.imports)
         return Runnable(
             source,
             _target(self.definition),
             self.definition.name,
             node,
             self.needed.unresolved,
-            () if home is None else home.borrowed(self.imports),
+            borrowed,
             frozenset(part.plain for part in (*parts[:place], *parts[place + 1 :])),
             home if self.imports or self.needed.unresolved else None,
+            self.file_names if borrowed else frozenset(),
             self.completed,
         )
 
@@ -156,7 +160,7 @@ def surroundings(definition: Definition, module: Module) -> Surroundings:
         needed = replace(needed, statements=(future, *needed.statements))
     place = next((at for at, item in enumerate(needed.statements) if item is OWN), len(needed.statements))
     needed = replace(needed, statements=tuple(item for item in needed.statements if item is not OWN))
-    return Surroundings(definition, own, needed, place)
+    return Surroundings(definition, own, needed, place, module.bound_names)
 
 
 def completed_excerpt(excerpt: Surroundings, home: Surroundings) -> Surroundings:

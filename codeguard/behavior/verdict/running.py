@@ -17,6 +17,7 @@ from typing import Protocol, TypeVar
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.files import sample_files
 from codeguard.behavior.source.definitions import PARSE_ERRORS, Function, parse_or_none, unparse
+from codeguard.behavior.source.names import bound_names
 from codeguard.behavior.source.surroundings import Runnable
 from codeguard.behavior.specs.examples import Example
 from codeguard.sandbox.model import (
@@ -404,13 +405,21 @@ def _needed_code(example: Example, runnable: Runnable) -> list[str]:
     texts = [
         text for text in example.around if text not in runnable.around or text.startswith("from __future__")
     ]
-    return [text for text in texts if not _has_same_constructor(_class(text), own)]
+    texts = [text for text in texts if not _has_same_constructor(_class(text), own)]
+    return [text for text in texts if not runnable.file_names or not _bound_by(text) <= runnable.file_names]
 
 
 @lru_cache(maxsize=4096)
 def _class(text: str) -> ast.ClassDef | None:
     """Return the class defined by the text of one statement."""
     return next(iter(_classes(text).values()), None) if "class " in text else None
+
+
+@lru_cache(maxsize=4096)
+def _bound_by(text: str) -> frozenset[str]:
+    """Return the names that the text of one statement binds."""
+    tree = parse_or_none(text)
+    return frozenset(name for item in (tree.body if tree is not None else ()) for name in bound_names(item))
 
 
 def _defines(text: str, name: str) -> bool:
