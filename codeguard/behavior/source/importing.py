@@ -84,6 +84,12 @@ class Tree:
                 found.setdefault(parts[-1], []).append((parts, path))
         return found
 
+    def folders_and_names(self) -> Iterator[str]:
+        """Yield the parts of all names that the modules may have."""
+        for listed in self._by_last.values():
+            for parts, _ in listed:
+                yield from parts
+
     def named(self, wanted: Sequence[str], is_whole: bool) -> str:
         """Return the one file whose module's name is, or ends with, these parts; "" if there is none, or several."""
         length = len(wanted)

@@ -24,7 +24,7 @@ class TrustedModules:
 
     @cached_property
     def _parts(self) -> frozenset[str]:
-        return frozenset(part for path in self.modules for part in self.tree.parts_of(path))
+        return frozenset(self.tree.folders_and_names())
 
 
 NO_MODULES = TrustedModules()
