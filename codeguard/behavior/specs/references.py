@@ -87,7 +87,7 @@ class Reference:
     def digest(self) -> str:
         """A digest of the source with the code it needs, and of the examples."""
         home = self.runnable.home
-        parts = [self.runnable.source, self.runnable.target, "" if home is None else home.digest()]
+        parts = [self.runnable.source, self.runnable.target, *([] if home is None else [home.digest()])]
         parts += [example.fingerprint() for example in self.examples]
         return parts_digest(*parts)
 
