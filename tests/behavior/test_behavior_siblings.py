@@ -113,11 +113,6 @@ SHAPES: Mapping[str, tuple[str, str, Mapping[str, str]]] = {
         "order",
         {"p/_util.py": f"{HELPER}\nglobals()['or' + 'der'] = compare\ndel compare\n"},
     ),
-    "by a name that is made when it is imported": (
-        "import importlib\n\ncompare = importlib.import_module('._' + 'util', __package__).compare\nfrom . import _low",
-        "compare",
-        {"p/__init__.py": "", "p/_util.py": HELPER, "p/_low.py": "from . import _util\n"},
-    ),
     "in a circle": (
         "from . import _util",
         "_util.compare",

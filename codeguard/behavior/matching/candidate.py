@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from codeguard.analysis.python.bindings import ModuleBindings
 from codeguard.behavior.budget import CROWDED, MOST_DEFINITIONS
@@ -24,7 +24,7 @@ from codeguard.behavior.source.surroundings import (
     surroundings,
 )
 from codeguard.behavior.specs.examples import Example
-from codeguard.behavior.verdict.effects import module_capabilities
+from codeguard.behavior.verdict.effects import Capability, module_capabilities
 from codeguard.errors import SpecError
 from codeguard.models import Chunk, ChunkKind, SourceFile
 
@@ -73,7 +73,7 @@ class CandidateFunction:
         """The effects that it can have according to its syntax, and to that of other untrusted files that it uses."""
         certain, possible = self.surroundings.reach
         if self.place is not None and self.place.borrowed(self.surroundings.imports):
-            possible = possible.union(*map(module_capabilities, self.place.others()))
+            possible = possible.union(*(_added(text, known) for text, known in self.place.others()))
         return EffectReach(certain, possible)
 
     @property
@@ -117,6 +117,13 @@ class CandidateFunction:
         return not plain or any(
             self.features.accepts(len(example.args or ()), list(example.kwargs)) for example in plain
         )
+
+
+@lru_cache(maxsize=1024)
+def _added(text: str, known: str) -> frozenset[Capability]:
+    """Return the capabilities of a module that are of kinds which the trusted module of its name does not have."""
+    kinds = {item.kind for item in module_capabilities(known)}
+    return frozenset(item for item in module_capabilities(text) if item.kind not in kinds)
 
 
 def read_candidate(

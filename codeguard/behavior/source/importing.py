@@ -151,14 +151,20 @@ class Home:
             if item.is_expected and name != own.name
         )
 
-    def others(self) -> Iterator[str]:
-        """Yield the texts of the untrusted files that the file is expected to import."""
+    def others(self) -> Iterator[tuple[str, str]]:
+        """Yield the texts of untrusted files that the file is expected to import, each with the trusted one's."""
         whole = self.importable()
-        if whole is not None and self.trusted is not None:
-            known = {*self.trusted.texts.values()}
-            for name, item in whole.modules.items():
-                if item.is_expected and name != whole.name and item.source not in known:
-                    yield item.source
+        if whole is None or self.trusted is None:
+            return
+        for name, item in whole.modules.items():
+            parts = name.split(".")
+            if item.is_expected and item.source and name != whole.name:
+                there = self.trusted.named(parts, is_whole=True) or self.trusted.named(
+                    parts[1:] or parts, is_whole=False
+                )
+                known = self.trusted.texts.get(there, "")
+                if item.source != known:
+                    yield item.source, known
 
     def _tried(self) -> frozenset[Import]:
         nodes = (node for item in self.module.statements for node in ast.walk(item)) if self.module else ()

@@ -148,7 +148,7 @@ class Encoder:
 
     def _container(self, value: Any, kind: type, depth: int) -> Any:
         if kind is Absent:
-            raise TooLargeError("stands for a module that is not here")
+            value.refuse()
         if kind is list:
             return self._many(["l"], value, depth)
         if kind is tuple:

@@ -141,11 +141,10 @@ class Absent:
         return self._use()
 
     def _use(self, *_: Any, **__: Any) -> Absent:
-        if Absent.is_importing:
-            return self
-        raise ModuleNotFoundError(f"No module named {self._name!r}", name=self._name)
+        return self if Absent.is_importing else self.refuse()
 
-    def _test(self, *_: Any) -> bool:
+    def refuse(self, *_: Any) -> Any:
+        """Raise what the import of the module would have raised."""
         raise ModuleNotFoundError(f"No module named {self._name!r}", name=self._name)
 
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
@@ -153,4 +152,4 @@ class Absent:
 
     __getattr__ = member
     __call__ = __getitem__ = __or__ = __ror__ = __enter__ = _use
-    __bool__ = __len__ = __iter__ = __contains__ = __instancecheck__ = __subclasscheck__ = _test
+    __bool__ = __len__ = __iter__ = __contains__ = __instancecheck__ = __subclasscheck__ = refuse
