@@ -301,7 +301,10 @@ def _lacks_something(result: JobResult) -> bool:
 
 
 def _shows_something(result: JobResult) -> bool:
-    """Return whether a call was answered by more than that something is lacking."""
+    """Return whether calls were answered, by more than that something is lacking, and none for want of a package."""
+    stood_in = any(effect.startswith("absent:") for effect in result.effects)
+    if stood_in and any("ModuleNotFoundError" in answer.exception for answer in result.calls):
+        return False
     return any(
         answer.outcome is not Outcome.NOT_RUN and not LACKING.intersection(answer.exception[:1])
         for answer in result.calls
