@@ -70,11 +70,15 @@ class CandidateFunction:
 
     @cached_property
     def reach(self) -> EffectReach:
-        """The effects that it can have according to its syntax, and to that of other untrusted files that it uses."""
-        certain, possible = self.surroundings.reach
-        if self.place is not None and self.place.borrowed(self.surroundings.imports):
-            possible = possible.union(*(_added(text, known) for text, known in self.place.others()))
-        return EffectReach(certain, possible)
+        """The effects that it can have according to its syntax."""
+        return self.surroundings.reach
+
+    @cached_property
+    def beside(self) -> frozenset[Capability]:
+        """What other untrusted files that it uses can do, and trusted files of their names cannot."""
+        if self.place is None or not self.place.borrowed(self.surroundings.imports):
+            return frozenset()
+        return frozenset().union(*(_added(text, known) for text, known in self.place.others()))
 
     @property
     def effects(self) -> tuple[str, ...]:

@@ -102,7 +102,8 @@ class CandidateReports(CandidateSession):
             )
             report = self.report(Verdict.DIFFERS, reason, result, origin=origin, extra=extra)
             return replace(report, counterexample=changing[0].text)
-        possible = capabilities_beyond(self.candidate.reach.possible, profile.capabilities)
+        able = self.candidate.reach.possible | self.candidate.beside
+        possible = capabilities_beyond(able, profile.capabilities)
         if any(capability.kind in CONVICTING for capability in possible):
             reason = (
                 f"{len(agreed)} calls agree, but the code that it uses may have an effect that the trusted function's "
