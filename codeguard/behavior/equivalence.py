@@ -185,7 +185,7 @@ def _calls(profiles: Sequence[Profile], seed: bytes, budget: Budget) -> list[Exa
 
 
 def _candidate(reference: Reference) -> CandidateFunction:
-    return CandidateFunction(reference.definition, reference.features, reference.module, reference.trusted)
+    return CandidateFunction(reference.definition, reference.features, reference.module)
 
 
 def _known_calls(profile: Profile) -> Iterator[Example]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Protocol
 
-from codeguard.behavior.source.import_paths import AMBIGUOUS, file_of, imports_in
+from codeguard.behavior.source.import_paths import AMBIGUOUS, INIT, file_of, imports_in
 from codeguard.index.catalog import Catalog
 from codeguard.models import Sibling, SourceFile, parts_digest
 from codeguard.trust import VerifiedManifest
@@ -173,6 +173,12 @@ class Siblings:
                 path = file_of(parts, level, own_path, self._files.has)
                 if path not in ("", AMBIGUOUS):
                     found[path] = None
+        folder = own_path.rpartition("/")[0]
+        while folder and self._files.has(
+            f"{folder}/{INIT}"
+        ):  # an import executes the packages around a module
+            found[f"{folder}/{INIT}"] = None
+            folder = folder.rpartition("/")[0]
         found.pop(own_path, None)
         return list(found)
 

@@ -14,7 +14,11 @@ from codeguard.models import CONVICTING, CheckReport, Verdict
 from codeguard.ranking.signals.behavior import describe
 
 NOT_REACHED = "not reached: "
-PYTHONS = {"restricted": "restricted Python", "native": "full Python, confined by the system"}  # by tier
+PYTHONS = {  # by tier
+    "restricted": "restricted Python",
+    "native": "full Python, confined by the system",
+    "imported": "full Python with its real modules, confined by the system",
+}
 MOST_BRANCHES = 2  # unreached branches shown per function
 _UNTESTED = frozenset({Verdict.UNSUPPORTED, Verdict.NO_SIGNAL, Verdict.ERROR})
 

@@ -14,6 +14,7 @@ _DYNAMIC = ("__import__", "importlib", "import_module", "__builtins__", "__subcl
 # which took seconds for megabytes of source.
 _MODULES = tuple(re.compile(rf"{word}\b(?<!\w{word})") for word in ("exec", "eval", "sys", "os"))
 _CORE = frozenset(CORE)
+_NUMERIC = re.compile(rf"\b(?:import|from)[ \t]{{1,9}}{NUMERIC[0]}\b")
 # The lean one has no other encodings than every interpreter.
 _ENCODED = re.compile(r"code\(\s*(?:encoding\s*=\s*)?['\"](?!utf-?8|ascii|latin)", re.IGNORECASE)
 
@@ -28,6 +29,10 @@ class LoadedModules(IntEnum):
 
 def needed(job: Job) -> LoadedModules:
     """Return the modules the job may import; too many cost time, too few an ImportError."""
+    if job.importing is not None:
+        modules = job.importing.modules.values()
+        numeric = any(_NUMERIC.search(item.source) for item in modules if item.is_expected)
+        return LoadedModules.NUMERIC if numeric else LoadedModules.ALL
     texts = {job.source, *(call.setup for call in job.calls), *(call.target for call in job.calls)}
     text = "\n;\n".join(texts)
     names = {

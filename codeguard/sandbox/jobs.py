@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 import marshal
+import sys
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from codeguard.sandbox import decoding
 from codeguard.sandbox.codes import CodeCache, code_key
 from codeguard.sandbox.inside import wire
+from codeguard.sandbox.inside.allowed import NUMERIC
 from codeguard.sandbox.lines import Answer, End, ZygoteDiedError
-from codeguard.sandbox.model import CallResult, Job, JobResult, Level, LineCoverage, Outcome, Status, Tier
+from codeguard.sandbox.model import (
+    CallResult,
+    Importable,
+    Job,
+    JobResult,
+    Level,
+    LineCoverage,
+    Outcome,
+    Status,
+    Tier,
+)
 
 _SIGKILL, _SIGSYS = 9, 31  # by number: Windows has neither name
 # of the limit, from which on a killed child counts as out of time: on a busy machine the kernel
 # limits by ticks and reports less
 _CPU_SHARE = 0.5
 _FRAME_EXTRA = 4096  # extra bytes per call: brackets, exception names, messages
+MOST_MODULES = 512  # that one job may import
+MOST_CHARACTERS = 4 * 1024 * 1024  # of their sources
+MOST_PARTS = 16  # of a module's name
+_CODE_GROWTH = 8  # bytes of compiled code for a character of source, at most
+_COMPILED = 500_000  # characters of source that are compiled in a second of a busy machine
 _SAID = {
     "completed": Status.COMPLETED,
     "error": Status.ERROR,
@@ -29,14 +47,19 @@ _SAID = {
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The request to a zygote: the payload for its child, and how many extra bytes may be returned."""
+    """The request to a zygote: the payload for its child, and how many extra bytes may be returned.
 
-    key: bytes
+    `keys` are those of the code that the child compiles before it runs anything, and returns in this order;
+    `compiling_s` are the CPU seconds that it may take for that.
+    """
+
+    keys: tuple[bytes, ...]
     payload: bytes
     extra_bytes: int
+    compiling_s: float
 
 
-def refusal(job: Job) -> str:
+def refusal(job: Job, given: Iterable[str] = ()) -> str:
     """Return why a job cannot be sent, or ""."""
     if len(job.source) > wire.SOURCE_BYTES:
         return f"source of {len(job.source)} characters, at most {wire.SOURCE_BYTES}"
@@ -47,7 +70,29 @@ def refusal(job: Job) -> str:
     for call in job.calls:
         if not decoding.allowed_as_argument((call.args, dict(call.kwargs))):
             return f"an argument of {call.target[:40]!r} is not a plain value"
-    return ""
+    if (job.tier is Tier.IMPORTED) is (job.importing is None):
+        return f"nothing to import, or something in the tier {job.tier.value}"
+    return "" if job.importing is None else _unservable(job.importing, frozenset(given))
+
+
+def _unservable(importing: Importable, given: frozenset[str]) -> str:
+    """Return why a module cannot be imported in a child, or "".
+
+    No name of the table is that of a standard module, or of a package that the user gives: it would stand for that.
+    """
+    modules = importing.modules
+    if len(modules) > MOST_MODULES or sum(len(item.source) for item in modules.values()) > MOST_CHARACTERS:
+        return f"more to import than {MOST_MODULES} modules of {MOST_CHARACTERS} characters"
+    taken = sys.stdlib_module_names | given | {NUMERIC[0]}
+    for name in (importing.name, *modules):
+        parts = name.split(".")
+        if len(parts) > MOST_PARTS or not all(map(str.isidentifier, parts)) or parts[0] in taken:
+            return f"module name {name[:80]!r}, expected one of the corpus"
+        for length in range(1, len(parts)):
+            around = modules.get(".".join(parts[:length]))
+            if around is None or not around.is_package:
+                return f"no package around the module {name[:80]!r}"
+    return "" if importing.name in modules else f"no source of the module {importing.name[:80]!r}"
 
 
 def request(job: Job, codes: CodeCache, policy: bool) -> Request:
@@ -61,6 +106,13 @@ def request(job: Job, codes: CodeCache, policy: bool) -> Request:
     ]
     seen = job.world
     world = (seen.now, dict(seen.environment), seen.random_seed, seen.module, seen.folder, dict(seen.files))
+    importing, characters = None, 0
+    keys = [] if code is not None else [key]
+    if job.importing is not None:
+        served, missing = _served(job.importing, codes)
+        importing = job.importing.name, served, list(missing.values())
+        characters = sum(len(served[name][2]) for name in missing.values())
+        keys += missing
     fields = (
         job.source if code is None else "",
         code,
@@ -70,9 +122,28 @@ def request(job: Job, codes: CodeCache, policy: bool) -> Request:
         job.trace,
         job.limits.frame_bytes,
         code is None,
+        importing,
     )
-    extra = _FRAME_EXTRA * (len(calls) + 1) + (wire.CODE_BYTES if code is None else 0)
-    return Request(key, _packed(fields), extra)
+    extra = _FRAME_EXTRA * (len(calls) + 1 + len(keys)) + (wire.CODE_BYTES if code is None else 0)
+    return Request(tuple(keys), _packed(fields), extra + _CODE_GROWTH * characters, characters / _COMPILED)
+
+
+def _served(
+    importing: Importable, codes: CodeCache
+) -> tuple[dict[str, tuple[bool, bytes | None, str]], dict[bytes, str]]:
+    """Return the table of a child, and the names of expected modules without known code by the key of that.
+
+    The table has by name whether it is a package, its code or None, and else its source.
+    """
+    table: dict[str, tuple[bool, bytes | None, str]] = {}
+    missing: dict[bytes, str] = {}
+    for name, item in importing.modules.items():
+        key = importing.keys.get(name)
+        code = None if key is None else codes.get(key)
+        table[name] = item.is_package, code, item.source if code is None else ""
+        if key is not None and code is None:
+            missing.setdefault(key, name)
+    return table, missing
 
 
 def _packed(value: Any) -> bytes:
@@ -89,9 +160,11 @@ def result(
     """
     bodies = deque(decoding.complete_frames(answer.output))
     spent = wall_s, answer.how()[1] + answer.idle_s
-    if sent.extra_bytes > wire.CODE_BYTES and bodies and bodies[0].startswith(wire.CODE):
-        # the child wrote it before running any of the source
-        codes.put(sent.key, bodies.popleft()[len(wire.CODE) :])
+    for key in sent.keys:
+        if not bodies or not bodies[0].startswith(wire.CODE):
+            break
+        # the child wrote all of them before running anything
+        codes.put(key, bodies.popleft()[len(wire.CODE) :])
     try:
         if sum(map(len, bodies)) > job.limits.frame_bytes + _FRAME_EXTRA * (len(job.calls) + 1):
             raise decoding.MalformedError("more than the frame may hold")

@@ -6,9 +6,11 @@ chunks, specs or scores.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
+from functools import cached_property
 
 
 class Level(IntEnum):
@@ -25,6 +27,7 @@ class Tier(StrEnum):
 
     RESTRICTED = "restricted"  # RestrictedPython's policy
     NATIVE = "native"  # unmodified bytecode, operating system layers only (L2 or above)
+    IMPORTED = "imported"  # the same, of a module that is imported with others of its corpus
 
 
 class Status(StrEnum):
@@ -99,8 +102,48 @@ class World:
 
 
 @dataclass(frozen=True, slots=True)
+class ModuleText:
+    """The source of a module that a child may import.
+
+    `is_expected` means that the import of the job's module leads to it: its code is compiled once for many children.
+    """
+
+    source: str
+    is_package: bool = False
+    is_expected: bool = True
+
+
+@dataclass(frozen=True)
+class Importable:
+    """A module to import as it is, with every module that it can import beside the standard ones.
+
+    `modules` are the sources by full dotted name, with those of `name` and of all packages around a module. They are
+    read before the child starts: an import there is a look-up in this table and nothing else. `is_trusted` says that
+    all of them are trusted; code that was compiled beside untrusted text is never run with trusted modules alone.
+    """
+
+    name: str
+    modules: Mapping[str, ModuleText]
+    is_trusted: bool = False
+
+    @cached_property
+    def keys(self) -> Mapping[str, bytes]:
+        """The digest of each expected module, for its compiled code."""
+        return {
+            name: hashlib.sha256(
+                f"module\0{self.is_trusted}\0{item.source}".encode("utf-8", "surrogatepass")
+            ).digest()
+            for name, item in self.modules.items()
+            if item.is_expected
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
-    """A module's source and the calls to make on it, in one fresh child."""
+    """A module's source and the calls to make on it, in one fresh child.
+
+    In the tier of imported modules, `importing` is imported first, and the source is executed among its names.
+    """
 
     source: str
     calls: tuple[Call, ...]
@@ -108,6 +151,7 @@ class Job:
     limits: Limits = Limits()
     world: World = World()
     trace: str = ""  # name of the function whose coverage to report, or ""
+    importing: Importable | None = None
 
 
 @dataclass(frozen=True, slots=True)

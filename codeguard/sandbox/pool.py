@@ -7,6 +7,7 @@ import select
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from types import TracebackType
 
 from codeguard.errors import SandboxError
@@ -64,6 +65,7 @@ class Sandbox:
         self._hash_seed = hash_seed
         self._without = frozenset(without)
         self._roster = Roster(workers, zygotes, self._without, given)
+        self._given = frozenset(place.partition("/")[0].removesuffix(".py") for place, _ in given)
         self._known: tuple[Level, tuple[Layer, ...]] | None = None
         self._codes = CodeCache()
 
@@ -156,7 +158,7 @@ class Sandbox:
     def _launch(self, flight: _Flight, wait: bool) -> bool:
         """Send a job to a zygote; False if it has its result already or no worker is free."""
         job = flight.job
-        reason = refusal(job) if not flight.tries else ""
+        reason = refusal(job, self._given) if not flight.tries else ""
         if reason:
             flight.result = JobResult(Status.UNSUPPORTED, Level.L0, job.tier, detail=reason)
             return False
@@ -167,11 +169,12 @@ class Sandbox:
             return False
         if zygote is None:
             return False
-        if zygote.level < self.level_required:
+        required = max(self.level_required, Level.L0 if job.importing is None else Level.L2)
+        if zygote.level < required:
             self._roster.give_back(zygote)
             missing = ", ".join(layer.name for layer in zygote.layers if not layer.engaged)
             detail = (
-                f"the sandbox reaches {zygote.level.name}, {self.level_required.name} is required; "
+                f"the sandbox reaches {zygote.level.name}, {required.name} is required; "
                 f"not engaged: {missing}"
             )
             flight.result = JobResult(Status.UNSUPPORTED, zygote.level, job.tier, detail=detail)
@@ -179,6 +182,9 @@ class Sandbox:
         flight.tries += 1
         if flight.request is None:
             flight.request = request(job, self._codes, "policy" not in self._without)
+            if more := flight.request.compiling_s:
+                limits = replace(job.limits, cpu_s=job.limits.cpu_s + more, wall_s=job.limits.wall_s + more)
+                job = flight.job = replace(job, limits=limits)
         try:
             zygote.send(flight.request.payload, job.limits, flight.request.extra_bytes)
         except ZygoteDiedError as error:

@@ -40,6 +40,7 @@ def smaller(a: int, b: int) -> int:
     """
     return a if compare(a, b) < 0 else b
 '''
+IMPORTING = f"from .order import compare\n\n\n{TRUSTED[TRUSTED.index('def smaller') :]}"
 RIGHT = "def compare(a, b):\n    return (a > b) - (a < b)\n"
 WRONG = "def compare(a, b):\n    return (a < b) - (a > b)\n"
 HELPER = "HELPER"  # stands for the right or the wrong helper
@@ -91,7 +92,7 @@ SHAPES: Mapping[str, tuple[str, str, Mapping[str, str]]] = {
     "a file that imports the candidate's": (
         "from ._util import compare",
         "compare",
-        {"p/_util.py": f"from .a import smaller\n{HELPER}"},
+        {"p/_util.py": f"from . import a\n{HELPER}"},
     ),
     "two helpers of one name": (
         "from ._util import compare\nfrom ._other import noise\n\nnoise(1)",
@@ -106,6 +107,28 @@ SHAPES: Mapping[str, tuple[str, str, Mapping[str, str]]] = {
         "from ._util import compare",
         "compare",
         {"p/_util.py": f"def int(value):\n    return 0\n\n{HELPER}"},
+    ),
+    "a name made when it is imported": (
+        "from ._util import order",
+        "order",
+        {"p/_util.py": f"{HELPER}\nglobals()['or' + 'der'] = compare\ndel compare\n"},
+    ),
+    "in a circle": (
+        "from . import _util",
+        "_util.compare",
+        {"p/__init__.py": "from .a import smaller\n", "p/_util.py": f"import p.a\n{HELPER}"},
+    ),
+    "a class derived from one": (
+        "from ._util import Order\n\n\nclass Own(Order):\n    pass",
+        "Own().compare",
+        {"p/_util.py": f"class Order:\n    @staticmethod\n    {HELPER}"},
+    ),
+    "beside a package that is not to be had": (
+        "from ._util import compare",
+        "compare",
+        {
+            "p/_util.py": f"import absent\nfrom absent.part import Base\n\nclass A(Base):\n    pass\n\n{HELPER}"
+        },
     ),
     "imported in the function": (
         "",
@@ -225,8 +248,8 @@ def test_a_package_does_not_shadow_the_standard_library(judge: Callable[..., Che
         "p/a.py": candidate("from ._util import compare", "compare"),
     }
     assert judge(files).verdict is Verdict.PASS
-    del files["p/__init__.py"]  # a program's own folder comes first
-    assert judge(files).verdict is Verdict.FAIL
+    del files["p/__init__.py"]
+    assert judge(files).verdict is Verdict.PASS
 
 
 @pytest.mark.parametrize(
@@ -253,6 +276,26 @@ def test_no_trusted_function_takes_anything_from_an_untrusted_file(judge: Callab
     files = {"p/a.py": candidate("from ._util import compare", "compare"), "p/_util.py": WRONG}
     for helper in ({"p/_util.py": RIGHT}, {}):
         assert judge(files, listed={"p/numbers.py": trusted, **helper}).verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize(("helper", "passes"), [(RIGHT, True), (WRONG, False)])
+def test_the_text_of_a_trusted_function_passes_only_with_what_that_imports(
+    judge: Callable[..., CheckReport], helper: str, passes: bool
+) -> None:
+    listed = {"lib/a.py": IMPORTING, "lib/order.py": RIGHT}
+    report = judge({"p/a.py": IMPORTING, "p/order.py": helper}, listed=listed)
+    assert (report.verdict is Verdict.PASS) is passes, report
+
+
+def test_what_a_candidate_does_to_modules_changes_nothing_for_the_trusted_function(
+    judge: Callable[..., CheckReport],
+) -> None:
+    act = "import sys\nfrom . import order\norder.compare = lambda a, b: 0\nsys.meta_path.clear()\n"
+    wrong = IMPORTING.replace("def smaller", f"{act}\ndef smaller").replace("a, b) < 0", "a, b) <= -1")
+    listed = {"lib/p/a.py": IMPORTING, "lib/p/order.py": RIGHT}
+    report = judge({"p/a.py": wrong, "p/order.py": WRONG}, listed=listed)
+    assert report.verdict in (Verdict.DIVERGES, Verdict.FAIL), report
+    assert report.tier == "imported"
 
 
 def test_a_right_alternative_where_the_import_fails_earns_no_bonus(

@@ -6,6 +6,7 @@ import marshal
 from collections.abc import Iterator
 
 import pytest
+from attacks.confined import job_of
 
 from codeguard.sandbox import Call, Job, Sandbox, Status, Tier
 
@@ -62,7 +63,7 @@ def peek():
 @pytest.mark.parametrize("tier", Tier)
 @pytest.mark.parametrize("place", HIDDEN)
 def test_attempt_is_seen(place: str, tier: Tier, sandbox: Sandbox) -> None:
-    result = sandbox.run(Job(PEEK + HIDDEN[place], (Call("hide", ([],)),), tier))
+    result = sandbox.run(job_of(PEEK + HIDDEN[place], (Call("hide", ([],)),), tier))
     assert "open:/etc/passwd" in result.effects
 
 
@@ -107,7 +108,7 @@ def test_class_that_borrows_a_library_type_s_name_is_told_apart(
 ) -> None:
     module, shown = FAKES[kind]
     source = FAKE.format(kind=kind, module=module, shown=shown)
-    fake = sandbox.run(Job(source, (Call("make"),), tier))
-    real = sandbox.run(Job(REAL[kind], (Call("make"),), tier))
+    fake = sandbox.run(job_of(source, (Call("make"),), tier))
+    real = sandbox.run(job_of(REAL[kind], (Call("make"),), tier))
     assert real.calls[0].value is not None
     assert fake.calls[0].value != real.calls[0].value

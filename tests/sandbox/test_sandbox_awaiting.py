@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from attacks.confined import job_of
 
-from codeguard.sandbox import Call, Iteration, Job, JobResult, Level, Outcome, Sandbox, Status, Tier
+from codeguard.sandbox import Call, Iteration, JobResult, Level, Outcome, Sandbox, Status, Tier
 
 PLAIN = """
 async def doubled(x):
@@ -34,7 +35,7 @@ def run(x):
 
 def _run(source: str, tier: Tier, *targets: str) -> JobResult:
     with Sandbox(Level.L2, workers=1) as sandbox:
-        return sandbox.run(Job(source, tuple(Call(target, None) for target in targets), tier=tier))
+        return sandbox.run(job_of(source, tuple(Call(target, None) for target in targets), tier))
 
 
 @pytest.mark.parametrize("tier", list(Tier))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from attacks.confined import job_of
 
 from codeguard.sandbox import Call, Job, Level, Sandbox, Status, Tier
 from codeguard.sandbox.inside import bpf, syscalls
@@ -110,7 +111,7 @@ def test_the_level_says_what_is_missing(sandbox: Sandbox, without: set[str], lev
 def test_below_the_required_level_nothing_runs() -> None:
     with Sandbox(Level.L2, without=frozenset({"namespaces", "landlock"})) as reduced:
         for tier in Tier:
-            result = reduced.run(Job("def f(): return 1", (Call("f"),), tier))
+            result = reduced.run(job_of("def f(): return 1", (Call("f"),), tier))
             assert result.status is Status.UNSUPPORTED
             assert result.calls == ()
             assert "L2 is required" in result.detail or "required is L2" in result.detail

@@ -79,7 +79,7 @@ def select(
 
 
 def _call(reference: Reference, example: Example) -> Call | None:
-    whole = with_needed_code(example, reference.name, reference.module, reference.trusted, reference.path)
+    whole = with_needed_code(example, reference.name, reference.module)
     return call_of(whole, reference.runnable)
 
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 
 from codeguard.analysis.python.bindings import Doubt, ModuleBindings
 from codeguard.behavior.budget import CROWDED, MOST_DEFINITIONS
 from codeguard.behavior.matching.claims import Features, function_features
 from codeguard.behavior.matching.stubs import is_declaration, is_overload
 from codeguard.behavior.source.definitions import Definition, Module, definition_of, read_module
-from codeguard.behavior.source.modules import TrustedModules
+from codeguard.behavior.source.importing import Home, candidate_tree
+from codeguard.behavior.source.modules import NO_MODULES, TrustedModules
 from codeguard.behavior.source.names import binders_of
-from codeguard.behavior.source.needed import NO_MODULES
 from codeguard.behavior.source.reach import EffectReach
-from codeguard.behavior.source.siblings import CandidateModules, candidate_surroundings
 from codeguard.behavior.source.surroundings import (
     MAX_CHARACTERS,
     Runnable,
@@ -25,6 +24,7 @@ from codeguard.behavior.source.surroundings import (
     surroundings,
 )
 from codeguard.behavior.specs.examples import Example
+from codeguard.behavior.verdict.effects import Capability, module_capabilities
 from codeguard.errors import SpecError
 from codeguard.models import Chunk, ChunkKind, SourceFile
 
@@ -37,30 +37,29 @@ class CandidateFunction:
     """A function that callers can reach, with its features.
 
     It is combined with the code that it needs only when it is to be run: most functions resemble no
-    trusted one. `beside` are the files that its file imports, where there are any. `home` are the
-    surroundings of the trusted function that it claims to be, if it is only an excerpt.
+    trusted one. `place` is its file among those that it can import. `home` are the surroundings of the trusted function
+    that it claims to be, if it is only an excerpt.
     """
 
     definition: Definition
     features: Features
     module: Module = field(repr=False)
-    trusted: TrustedModules = field(repr=False)
-    beside: CandidateModules | None = field(default=None, repr=False)
+    place: Home | None = field(default=None, repr=False)
     home: Surroundings | None = field(default=None, repr=False)
 
     @cached_property
     def surroundings(self) -> Surroundings:
         """The statements of its file that it needs, and those of `home` that its file lacks."""
-        if self.beside is None:
-            own = surroundings(self.definition, self.module, self.trusted)
-        else:
-            own = candidate_surroundings(self.definition, self.module, self.beside)
+        own = surroundings(self.definition, self.module)
         return own if self.home is None else completed_excerpt(own, self.home)
 
     @cached_property
     def usable(self) -> Runnable | None:
         """The function ready to be called; None if it is too large or nested too deeply."""
-        return self.surroundings.runnable()
+        made = self.surroundings.runnable(self.place)
+        if made is None or self.place is None or not made.completed:
+            return made
+        return replace(made, home=self.place.with_text(made.source))
 
     @property
     def runnable(self) -> Runnable:
@@ -74,6 +73,13 @@ class CandidateFunction:
         """The effects that it can have according to its syntax."""
         return self.surroundings.reach
 
+    @cached_property
+    def beside(self) -> frozenset[Capability]:
+        """What other untrusted files that it uses can do, and trusted files of their names cannot."""
+        if self.place is None or not self.place.borrowed(self.surroundings.imports):
+            return frozenset()
+        return frozenset().union(*(_added(text, known) for text, known in self.place.others()))
+
     @property
     def effects(self) -> tuple[str, ...]:
         """All its possible effects, as text."""
@@ -82,7 +88,7 @@ class CandidateFunction:
     @property
     def effects_of_file(self) -> tuple[str, ...]:
         """The effects that it has by its own file, as text: for a function that is not run, nothing else is read."""
-        reach = surroundings(self.definition, self.module, self.trusted).reach
+        reach = surroundings(self.definition, self.module).reach
         return tuple(sorted(str(capability) for capability in reach.possible))
 
     @cached_property
@@ -118,13 +124,19 @@ class CandidateFunction:
         )
 
 
+@lru_cache(maxsize=1024)
+def _added(text: str, known: str) -> frozenset[Capability]:
+    """Return the capabilities of a module that are of kinds which the trusted module of its name does not have."""
+    kinds = {item.kind for item in module_capabilities(known)}
+    return frozenset(item for item in module_capabilities(text) if item.kind not in kinds)
+
+
 def read_candidate(
     chunk: Chunk, file: SourceFile, trusted: TrustedModules = NO_MODULES
 ) -> CandidateFunction | str:
     """Return the function that a chunk stands for, or the reason why it cannot be called.
 
-    Imports of `trusted` files are followed, whatever the path of the importing file, and those of the file's
-    siblings by Python's rules. Code taken from other files costs the full pass.
+    What it imports of its siblings, and else of `trusted` files, is imported as it is when it runs.
     """
     if chunk.kind not in CHECKED:
         return "not a function"
@@ -148,32 +160,19 @@ def read_candidate(
     # A long function is split into many chunks, each of which stands for it.
     key = ("candidate", id(definition.node))
     known: CandidateFunction | None = module.remembered.get(key)
-    if (
-        known is None
-        or known.trusted is not trusted
-        or known.definition.node is not definition.node
-        or not _is_beside(known.beside, file)
-    ):
-        beside = _files_beside(module, file, trusted)
+    place = _place_of(module, file, trusted)
+    if known is None or known.place is not place or known.definition.node is not definition.node:
         known = module.remembered[key] = CandidateFunction(
-            definition, function_features(definition), module, trusted, beside
+            definition, function_features(definition), module, place
         )
     return known
 
 
-def _files_beside(module: Module, file: SourceFile, trusted: TrustedModules) -> CandidateModules | None:
-    """Return the files that a file imports, the same object for all functions of the file; None if none."""
-    if not file.siblings:
-        return None
-    key = ("beside", 0)
-    known: CandidateModules | None = module.remembered.get(key)
-    if known is None or known.trusted is not trusted or not _is_beside(known, file):
-        known = module.remembered[key] = CandidateModules.of(trusted, file, module)
-    return known
-
-
-def _is_beside(known: CandidateModules | None, file: SourceFile) -> bool:
-    """Return whether a file is still at the same place, beside the same files."""
-    if known is None:
-        return not file.siblings
-    return known.own_path == file.path and known.siblings == file.siblings
+def _place_of(module: Module, file: SourceFile, trusted: TrustedModules) -> Home:
+    """Return the place of a file, the same object for all of its functions as long as the same files are around."""
+    around = file.path, file.siblings, trusted
+    known: tuple[object, Home] | None = module.remembered.get(("place", 0))
+    if known is None or known[0] != around:
+        home = Home(candidate_tree(file, trusted.tree), file.path, trusted.tree, module)
+        known = module.remembered["place", 0] = around, home
+    return known[1]

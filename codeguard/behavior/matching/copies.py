@@ -30,8 +30,10 @@ def is_copied_class(own: ast.ClassDef, trusted: ast.ClassDef) -> bool:
 def is_same_source(candidate: CandidateFunction, reference: Reference) -> bool:
     """Return whether candidate and trusted function, with all they need, are equal except for docstrings."""
     own, trusted = candidate.runnable, reference.runnable
-    return own.target == trusted.target and _without_docstrings(own.source) == _without_docstrings(
-        trusted.source
+    if own.target != trusted.target or _without_docstrings(own.source) != _without_docstrings(trusted.source):
+        return False
+    return not own.borrowed or (
+        own.home is not None and trusted.home is not None and own.home.has_modules_of(trusted.home)
     )
 
 

@@ -13,6 +13,7 @@ from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import Any, TypeVar
 
+from codeguard.analysis.python.bindings import bindings
 from codeguard.corpus import syntax
 from codeguard.syntax.names import dotted_name
 
@@ -20,7 +21,6 @@ MAX_TEXT = 2_000_000  # characters; larger sources are data, not code
 READINGS = 4  # of a file that does not parse
 MOST_DECORATING = 40  # lines from a decorator to what it decorates
 _BEGINNINGS = ("@", "def ", "async ", "class ", "import ", "from ")
-MAX_DOTTED = 8  # attributes in a chain that may name a module
 PARSE_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
 T = TypeVar("T")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -56,32 +56,9 @@ class Module:
         return self.ends[last - 1] - (self.ends[first - 1] if first else 0) if last else 0
 
     @cached_property
-    def plain_names(self) -> frozenset[str]:
-        """The names that top-level statements define or assign, including those in conditions."""
-        names: set[str] = set()
-        for statement in self.reached_statements():
-            if isinstance(statement, Function | ast.ClassDef):
-                names.add(statement.name)
-            elif isinstance(statement, ast.Assign | ast.AnnAssign):
-                targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-                parts = [part for target in targets for part in _parts_of(target)]
-                names.update(part.id for part in parts if isinstance(part, ast.Name))
-        return frozenset(names)
-
-    @cached_property
     def bound_names(self) -> frozenset[str]:
-        """The plain names, and those that top-level statements import by `from`, including those in conditions."""
-        imports = [item for item in self.reached_statements() if isinstance(item, ast.ImportFrom)]
-        return self.plain_names.union(alias.asname or alias.name for item in imports for alias in item.names)
-
-    @cached_property
-    def plain_imports(self) -> Mapping[str, list[tuple[ast.ImportFrom, ast.alias]]]:
-        """The imports by `from` that are made in any case, by the name that they bind."""
-        found: dict[str, list[tuple[ast.ImportFrom, ast.alias]]] = {}
-        for statement in (item for item in self.statements if isinstance(item, ast.ImportFrom)):
-            for alias in statement.names:
-                found.setdefault(alias.asname or alias.name, []).append((statement, alias))
-        return found
+        """The names that the top level binds, including those in conditions."""
+        return frozenset(bindings(self.statements).bound)
 
     @cached_property
     def imported_packages(self) -> frozenset[str]:
@@ -95,15 +72,6 @@ class Module:
             if isinstance(item, ast.ImportFrom) and not item.level
         ]
         return frozenset(name.partition(".")[0] for name in names)
-
-    def reached_statements(self) -> Iterator[ast.stmt]:
-        """Yield the top-level statements and those inside of conditions."""
-        pending = list(self.statements)
-        while pending:
-            statement = pending.pop()
-            yield statement
-            if isinstance(statement, ast.If | ast.Try):
-                pending.extend(child_statements(statement))
 
     @cached_property
     def definitions(self) -> Mapping[str, NamedDefinitions]:
@@ -147,19 +115,6 @@ def read_module(text: str) -> Module:
     if len(text) > MAX_TEXT or syntax.within_bounds(text) < len(text):
         return Module((), whole=False, too_large=True)
     return Module(tuple(_readable_statements(text)), whole=False, ends=_line_ends(text))
-
-
-@lru_cache(maxsize=128)
-def parsed_module(text: str) -> Module:
-    """Return a file that others import; an empty one if it does not parse, as it cannot be imported then.
-
-    Many are cached, because the functions of a package share them.
-    """
-    try:
-        tree = syntax.parse(text.removeprefix("\ufeff"))
-    except PARSE_ERRORS:
-        return Module((), whole=False)
-    return Module(tuple(tree.body))
 
 
 def _line_ends(text: str) -> list[int]:
@@ -318,22 +273,6 @@ def unparse(node: ast.AST) -> str:
         return ""
 
 
-def dotted_uses(tree: ast.AST) -> frozenset[tuple[str, ...]]:
-    """Return what is taken from names by attributes: `a.b.c` is `("a", "b", "c")` and `("a", "b")`.
-
-    Of a longer chain only its beginning counts, since no module lies deeper.
-    """
-    found: set[tuple[str, ...]] = set()
-    for node in ast.walk(tree):
-        parts: list[str] = []
-        while isinstance(node, ast.Attribute) and len(parts) < MAX_DOTTED:
-            parts.append(node.attr)
-            node = node.value
-        if parts and isinstance(node, ast.Name):
-            found.add((node.id, *reversed(parts)))
-    return frozenset(found)
-
-
 def raised_exceptions(tree: ast.AST) -> Counter[str]:
     """Count the exceptions that a source raises by name."""
     found: Counter[str] = Counter()
@@ -384,11 +323,6 @@ def definitions(statements: tuple[ast.stmt, ...] | list[ast.stmt]) -> Iterator[D
         else:
             inner = [(child, owner, nested) for child in child_statements(node)]
         pending.extend(reversed(inner))
-
-
-def _parts_of(target: ast.expr) -> list[ast.expr]:
-    """Return the targets of an assignment to several names, or the one."""
-    return target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
 
 
 def child_statements(node: ast.stmt) -> Iterator[ast.stmt]:

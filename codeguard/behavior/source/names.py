@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import symtable
-from collections.abc import Sequence, Set
+from collections.abc import Set
 from weakref import WeakKeyDictionary
 
 from codeguard.analysis.python.bindings import bindings, is_main_guard
@@ -83,17 +83,9 @@ def _base(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def trimmed_import(
-    module: Module, index: int, seen: Set[str], starred: Sequence[str] | None
-) -> ast.stmt | None:
-    """Return an import with only the needed names, so that a missing unused module does no harm.
-
-    `starred` are those that it binds if it is `from … import *` of a file that is here.
-    """
+def trimmed_import(module: Module, index: int, seen: Set[str]) -> ast.stmt | None:
+    """Return an import with only the needed names, so that a missing unused module does no harm."""
     statement = module.statements[index]
-    if starred is not None and isinstance(statement, ast.ImportFrom):
-        names = [ast.alias(name) for name in starred]
-        return ast.ImportFrom(statement.module, names, statement.level) if names else None
     if not isinstance(statement, ast.Import | ast.ImportFrom):
         return statement
     bound = module.once("aliases", statement, _aliases)

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from codeguard.behavior.source.classes import pruned_class, required_by_bases
-from codeguard.behavior.source.definitions import PARSE_ERRORS, Definition, Function, Module, dotted_uses
+from codeguard.behavior.source.definitions import PARSE_ERRORS, Definition, Function, Module
+from codeguard.behavior.source.importing import Home
 from codeguard.behavior.source.layout import LazyStatement, part_of
-from codeguard.behavior.source.modules import TrustedModules
 from codeguard.behavior.source.names import bound_names, free_names, names_used_on_execution
 from codeguard.behavior.source.needed import (
-    NO_MODULES,
     OWN,
-    POSTPONED,
-    Collected,
+    Import,
     Needed,
     future_annotations_import,
+    imports_of,
     needed_for,
-    put_together,
-    without_trusted_imports,
 )
 from codeguard.behavior.source.reach import EffectReach, reachable, reached_by_calls, reached_by_method
-from codeguard.behavior.source.variables import NOTHING_CALLED, Called, file_variable
 from codeguard.behavior.verdict.effects import Capability
 from codeguard.corpus import syntax
 
@@ -37,8 +32,10 @@ class Runnable:
     """Source of a module that contains a function, ready to be called.
 
     `target` is the expression for the callable, `node` the function's tree within `source` (with
-    the source's line numbers). `unresolved` are names that nothing in the file binds, `borrowed`
-    those taken from other files. `around` are the other statements as text.
+    the source's line numbers). `unresolved` are names that nothing in the file binds. `around` are the other
+    statements as text. `home` is its file, to be imported as it is, if the source may lack something. `borrowed` are
+    the modules that the source takes from other files there, and `file_names` what the file binds, if there are any.
+    `completed` are names that an excerpt lacks, and `added` is what `extended` added.
     """
 
     source: str
@@ -48,21 +45,36 @@ class Runnable:
     unresolved: tuple[str, ...] = ()
     borrowed: tuple[str, ...] = ()
     around: frozenset[str] = frozenset()
+    home: Home | None = None
+    file_names: frozenset[str] = frozenset()
+    completed: tuple[str, ...] = ()
+    added: str = ""
+
+    def extended(self, texts: Iterable[str]) -> Runnable:
+        """Return the same with more code at the end of its module."""
+        more = "".join(f"\n{text}" for text in texts)
+        return replace(self, source=f"{self.source}{more}", added=f"{self.added}{more}")
 
 
 @dataclass(frozen=True)
 class Surroundings:
     """A function with the statements that it needs, not assembled yet.
 
-    `place` is the number of these statements before its own in the file, `called` what the names of its file and
-    of others are called in them.
+    `place` is the number of these statements before its own in the file, `file_names` are what that binds, and
+    `completed` the names that it lacks and a trusted file has.
     """
 
     definition: Definition
     own: ast.stmt
     needed: Needed
     place: int
-    called: Called = field(default_factory=lambda: NOTHING_CALLED, repr=False)
+    file_names: frozenset[str] = frozenset()
+    completed: tuple[str, ...] = ()
+
+    @cached_property
+    def imports(self) -> tuple[Import, ...]:
+        """What they import of other modules than the standard ones."""
+        return imports_of((self.own, *self.needed.statements))
 
     @property
     def parts(self) -> tuple[LazyStatement, ...]:
@@ -109,8 +121,8 @@ class Surroundings:
         found = reached_by_calls(self.definition.name, self.own, self.needed.statements)
         return self.reach.certain if found is None else found
 
-    def runnable(self) -> Runnable | None:
-        """Return the assembled source; None if it is too large or cannot be unparsed."""
+    def runnable(self, home: Home | None = None) -> Runnable | None:
+        """Return the assembled source; None if it is too large or cannot be unparsed. `home` is the function's file."""
         parts, place = self.parts, len(self._before_and_after[0])
         source = "".join(f"{part.text}\n" for part in parts)
         if not self.needed.complete or len(source) > MAX_CHARACTERS or not parts[place].text:
@@ -119,86 +131,42 @@ class Surroundings:
         if node is None:
             return None
         ast.increment_lineno(node, sum(part.text.count("\n") + 1 for part in parts[:place]))
+        borrowed = () if home is None else home.borrowed(self.imports)
         return Runnable(
             source,
             _target(self.definition),
             self.definition.name,
             node,
             self.needed.unresolved,
-            self.needed.borrowed,
+            borrowed,
             frozenset(part.plain for part in (*parts[:place], *parts[place + 1 :])),
+            home if self.imports or self.needed.unresolved else None,
+            self.file_names if borrowed else frozenset(),
+            self.completed,
         )
 
 
-def surroundings(
-    definition: Definition, module: Module, trusted: TrustedModules = NO_MODULES, path: str = ""
-) -> Surroundings:
-    """Return the function with the code of its file that it needs.
-
-    Definitions that it imports from `trusted` files are included and listed in `borrowed`.
-    """
-    version = None if trusted.at(path) is module else module
-    collected = Collected(version=version, own_name=own_name_of(definition))
-    if version is not None:
-        collected.taken.add((id(version), collected.own_name))
-    return surroundings_with(definition, module, trusted, path, collected)
-
-
-def own_name_of(definition: Definition) -> str:
-    """Return the name that the top level of the file binds to a function or to the class of a method."""
-    return definition.name if definition.owner is None else definition.owner.name
-
-
-def surroundings_with(
-    definition: Definition,
-    module: Module,
-    trusted: TrustedModules,
-    path: str,
-    collected: Collected,
-    strict: bool = False,
-) -> Surroundings:
-    """Return the same, and record in `collected` what was taken from where.
-
-    Raises:
-        RenamingError: a name of another file cannot be replaced; only if `strict`.
-    """
+def surroundings(definition: Definition, module: Module) -> Surroundings:
+    """Return the function with the code of its file that it needs."""
     own: ast.stmt = (
         definition.node
         if definition.owner is None
         else pruned_class(definition.owner, definition.name, required_by_bases(definition.owner, module))
     )
-    own_name = own_name_of(definition)
-    bare, later = without_trusted_imports(own, module, trusted, path)
-    collected.later.extend(later)
-    for name in bound_names(bare):
-        collected.meanings.table(module)[name] = file_variable(name, module, path)
-    uses = dotted_uses(bare)
-    needed = needed_for(
-        free_names(bare),
-        module,
-        own_name,
-        trusted,
-        path,
-        collected=collected,
-        uses=uses,
-        own=definition.owner or definition.node,
-    )
-    needed, called = put_together(needed, collected, [module], [bare], strict=strict)
-    needed = replace(needed, statements=tuple(_with_exceptions(bare, needed.statements)))
+    own_name = definition.name if definition.owner is None else definition.owner.name
+    needed = needed_for(free_names(own), module, own_name, definition.owner or definition.node)
     future = future_annotations_import(module.statements)
-    if future is None and needed.postponed:
-        future = POSTPONED
     if future is not None:  # names used only in annotations may be bound for type checkers only
         needed = replace(needed, statements=(future, *needed.statements))
     place = next((at for at, item in enumerate(needed.statements) if item is OWN), len(needed.statements))
     needed = replace(needed, statements=tuple(item for item in needed.statements if item is not OWN))
-    return Surroundings(definition, bare, needed, place, called)
+    return Surroundings(definition, own, needed, place, module.bound_names)
 
 
 def completed_excerpt(excerpt: Surroundings, home: Surroundings) -> Surroundings:
     """Return an excerpt together with what it lacks of the statements that a trusted function needs.
 
-    Code that was cut out of a file uses names that only this file binds. They are listed in `borrowed`.
+    Code that was cut out of a file uses names that only this file binds.
     What the excerpt's own file binds comes later and replaces a trusted definition of that name.
     """
     binders: dict[str, list[int]] = {}
@@ -223,46 +191,9 @@ def completed_excerpt(excerpt: Surroundings, home: Surroundings) -> Surroundings
         excerpt.needed,
         statements=(*first, *taken, *own[len(first) :]),
         unresolved=tuple(name for name in excerpt.needed.unresolved if name not in binders),
-        borrowed=(
-            *excerpt.needed.borrowed,
-            *(name for name in excerpt.needed.unresolved if name in binders),
-        ),
     )
-    return replace(excerpt, needed=needed, place=excerpt.place + len(taken))
-
-
-def _with_exceptions(own: ast.stmt, statements: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements, plus an exception class for each unresolved name that is only raised or caught.
-
-    The file that defines it is not available in the sandbox. Any exception class serves, so the
-    function can run without it.
-    """
-    if not any(isinstance(item, ast.ImportFrom) and item.level for item in statements):
-        yield from statements
-        return
-    nodes = [node for item in (own, *statements) for node in ast.walk(item)]
-    names = Counter(node.id for node in nodes if isinstance(node, ast.Name))
-    exception_uses = Counter(name for node in nodes for name in _exceptions_of(node))
-    for item in statements:
-        if not isinstance(item, ast.ImportFrom) or not item.level:
-            yield item
-            continue
-        bound = [alias.asname or alias.name for alias in item.names]
-        made = [name for name in bound if exception_uses[name] and names[name] == exception_uses[name]]
-        yield from (ast.parse(f"class {name}(Exception):\n    pass").body[0] for name in made)
-        rest = [alias for alias, name in zip(item.names, bound, strict=True) if name not in made]
-        if rest:
-            yield ast.ImportFrom(item.module, rest, item.level) if made else item
-
-
-def _exceptions_of(node: ast.AST) -> list[str]:
-    """Return the names that a node raises or catches."""
-    found: list[ast.expr | None] = []
-    if isinstance(node, ast.Raise):
-        found = [node.exc.func if isinstance(node.exc, ast.Call) else node.exc]
-    elif isinstance(node, ast.ExceptHandler):
-        found = [*node.type.elts] if isinstance(node.type, ast.Tuple) else [node.type]
-    return [item.id for item in found if isinstance(item, ast.Name)]
+    completed = tuple(name for name in excerpt.needed.unresolved if name in binders)
+    return replace(excerpt, needed=needed, place=excerpt.place + len(taken), completed=completed)
 
 
 def _target(definition: Definition) -> str:

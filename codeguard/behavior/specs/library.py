@@ -13,8 +13,9 @@ from codeguard.behavior.matching.claims import Features, ReferenceIndex, Similar
 from codeguard.behavior.matching.fingerprints import FingerprintIndex, is_short, worth_probing
 from codeguard.behavior.matching.text_overlap import numbered_text
 from codeguard.behavior.source.definitions import read_module
-from codeguard.behavior.source.modules import TrustedModules
-from codeguard.behavior.source.needed import KNOWN_PACKAGES, NO_MODULES
+from codeguard.behavior.source.importing import Tree
+from codeguard.behavior.source.modules import NO_MODULES, TrustedModules
+from codeguard.behavior.source.needed import KNOWN_PACKAGES
 from codeguard.behavior.specs.assertions import merged_examples, test_examples
 from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
@@ -75,7 +76,11 @@ class SpecLibrary:
         asserting = sorted(tests, key=lambda file: file.path)
         tested = merged_examples(test_examples(file) for file in asserting)
         modules = {file.path: read_module(file.text) for file in read if file.language == "python"}
-        trusted = TrustedModules({**self.modules.modules, **modules}, package)
+        tree = Tree(
+            {**self.modules.tree.texts, **{file.path: file.text for file in read if file.path in modules}},
+            package,
+        )
+        trusted = TrustedModules({**self.modules.modules, **modules}, tree)
         recorded = recorded_examples(read)
         references = [
             reference for file in read for reference in references_of(file, trusted, tested, recorded)

@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from codeguard.analysis.python.bindings import name_bound_by
 from codeguard.behavior.matching.claims import Features, function_features
 from codeguard.behavior.matching.stubs import is_declaration, is_overload
 from codeguard.behavior.source.definitions import (
     Definition,
     Module,
     definitions,
-    dotted_uses,
     parse_or_none,
     read_module,
     unparse,
 )
+from codeguard.behavior.source.importing import Home
 from codeguard.behavior.source.layout import part_of
-from codeguard.behavior.source.modules import TrustedModules
+from codeguard.behavior.source.modules import NO_MODULES, TrustedModules
 from codeguard.behavior.source.names import bound_names, free_names
-from codeguard.behavior.source.needed import (
-    NO_MODULES,
-    POSTPONED,
-    Collected,
-    future_annotations_import,
-    needed_for,
-    put_together,
-)
+from codeguard.behavior.source.needed import future_annotations_import, is_known, needed_for
 from codeguard.behavior.source.surroundings import Runnable, Surroundings, surroundings
-from codeguard.behavior.source.variables import NOTHING_CALLED, Called
 from codeguard.behavior.specs.calls import positional
 from codeguard.behavior.specs.docstrings import docstring_examples
 from codeguard.behavior.specs.examples import Example
@@ -70,12 +63,13 @@ class Reference:
     @cached_property
     def surroundings(self) -> Surroundings:
         """The statements of the trusted files that it needs."""
-        return surroundings(self.definition, self.module, self.trusted, self.path)
+        return surroundings(self.definition, self.module)
 
     @cached_property
     def usable(self) -> Runnable | None:
         """The function with the code it needs; None if it is too large or nested too deeply."""
-        return self.surroundings.runnable()
+        tree = self.trusted.tree
+        return self.surroundings.runnable(Home(tree, self.path) if tree.has(self.path) else None)
 
     @property
     def runnable(self) -> Runnable:
@@ -87,17 +81,13 @@ class Reference:
     @cached_property
     def examples(self) -> tuple[Example, ...]:
         """The examples, each with the code that it needs from its module."""
-        return tuple(
-            with_needed_code(
-                example, self.name, self.module, self.trusted, self.path, lambda: self.surroundings.called
-            )
-            for example in self.written
-        )
+        return tuple(with_needed_code(item, self.name, self.module) for item in self.written)
 
     @cached_property
     def digest(self) -> str:
         """A digest of the source with the code it needs, and of the examples."""
-        parts = [self.runnable.source, self.runnable.target]
+        home = self.runnable.home
+        parts = [self.runnable.source, self.runnable.target, *([] if home is None else [home.digest()])]
         parts += [example.fingerprint() for example in self.examples]
         return parts_digest(*parts)
 
@@ -130,18 +120,11 @@ def _placed(example: Example, definition: Definition) -> Example:
     return replace(example, args=args, kwargs=kwargs)
 
 
-def with_needed_code(
-    example: Example,
-    callee: str,
-    module: Module,
-    trusted: TrustedModules,
-    path: str,
-    called: Callable[[], Called] = lambda: NOTHING_CALLED,
-) -> Example:
-    """Return an example with the code that it needs from its module and from other trusted files.
+def with_needed_code(example: Example, callee: str, module: Module) -> Example:
+    """Return an example with the code that it needs from the function's file.
 
-    What two files call by one name is called as in the function's own code, which `called` gives.
-    The class of a recorded method call is the candidate's own, like the method itself.
+    What it imports beside that stays an import. The class of a recorded method call is the candidate's own, like the
+    method itself.
     """
     if example.args is not None:
         return example
@@ -149,33 +132,44 @@ def with_needed_code(
     setup, expression = parse_or_none(example.setup), parse_or_none(example.expression)
     if setup is None or expression is None:
         return example
-    body = [*setup.body, *expression.body]
-    scene = Module(tuple(statement for statement in setup.body if isinstance(statement, ast.ImportFrom)))
-    own = [statement for statement in setup.body if not _imports(statement, callee, trusted)]
-    bound = {name for statement in body for name in bound_names(statement)}
+    used = _names_beside(callee, [*setup.body, *expression.body])
+    own = [kept for item in setup.body if (kept := _without_known(item, used, callee, module)) is not None]
+    bound = {name for statement in (*own, *expression.body) for name in bound_names(statement)}
     wrapper = ast.parse("def example():\n    pass").body[0]
     assert isinstance(wrapper, ast.FunctionDef)
     wrapper.body = [*own, *expression.body]
-    names = free_names(wrapper) - bound - {callee}
-    uses = dotted_uses(wrapper)
-    collected = Collected()
-    imported = needed_for(bound - {callee}, scene, "", trusted, path, collected=collected, uses=uses)
-    around = needed_for(names, module, callee, trusted, path, collected=collected, uses=uses)
-    both = replace(around, statements=(*around.statements, *imported.statements))
-    before = called() if imported.borrowed or around.borrowed else NOTHING_CALLED
-    both, _ = put_together(both, collected, [scene, module], body, before)
-    texts = tuple(dict.fromkeys(text for item in both.statements if (text := part_of(item).plain)))
-    own_future = future_annotations_import(module.statements) is not None
+    around = needed_for(free_names(wrapper) - bound - {callee}, module, callee)
+    texts = tuple(dict.fromkeys(text for item in around.statements if (text := part_of(item).plain)))
     # Annotations of fields may refer to later definitions.
-    if (own_future or imported.postponed or around.postponed) and any("class " in text for text in texts):
-        texts = (part_of(POSTPONED).plain, *texts)
+    future = future_annotations_import(module.statements)
+    if future is not None and any("class " in text for text in texts):
+        texts = (part_of(future).plain, *texts)
     if sum(map(len, texts)) > MAX_AROUND:
         return example
     return replace(example, setup="".join(f"{unparse(item)}\n" for item in own), around=texts)
 
 
-def _imports(statement: ast.stmt, callee: str, trusted: TrustedModules) -> bool:
-    """Return whether a statement imports the function itself or something from the trusted files."""
-    if isinstance(statement, ast.ImportFrom):
-        return trusted.is_from_corpus(statement) or any(alias.name == callee for alias in statement.names)
-    return False
+def _names_beside(callee: str, statements: Sequence[ast.stmt]) -> set[str]:
+    """Return the names that statements use, except for the modules that the function is taken from."""
+    nodes = [node for statement in statements for node in ast.walk(statement)]
+    modules = {id(node.value) for node in nodes if isinstance(node, ast.Attribute) and node.attr == callee}
+    return {node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in modules}
+
+
+def _without_known(statement: ast.stmt, used: Set[str], callee: str, module: Module) -> ast.stmt | None:
+    """Return an import without what is not used, is the function itself, or has its name in the function's file."""
+    if isinstance(statement, ast.Import):
+        names = [item for item in statement.names if is_known(item.name) or name_bound_by(item) in used]
+        return ast.Import(names) if names else None
+    if not isinstance(statement, ast.ImportFrom) or (
+        not statement.level and is_known(statement.module or "")
+    ):
+        return statement
+    names = [
+        item
+        for item in statement.names
+        if item.name != callee
+        and (item.name == "*" or name_bound_by(item) in used)
+        and (item.asname or item.name not in module.bound_names)
+    ]
+    return ast.ImportFrom(statement.module, names, statement.level) if names else None

@@ -140,6 +140,7 @@ class BehaviorChecker:
             self._basis,
             candidate.runnable.source,
             candidate.runnable.target,
+            "" if candidate.runnable.home is None else candidate.runnable.home.digest(),
             candidate.definition.docstring,
             candidate.why_no_pass,
             *(spec.digest for spec in self._library.specs_for(candidate.features)),

@@ -261,7 +261,8 @@ class Observations:
     @property
     def possible(self) -> tuple[Capability, ...]:
         """The capabilities that it may have, and the trusted function has not, the worst first."""
-        return capabilities_beyond(self.session.candidate.reach.possible, self.profile.capabilities)
+        candidate = self.session.candidate
+        return capabilities_beyond(candidate.reach.possible | candidate.beside, self.profile.capabilities)
 
     @property
     def may_have_effects(self) -> bool:

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 
 from codeguard.behavior.matching.candidate import CandidateFunction
 from codeguard.behavior.source.definitions import parse_or_none
-from codeguard.behavior.source.needed import NO_MODULES
 from codeguard.behavior.specs.calls import uses_name
 from codeguard.behavior.specs.docstrings import docstring_examples
 from codeguard.behavior.specs.examples import Example, Returns
@@ -45,7 +44,7 @@ def shown_examples(candidate: CandidateFunction) -> tuple[Example, ...]:
     if definition.owner is not None or not _stands_alone(definition.docstring, definition.name):
         return ()
     return tuple(
-        with_needed_code(example, definition.name, candidate.module, NO_MODULES, "")
+        with_needed_code(example, definition.name, candidate.module)
         for example in docstring_examples(definition, "")
         if isinstance(example.expected, Returns) and not example.setup
     )

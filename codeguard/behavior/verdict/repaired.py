@@ -90,9 +90,8 @@ def repaired(
     made = repairs(candidate.runnable.node) if probes else []
     if not made:
         return None
-    source = "\n".join((candidate.runnable.source, *(item.text for item in made)))
     runner = CallRunner(
-        replace(candidate.runnable, source=source),
+        candidate.runnable.extended(item.text for item in made),
         session.level,
         session.budget,
         session.runner.tier,
@@ -128,8 +127,7 @@ def repaired_namesake(
     sample = list({_expected_text(item): item for item in cases}.values())[:SHARP]
     if not made or not _is_distinctive(list(map(_expected_text, cases))):
         return None
-    source = "\n".join((candidate.runnable.source, *(item.text for item in made)))
-    runnable = replace(candidate.runnable, source=source)
+    runnable = candidate.runnable.extended(item.text for item in made)
     runner = CallRunner(runnable, session.level, session.budget, session.runner.tier)
     tried = [replace(case.call, target=item.name) for item in made for case in sample]
     session.calls += len(tried)
@@ -173,8 +171,7 @@ def repaired_text(
     if len(found) > MOST_RELATIVES:
         return None
     found = {text: item for text, item in found.items() if not item.opposite}
-    source = "\n".join((candidate.runnable.source, *(item.text for item in found.values())))
-    runnable = replace(candidate.runnable, source=source)
+    runnable = candidate.runnable.extended(item.text for item in found.values())
     runner = CallRunner(runnable, session.level, session.budget, session.runner.tier)
     for text, repair in found.items():
         profile = yield from observed(short_texts[text])

@@ -115,9 +115,10 @@ def with_missing_coverage(
     session: CandidateSession, report: CheckReport, missing: Sequence[str], lacking: str = "not reached"
 ) -> CheckReport:
     """Add to a pass the reasons why it earns no bonus; it is full if `missing` is empty."""
-    borrowed = session.candidate.runnable.borrowed
-    if borrowed:
-        missing = (*missing, f"its own imports; taken from other files: {', '.join(borrowed[:5])}")
+    runnable = session.candidate.runnable
+    taken = (*runnable.borrowed, *runnable.completed)
+    if taken:
+        missing = (*missing, f"its own imports; taken from other files: {', '.join(taken[:5])}")
     notes = tuple(f"{lacking}: {line}" for line in missing[:5])
     coverage = Coverage.PARTIAL if missing else Coverage.FULL
     return replace(report, coverage=coverage, notes=(*report.notes, *notes))

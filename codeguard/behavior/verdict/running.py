@@ -10,18 +10,20 @@ import hmac
 import math
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from random import Random
 from typing import Protocol, TypeVar
 
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.files import sample_files
 from codeguard.behavior.source.definitions import PARSE_ERRORS, Function, parse_or_none, unparse
+from codeguard.behavior.source.names import bound_names
 from codeguard.behavior.source.surroundings import Runnable
 from codeguard.behavior.specs.examples import Example
 from codeguard.sandbox.model import (
     Call,
     CallResult,
+    Importable,
     Job,
     JobResult,
     Level,
@@ -90,6 +92,7 @@ T = TypeVar("T")
 Steps = Generator[tuple[Job, ...], tuple[JobResult, ...], T]
 SUBJECT = "codeguard_subject"  # placeholder for the function in expressions
 _ALL = 0.9  # of what was left: who looks at the clock of a child does not see its last moments
+LACKING = frozenset({"NameError", "ImportError", "ModuleNotFoundError"})
 STUCK = (Status.TIMEOUT, Status.MEMORY, Status.CRASH)
 MAX_STUCK = 2
 
@@ -206,12 +209,26 @@ class Batch:
 
 @dataclass
 class CallRunner:
-    """Runs the calls of one function; remembers the tier that accepts its source."""
+    """Runs the calls of one function; remembers the tier that accepts its source.
+
+    A function that uses other files of its corpus is run in its own, imported as it is. Others are run with the code
+    of their file that they need, under the policy if that accepts the code, and only if this lacks something as well.
+    """
 
     runnable: Runnable
     level: Level
     budget: Budget
     tier: Tier = Tier.RESTRICTED
+
+    def __post_init__(self) -> None:
+        if self.runnable.borrowed and self.importable is not None:
+            self.tier = Tier.IMPORTED
+
+    @cached_property
+    def importable(self) -> Importable | None:
+        """The function's file as it is, with what it can import; None if it cannot be imported."""
+        home = self.runnable.home
+        return home.importable() if home is not None and self.level >= Level.L2 else None
 
     def run(self, *batches: Batch, patient: bool = True) -> Steps[tuple[JobResult, ...]]:
         """Run batches, in the restricted tier if its policy accepts the source.
@@ -226,12 +243,25 @@ class CallRunner:
             if unfinished and not places:
                 results.append(_spread(replace(results[-1], effects=(), coverage=None, calls=()), [], batch))
                 continue
-            job = self._job(replace(batch, calls=tuple(batch.calls[i] for i in places)))
+            part = replace(batch, calls=tuple(batch.calls[i] for i in places))
+            job = self._job(part)
             (result,) = yield (job,)
+            if self.tier is Tier.IMPORTED and not _shows_something(result):
+                self.tier, self.importable = Tier.RESTRICTED, None
+                job = self._job(part)
+                (result,) = yield (job,)
             if result.status is Status.POLICY and self.tier is Tier.RESTRICTED and self.level >= Level.L2:
                 self.tier = Tier.NATIVE
                 job = replace(job, tier=Tier.NATIVE)
                 (result,) = yield (job,)
+            if self.importable is not None and self.tier is not Tier.IMPORTED and _lacks_something(result):
+                before, self.tier = self.tier, Tier.IMPORTED
+                whole = self._job(part)
+                (imported,) = yield (whole,)
+                if _shows_something(imported):
+                    job, result = whole, imported
+                else:
+                    self.tier, self.importable = before, None
             if patient:
                 result = yield from _past_stuck_calls(job, result)
             result = _spread(result, places, batch)
@@ -249,16 +279,36 @@ class CallRunner:
     def _job(self, batch: Batch) -> Job:
         # Methods get a new instance per call; functions get a name that no example shadows.
         bound = "None" if "()" in self.runnable.target else self.runnable.target
+        imported = self.tier is Tier.IMPORTED
+        text = self.runnable.added if imported else self.runnable.source
         return Job(
-            source=f"{self.runnable.source}\n{SUBJECT} = {bound}\n",
+            source=f"{text}\n{SUBJECT} = {bound}\n",
             calls=batch.calls,
             tier=self.tier,
             limits=Limits(
                 wall_s=self.budget.wall_s, cpu_s=self.budget.cpu_s, frame_bytes=self.budget.frame_bytes
             ),
             world=self.budget.worlds[batch.other],
-            trace=self.runnable.name if batch.trace else "",
+            trace=self.runnable.name if batch.trace and not imported else "",
+            importing=self.importable if imported else None,
         )
+
+
+def _lacks_something(result: JobResult) -> bool:
+    """Return whether a result shows that a function lacks what its file as a whole may have."""
+    lacking = (LACKING.intersection(answer.exception[:1]) for answer in result.calls)
+    return result.status is Status.ERROR or any(lacking)
+
+
+def _shows_something(result: JobResult) -> bool:
+    """Return whether calls were answered, by more than that something is lacking, and none for want of a package."""
+    stood_in = any(effect.startswith("absent:") for effect in result.effects)
+    if stood_in and any("ModuleNotFoundError" in answer.exception for answer in result.calls):
+        return False
+    return any(
+        answer.outcome is not Outcome.NOT_RUN and not LACKING.intersection(answer.exception[:1])
+        for answer in result.calls
+    )
 
 
 def _spread(result: JobResult, places: Sequence[int], batch: Batch) -> JobResult:
@@ -358,13 +408,21 @@ def _needed_code(example: Example, runnable: Runnable) -> list[str]:
     texts = [
         text for text in example.around if text not in runnable.around or text.startswith("from __future__")
     ]
-    return [text for text in texts if not _has_same_constructor(_class(text), own)]
+    texts = [text for text in texts if not _has_same_constructor(_class(text), own)]
+    return [text for text in texts if not runnable.file_names or not _bound_by(text) <= runnable.file_names]
 
 
 @lru_cache(maxsize=4096)
 def _class(text: str) -> ast.ClassDef | None:
     """Return the class defined by the text of one statement."""
     return next(iter(_classes(text).values()), None) if "class " in text else None
+
+
+@lru_cache(maxsize=4096)
+def _bound_by(text: str) -> frozenset[str]:
+    """Return the names that the text of one statement binds."""
+    tree = parse_or_none(text)
+    return frozenset(name for item in (tree.body if tree is not None else ()) for name in bound_names(item))
 
 
 def _defines(text: str, name: str) -> bool:

@@ -23,6 +23,7 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from .table import Absent
 from .wire import MAX_DEPTH, MAX_ITEMS
 
 _SAFE_INT = 1 << 53
@@ -146,6 +147,8 @@ class Encoder:
         return head
 
     def _container(self, value: Any, kind: type, depth: int) -> Any:
+        if kind is Absent:
+            value.refuse()
         if kind is list:
             return self._many(["l"], value, depth)
         if kind is tuple:

@@ -121,11 +121,18 @@ class Effects:
         self.active = False
         self.filename = FILENAME
         self.seen: dict[str, None] = {}
+        self._imports = 0
 
     def note(self, kind: str, what: object = "") -> None:
         """Record one attempt, `kind` or `kind:what`."""
         if not self.active or len(self.seen) >= MAX_EFFECTS:
             return
+        if (
+            kind == "import"
+        ):  # a package imports more than that by itself: what else it does has to be seen as well
+            self._imports += 1
+            if self._imports > MAX_EFFECTS // 2:
+                return
         try:
             if isinstance(what, bytes):
                 what = what.decode("utf-8", "replace")
@@ -133,6 +140,11 @@ class Effects:
             self.seen[text.encode("utf-8", "replace").decode()[:MAX_EFFECT]] = None
         except Exception:  # an argument's own __str__ may raise anything
             self.seen[kind] = None
+
+    def clear(self) -> None:
+        """Forget what was recorded."""
+        self.seen.clear()
+        self._imports = 0
 
     def _hook(self, event: str, arguments: tuple[object, ...]) -> None:
         if not self.active:
@@ -146,7 +158,7 @@ class Effects:
         """Return whether the code itself does it, rather than a standard module on its behalf."""
         self.active = False  # inspecting the frame is an event as well
         try:
-            return sys._getframe(2).f_code.co_filename == self.filename
+            return sys._getframe(2).f_code.co_filename.startswith(self.filename)
         finally:
             self.active = True
 

@@ -13,6 +13,7 @@ import importlib
 import os
 import sys
 import types
+import typing
 from collections.abc import Callable, Iterable
 from importlib.machinery import ModuleSpec
 from typing import Any, cast
@@ -44,8 +45,35 @@ _EXTRA: dict[str, tuple[str, ...]] = {
 _SHOWN = COMPUTING | frozenset(CHOSEN)
 
 
+def _typing_extensions() -> types.ModuleType:
+    """Make what most packages import for their annotations: typing, with what newer versions of it have."""
+    module = types.ModuleType("typing_extensions")
+    names = vars(module)
+    names.update((name, getattr(typing, name)) for name in typing.__all__)
+    names["__all__"] = [*typing.__all__]
+
+    def parameter(make: Any) -> Any:
+        def made(name: str, *bounds: Any, default: Any = None, **more: Any) -> Any:
+            return make(name, *bounds, **more)
+
+        return made
+
+    def unchanged(*_: Any, **__: Any) -> Callable[[Any], Any]:
+        return lambda item: item
+
+    newer = {
+        **{"TypeVar": parameter(typing.TypeVar), "ParamSpec": parameter(typing.ParamSpec)},
+        **{"override": lambda method: method, "deprecated": unchanged},
+    }
+    for name, made in newer.items():
+        names[name] = made
+    return module
+
+
 def preload(wide: bool) -> None:
     """Load what code may import, all or the core; what this interpreter does not have is left out."""
+    if wide:
+        sys.modules["typing_extensions"] = _typing_extensions()
     for name in ALL if wide else CORE:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import functools
 import io
 import json.encoder
 import keyword
@@ -25,6 +26,7 @@ from .awaiting import completed
 from .codec import Encoder, TooLargeError, array_types, types_by_repr
 from .effects import FILENAME, Effects
 from .modules import Facades
+from .table import Modules, Table, compiled_ahead
 from .tracing import Tracer, find
 from .world import World
 
@@ -163,7 +165,7 @@ class Runner:
         self.effects.listen()
 
     def _renew(self) -> None:
-        self.effects.seen.clear()
+        self.effects.clear()
         self._stage = _new_stage()
         sys.modules[MODULE] = self._stage.module
         self._restricted = policy.restricted_builtins(
@@ -177,7 +179,7 @@ class Runner:
 
     def run(self, payload: bytes | bytearray, write: Callable[[bytes], object]) -> None:
         """Run a job and write its frames."""
-        source, code, restricted, calls, world, trace, budget, keep = marshal.loads(payload)
+        source, code, restricted, calls, world, trace, budget, keep, importing = marshal.loads(payload)
         encoder = Encoder(budget, self._by_repr, self._arrays)
         tracer: Tracer | None = None
         status, detail = "completed", ""
@@ -189,12 +191,18 @@ class Runner:
                 if keep:
                     write(wire.frame(wire.CODE + marshal.dumps(compiled)))
             prepared = [_prepared(call) for call in calls]
+            if importing is not None:
+                imported, modules, ahead = importing
+                for made in compiled_ahead(modules, ahead):
+                    write(wire.frame(wire.CODE + made))
             if world != WORLD:
                 self.world.enter(*world[:3])
                 compiled = self._imported_as(compiled, *world[3:5])
                 if self._files is not None:
                     self._files.fill(world[5], world[4], (world[1].get("HOME", "/"),))
             out = self._redirect()
+            if importing is not None:
+                self._execute(functools.partial(self._import, imported, modules, world[4]))
             scope = vars(self._stage.module)
             scope["__builtins__"] = self._restricted if restricted else builtins
             if trace:
@@ -234,6 +242,12 @@ class Runner:
         self.effects.filename = path
         return _in_file(code, path)
 
+    def _import(self, name: str, modules: Modules, folder: str) -> None:
+        """Import a module of a table, in whose names the job's source is executed then."""
+        sys.modules.pop(self._stage.module.__name__, None)
+        self.effects.filename = f"{folder}/"
+        self._stage = self._stage._replace(module=Table(modules, folder, self.effects).load(name))
+
     def _redirect(self) -> _Capture:
         sys.stdin, sys.stdout, sys.stderr, _ = self._stage
         return self._stage.stdout
@@ -250,7 +264,7 @@ class Runner:
         self.effects.note("stdin")
         raise EOFError("EOF when reading a line")
 
-    def _execute(self, function: types.FunctionType) -> None:
+    def _execute(self, function: Callable[[], object]) -> None:
         self.effects.active = True
         try:
             function()
@@ -362,7 +376,7 @@ def _name_or_code(target: str) -> str | types.CodeType:
 def _warm_payload(restricted: bool) -> bytes:
     arguments = marshal.dumps(((1, "a", [2.5]), {}))
     calls = [("", "f", arguments), ("x = 1", "f(x, None, [(1, {2: 3})])", None)]
-    return marshal.dumps((_WARM_SOURCE, None, restricted, calls, WORLD, "", 1 << 18, True))
+    return marshal.dumps((_WARM_SOURCE, None, restricted, calls, WORLD, "", 1 << 18, True, None))
 
 
 def _text(error: BaseException) -> str:

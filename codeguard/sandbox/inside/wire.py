@@ -5,7 +5,8 @@ for one. Zygote to host: `REPLY`, how a child ended. Host to child, on a pipe
 that the child closes before it runs anything: `SIZE` and a payload (marshal,
 made by the host from plain values). What the child writes is a run of frames,
 each a 4-byte big-endian length and a body: first the compiled bytecode (`CODE`
-and opaque bytes), then one JSON array for each call, then one for the end.
+and opaque bytes) of what came as source, all before any of it runs, then one
+JSON array for each call, then one for the end.
 Values in JSON carry a tag, see `codec`.
 """
 
@@ -32,6 +33,8 @@ CODE = b"B"
 CODE_BYTES = 8 * 1024 * 1024
 SOURCE_BYTES = 1024 * 1024
 
+MAX_IMPORTS = 2000  # modules of its table that a child executes
+MAX_ABSENT = 32  # modules that it stands in for
 MAX_DEPTH = 64  # of nested values
 MAX_ITEMS = 1000  # taken from an iterator
 MAX_TEXT = 2000  # characters of a message

@@ -275,7 +275,8 @@ class World:
         ) -> Any:
             # the audit event comes only for modules that are not loaded yet
             if self._effects.active:
-                self._effects.note("import", name)
+                if not level:
+                    self._effects.note("import", name)
                 self._effects.active = False
                 try:
                     return real_import(name, globals, locals, fromlist, level)

@@ -9,13 +9,12 @@ import pytest
 
 from codeguard.behavior import Budget, SpecLibrary
 from codeguard.behavior.source.definitions import definitions, read_module
-from codeguard.behavior.source.modules import TrustedModules
 from codeguard.behavior.source.surroundings import surroundings
 from codeguard.behavior.specs.examples import Example
 from codeguard.behavior.specs.references import Reference, with_needed_code
 from codeguard.behavior.verdict.running import Batch, CallRunner, call_of, drive
 from codeguard.corpus.chunking import chunk_file
-from codeguard.sandbox import Call, CallResult, Job, Sandbox
+from codeguard.sandbox import CallResult, Sandbox
 
 FILES = {
     "shop/__init__.py": "",
@@ -355,7 +354,7 @@ def references() -> dict[str, Reference]:
 def answer(sandbox: Sandbox, name: str, expression: str, setup: str = "") -> CallResult:
     reference = references()[name]
     example = Example(None, {}, None, "", expression, setup, name)
-    whole = with_needed_code(example, reference.name, reference.module, reference.trusted, reference.path)
+    whole = with_needed_code(example, reference.name, reference.module)
     call = call_of(whole, reference.runnable)
     assert call is not None
     runner = CallRunner(reference.runnable, sandbox.level, Budget())
@@ -413,7 +412,7 @@ def test_a_trusted_folder_may_be_the_package_itself(package: str, known: bool) -
     files = [chunk_file(path, text.encode()) for path, text in texts.items()]
     found = SpecLibrary().with_trusted(files, package=package).references
     price = next(item for item in found if item.name == "price")
-    assert ("def taxed" in price.runnable.source) is known
+    assert price.runnable.borrowed == (("shop.rates",) if known else ())
 
 
 def test_the_package_itself_is_what_its_own_file_says() -> None:
@@ -422,36 +421,9 @@ def test_the_package_itself_is_what_its_own_file_says() -> None:
     files = [chunk_file(path, text.encode()) for path, text in texts.items()]
     found = SpecLibrary().with_trusted(files, package="shop").references
     price = next(item for item in found if item.name == "price")
-    assert "def taxed" in price.runnable.source
-
-
-def test_an_untrusted_version_of_a_trusted_file_keeps_its_own_classes(sandbox: Sandbox) -> None:
-    texts = {
-        "box/lids.py": "from .boxes import Box\n\ndef fits(box):\n    return isinstance(box, Box)\n",
-        "box/boxes.py": "class Box:\n    def closed(self):\n        from .lids import fits\n\n"
-        "        return fits(self)\n",
-    }
-    trusted = TrustedModules({path: read_module(text) for path, text in texts.items()})
-    module = read_module(texts["box/boxes.py"] + "\n\ndef other():\n    pass\n")
-    definition = next(item for item in definitions(module.statements) if item.name == "closed")
-    runnable = surroundings(definition, module, trusted).runnable()
-    assert runnable is not None
-    result = sandbox.run(Job(runnable.source, (Call("Box().closed()", None),)))
-    assert result.calls[0].value is True
-
-
-def test_one_name_for_what_is_missing_in_two_places_is_no_error() -> None:
-    texts = {
-        "k/a.py": "from . import absent\nfrom .b import g\n\ndef f():\n    return absent, g()\n",
-        "k/b.py": "from other import absent\n\ndef g():\n    return absent\n",
-    }
-    trusted = TrustedModules({path: read_module(text) for path, text in texts.items()})
-    module = trusted.modules["k/a.py"]
-    (definition,) = definitions(module.statements)
-    found = surroundings(definition, module, trusted, "k/a.py").runnable()
-    assert found is not None
-    assert "from other import absent as absent_of_other" in found.source
-    assert "from . import absent\n" in found.source
+    assert price.runnable.borrowed == ("shop",)
+    assert price.runnable.home is not None
+    assert price.runnable.home.importable().modules.keys() == {"shop", "shop.rates", "shop.till"}  # type: ignore[union-attr]
 
 
 def test_packages_that_trusted_files_import_and_the_sandbox_lacks_are_counted() -> None:
@@ -483,14 +455,11 @@ def test_packages_that_trusted_files_import_and_the_sandbox_lacks_are_counted() 
     ids=["imports", "attributes"],
 )
 def test_many_imports_and_long_chains_cost_no_more_than_their_length(made: Callable[[int], str]) -> None:
-    shop = "".join(f"def f{at}(x):\n    return x\n" for at in range(2_000))
-    trusted = TrustedModules({"shop/__init__.py": read_module(""), "shop/a.py": read_module(shop)})
-
     def seconds(size: int) -> float:
         module = read_module(made(size))
         (definition,) = definitions(module.statements)
         begun = time.process_time()
-        surroundings(definition, module, trusted)
+        surroundings(definition, module)
         return time.process_time() - begun
 
     seconds(500)

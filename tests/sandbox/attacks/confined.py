@@ -9,7 +9,8 @@ from types import TracebackType
 
 from attacks.arena import SECRET_NAME, Arena, become_subreaper, descendants
 from attacks.case import ADD_VALUES, Attack, Proof
-from codeguard.sandbox import Call, Job, JobResult, Level, Limits, Outcome, Sandbox, Status, Tier, World
+from codeguard.sandbox import Call, Job, JobResult, Level, Limits, Outcome, Sandbox, Status, Tier
+from codeguard.sandbox.model import Importable, ModuleText
 from codeguard.sandbox.zygotes import SPARE, Zygote
 
 LIMITS = Limits(wall_s=0.2)
@@ -19,6 +20,13 @@ OVERTIME_S = 0.5
 NEXT = Job("def twice(x):\n    return [x, x + x]\n", (Call("twice", (21,)),), limits=CALM)
 NEXT_WIDE = Job("import os\n", (), Tier.NATIVE, CALM)
 NEXT_VALUE = [21, 42]
+
+
+def job_of(source: str, calls: tuple[Call, ...], tier: Tier, limits: Limits = Limits()) -> Job:  # noqa: B008
+    """Return a job of a source; in the tier of imported modules it is one of its own."""
+    if tier is not Tier.IMPORTED:
+        return Job(source, calls, tier, limits)
+    return Job("", calls, tier, limits, importing=Importable("attacked", {"attacked": ModuleText(source)}))
 
 
 class Range:
@@ -94,7 +102,7 @@ class Range:
     def _job(self, attack: Attack, source: str, calls: tuple[str, ...], tier: Tier) -> Job:
         made = tuple(Call(call, args=None) for call in calls)
         limits = {Proof.STATE: CALM, Proof.FLAP: CALM, Proof.CUT: BRIEF}.get(attack.proof, self.limits)
-        return Job(self.arena.fill(source), made, tier, limits, World())
+        return job_of(self.arena.fill(source), made, tier, limits)
 
     def _attack(self, attack: Attack, tier: Tier) -> JobResult:
         return self.sandbox.run(self._job(attack, attack.source, attack.calls, tier))
