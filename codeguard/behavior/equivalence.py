@@ -16,6 +16,7 @@ from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.objects import STOOD_IN
 from codeguard.behavior.inputs.tailored import tailored_inputs
 from codeguard.behavior.matching.candidate import CandidateFunction
+from codeguard.behavior.matching.fingerprints import result_text
 from codeguard.behavior.specs.examples import Example
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import NOT_TAKEN, short, write_call
@@ -123,7 +124,7 @@ def compare_functions(
     if found:
         call, answer, other, _ = min(found, key=lambda row: len(_text(row[0])))
         reason = f"different results on {len(found)} of {len(examples)} calls"
-        shown = _text(call), *map(_result, (answer, other))
+        shown = _text(call, first.name), _result(answer, other), _result(other, answer)
         return replace(
             report,
             result=EquivalenceResult.DIFFERS,
@@ -198,21 +199,22 @@ def _known_calls(profile: Profile) -> Iterator[Example]:
             yield replace(item.example, expected=None, origin="")
 
 
-def _text(example: Example) -> str:
+def _text(example: Example, name: str = "f") -> str:
     if example.args is None:
         return example.expression
-    return write_call(Call("f", example.args, dict(example.kwargs)))
+    return write_call(Call(name, example.args, dict(example.kwargs)))
 
 
-def _result(answer: CallResult) -> str:
+def _result(answer: CallResult, other: CallResult) -> str:
+    """Return a result, and of what else a call leaves only that in which the other one differs."""
     if answer.outcome is Outcome.RAISED:
         return f"{answer.exception[0] if answer.exception else 'an exception'} raised"
     parts = [short(answer.value)]
-    if answer.args_after is not None:
+    if answer.args_after is not None and result_text(answer.args_after) != result_text(other.args_after):
         parts.append(f"arguments then {short(answer.args_after)}")
-    if answer.stdout:
+    if answer.stdout != other.stdout:
         parts.append(f"printed {short(answer.stdout)}")
-    if answer.files:
+    if answer.files != other.files:
         parts.append(f"files {short(dict(answer.files))}")
     return ", ".join(parts)
 
