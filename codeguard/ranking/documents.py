@@ -166,13 +166,19 @@ def _is_part(text: str, own: str) -> bool:
 
 
 def name_for(text: str, metadata: Mapping[str, Any]) -> str:
-    """Return a file name for the text's language: Python if it parses, or the metadata's, or prose."""
-    if _is_python(text):
-        return "document.py"
+    """Return a file name for the text's language: Python if it parses, or the metadata's, or prose.
+
+    What the metadata call Python and has a line of it is read as Python also where it does not parse, so that what
+    cannot be read in it is noted.
+    """
     stated = next((metadata[key] for key in LANGUAGE_KEYS if isinstance(metadata.get(key), str)), "")
     suffix = PurePosixPath(str(metadata.get("path") or "")).suffix
-    named = suffix if suffix in EXTENSIONS.values() and suffix != ".py" else ".txt"
-    return f"document{EXTENSIONS.get(str(stated).lower(), named)}"
+    named = EXTENSIONS.get(str(stated).lower(), suffix if suffix in EXTENSIONS.values() else ".txt")
+    if named == ".py":
+        named = ".py" if stated or _PYTHON_LINE.search(text) else ".txt"
+    elif _is_python(text):
+        named = ".py"
+    return f"document{named}"
 
 
 def _is_python(text: str) -> bool:

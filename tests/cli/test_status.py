@@ -168,7 +168,7 @@ def test_ls_lists_with_trust_and_convictions(project: Path) -> None:
         "theirs/y.py": False,
     }
     assert files["theirs/x.py"]["convicted"] == ["add"]
-    assert run("ls", "--convicted").stdout.split()[1:] == ["theirs/x.py", "convicted:", "add"]
+    assert run("ls", "--convicted").stdout.splitlines()[1].split()[1:] == ["theirs/x.py", "convicted:", "add"]
     assert run("ls", "./theirs/").stdout.count("theirs/") == 2
     assert "ours/m.py" in run("ls", "--trusted").stdout
 

@@ -96,7 +96,7 @@ ENTRIES = [
     _command(
         "audit", "audit|theirs|--trust|ours|--all|--format|json", reads="audit", codes=(1,), leaves_out=FILES_ONLY
     ),
-    _command("check", *_CHECKED, reads="check", codes=(0, 1), leaves_out=FILES_ONLY | CHECKER),
+    _command("check", *_CHECKED, reads="check", codes=(0, 1, 3), leaves_out=FILES_ONLY | CHECKER),
     _command("equiv", *_EQUAL, reads="equiv", codes=(0, 1, 3), leaves_out=FILES_ONLY | CHECKER),
     _command("status", "status|--format|json", reads="since", leaves_out=LISTS),
     _command("diff", "diff|--format|json", reads="since", leaves_out=LISTS),

@@ -269,9 +269,10 @@ def chroma(guard: CodeGuard) -> dict[str, Shown]:
         ids=list(texts),
         embeddings=[[1.0, 0.1 * n] for n in range(len(texts))],
         documents=list(texts.values()),
+        metadatas=[{"path": path} for path in texts],
     )
     opened = guarded.get_collection("texts", embedding_function=None)
-    stored = [StoredText(path, text, 0.1) for path, text in texts.items()]
+    stored = [StoredText(path, text, 0.1, {"path": path}) for path, text in texts.items()]
     judged = DocumentJudge(guard).judge(stored)
     return {
         "GuardedClient.create_collection": of_query(collection),
@@ -314,7 +315,8 @@ def llamaindex(guard: CodeGuard) -> dict[str, Shown]:
     rows = [(item.node.metadata["codeguard_path"], item.node.metadata) for item in found]
     rows = [row for row in rows if row[1]["codeguard_symbol"] in MAIN]
     nodes = [
-        NodeWithScore(node=TextNode(id_=path, text=text), score=0.5) for path, text in documents().items()
+        NodeWithScore(node=TextNode(id_=path, text=text, metadata={"path": path}), score=0.5)
+        for path, text in documents().items()
     ]
     judged = CodeGuardPostprocessor(guard).postprocess_nodes(nodes)
     texts = [(item.node.node_id, item.node.metadata) for item in judged]

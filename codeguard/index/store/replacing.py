@@ -61,5 +61,7 @@ def recover(folder: Path) -> None:
 
 
 def _delete(folder: Path) -> None:
-    if folder.exists():
+    if folder.is_symlink() or folder.is_file():
+        folder.unlink()
+    elif folder.exists():
         shutil.rmtree(folder)
