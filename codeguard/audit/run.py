@@ -321,7 +321,8 @@ class _Audit:
         self._trusted_names = names = change.names_below(paths)
         self._own = change.own(names)
         if all(source.name in self._own for source in self._side.sources):
-            said = f"{len(names)} files are trusted, as they were in {change.base[:12]}"
+            many = f"{len(names)} files are" if len(names) != 1 else "1 file is"
+            said = f"{many} trusted, as before the change (in {change.base[:12]})"
             return TrustedBase(change.root, said=said)
         folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="codeguard-before-")))
         change.write_before(names, folder)
