@@ -38,7 +38,7 @@ def render(view: AuditView) -> FinishedPage:
     head = ("function", "place", "smallest call", "before", "now", "tests and examples")
     lines += _table("Changed behavior of trusted code", head, rows)
     rows = [[item.symbol, _place(item), item.reason] for item in review if item not in compared]
-    lines += _table("Changed, and not compared", ("function", "place", "why"), rows)
+    lines += _table("Other changes of trusted code", ("function", "place", "what"), rows)
     return FinishedPage("\n".join(lines))
 
 
