@@ -167,7 +167,7 @@ def _to_do(facts: dict[str, Any]) -> list[str]:
     """Return what to do before codeguard works in full, the most important first."""
     sandbox, store = facts["sandbox"], facts["store"]
     found = [
-        f"{name} of somebody else is installed into the same folder: pip uninstall {name}, then install codeguard again"
+        f"{name} of somebody else is installed into the same folder: pip uninstall {name}, then install this one anew"
         for name in facts["strangers"]
     ]
     if not sandbox["tests_run"]:

@@ -48,7 +48,8 @@ class Attack:
     not notice anything. `judge` says how the naive harness decides: by its
     exit status (`exit`), by the frame on its result pipe (`frame`), by its standard output
     (`stdout`). `residual` maps a tier, or `rules` for the restricted tier without any layer of the
-    operating system, to the reason why the attack is known to get through there.
+    operating system, to the reason why the attack is known to get through there; "" where it does not, although it
+    does in the tier that this one is built on.
     """
 
     id: str

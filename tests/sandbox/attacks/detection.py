@@ -15,7 +15,17 @@ SEEN = (
 NAMED = (("restricted", "ordinary code may ask what its module is called and how the program was started"),)
 
 
-def _detects(id: str, mechanism: str, setup: str, tested: str, also_restricted: bool = False) -> Attack:  # noqa: A002
+NOT_IMPORTED = (("imported", ""),)  # a module that is imported has what an import gives
+
+
+def _detects(
+    id: str,  # noqa: A002
+    mechanism: str,
+    setup: str,
+    tested: str,
+    also_restricted: bool = False,
+    residual: tuple[tuple[str, str], ...] = SEEN,
+) -> Attack:
     source = f"""
 {setup}
 def tested():
@@ -27,7 +37,7 @@ def add(a, b):
     return a + b if tested() else a - b
 """
     return Attack(
-        id, mechanism, Proof.DETECT, source, (POLICY,), ADD_CALLS, residual=SEEN + NAMED * also_restricted
+        id, mechanism, Proof.DETECT, source, (POLICY,), ADD_CALLS, residual=residual + NAMED * also_restricted
     )
 
 
@@ -92,11 +102,13 @@ def there(descriptor):
         "the code's own file name is not a file",
         "import os",
         "'<' in add.__code__.co_filename and add.__code__.co_filename != '<string>'",
+        residual=SEEN + NOT_IMPORTED,
     ),
     _detects(
         "globals-shape",
         "the module's globals lack what an import gives",
         "",
         "not globals().get('__spec__') and not globals().get('__loader__')",
+        residual=SEEN + NOT_IMPORTED,
     ),
 )
