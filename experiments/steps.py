@@ -197,12 +197,20 @@ def defended(
 ) -> list[Outcome]:
     """Ask all questions under every setting and judge the answers."""
     texts = [question.text for question in questions]
-    baseline = bench.similar(texts, k)
+    baseline, alone = bench.similar(texts, k), undefended(bench, texts, k)
     outcomes = []
     for setting in chosen:
-        rankings = bench.ask(texts, k, setting.config, defense=setting.config is not None)
-        outcomes.append(judge(setting.name, questions, rankings, truth, baseline))
+        rankings = alone if setting.config is None else bench.ask(texts, k, setting.config)
+        found = judge(setting.name, questions, rankings, truth, baseline)
+        fused = sum(truth(item.chunk).poisoned for ranking in alone for item in ranking.results)
+        outcomes.append(replace(found, poison_fused=fused))
     return outcomes
+
+
+def undefended(bench: Workbench, texts: Sequence[str], k: int) -> list[Ranking]:
+    """Return what retrieval alone gives by similarity and words, one result a file, for each question."""
+    rankings = bench.ask(texts, k, defense=False)
+    return [replace(ranking, results=ranking.baseline_results) for ranking in rankings]
 
 
 def example_bench(*, poisoned: bool, embedding: str = "auto", root: Path | None = None) -> Workbench:
