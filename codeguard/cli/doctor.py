@@ -66,7 +66,7 @@ def doctor(context: click.Context, store: str | None, cluster: str | None, forma
         "store": _store(settings),
         "cluster": _cluster(settings.cluster),
         "packages": {name: _version(name) for name in PACKAGES},
-        "strangers": _strangers(),
+        "other_distributions": _other_distributions(),
     }
     if format_ == "json":
         say_json(facts)
@@ -142,7 +142,7 @@ def _cluster(address: str | None) -> dict[str, Any] | None:
         return {"address": address, "workers": [worker.to_json() for worker in cluster.workers]}
 
 
-def _strangers() -> list[str]:
+def _other_distributions() -> list[str]:
     """Return other distributions that put files into our import package, as the one called codeguard does."""
     owners = packages_distributions().get("codeguard", [])
     return sorted({owner for owner in owners if owner != DISTRIBUTION})
@@ -168,7 +168,7 @@ def _to_do(facts: dict[str, Any]) -> list[str]:
     sandbox, store = facts["sandbox"], facts["store"]
     found = [
         f"{name} of somebody else is installed into the same folder: pip uninstall {name}, then install this one anew"
-        for name in facts["strangers"]
+        for name in facts["other_distributions"]
     ]
     if not sandbox["tests_run"]:
         found += [f"functions are not tested: reach {line}" for line in sandbox["advice"]]

@@ -34,7 +34,7 @@ from codeguard.ranking.alone import BehaviorService
 from codeguard.ranking.defense import DefenseManager
 from codeguard.ranking.documents import Origins, is_passing, name_for, read_document
 from codeguard.ranking.reranking import Judged, Ranked, rank
-from codeguard.ranking.scoring import standardise
+from codeguard.ranking.scoring import by_urgency, standardise
 from codeguard.ranking.signals import load_signals
 from codeguard.ranking.signals.base import Moment, Signal, SignalServices, Subject
 from codeguard.trust import VerifiedManifest
@@ -117,7 +117,9 @@ def verdict_of(item: Ranked) -> dict[str, Any]:
         "demoted": item.demoted,
         "penalty": item.penalty,
         "score": item.score,
-        "reasons": [part.reason for part in item.evidence if part.penalty or part.convicts or part.demotes],
+        "reasons": [
+            part.reason for part in by_urgency(item.evidence) if part.penalty or part.convicts or part.demotes
+        ],
     }
 
 

@@ -27,6 +27,7 @@ from codeguard.integrations.documents import MOST_COPIES
 from codeguard.models import Severity, Trust
 from codeguard.ranking.documents import EXTENSIONS
 from codeguard.ranking.reranking import Ranked
+from codeguard.ranking.scoring import by_urgency
 from codeguard.trust.git import head_commit
 
 try:
@@ -168,7 +169,7 @@ class _Assistant:
                 "trust": item.trust.value,
                 "verdict": item.verdict,
                 "demoted": item.demoted,
-                "reasons": [fence.around(part.reason) for part in item.evidence],
+                "reasons": [fence.around(part.reason) for part in by_urgency(item.evidence)],
                 "copies": [
                     {
                         "path": fence.name(copy.chunk.path),

@@ -9,7 +9,9 @@ from codeguard.models import Evidence, Severity
 from codeguard.weights import INSECURE
 
 # Signals that judge where a text comes from, flaws, or what was not read.
-NO_HARM = frozenset({"provenance", "distance", "perplexity", "near_copy", "audit", "documents", INSECURE})
+NO_HARM = frozenset(
+    {"provenance", "distance", "perplexity", "near_copy", "audit", "documents", "secrets", INSECURE}
+)
 BESIDE = frozenset(
     {("behavior", "company"), ("audit", "company")}
 )  # evidence about a chunk from another one of its file
@@ -39,6 +41,11 @@ def urgency(item: Evidence) -> tuple[bool, bool, bool, bool, float]:
     own = (item.signal, item.id) not in BESIDE
     serious = item.convicts or item.demotes or item.severity >= Severity.HIGH
     return (own and serious, is_harm(item), item.convicts, item.demotes, item.penalty)
+
+
+def by_urgency(evidence: Iterable[Evidence]) -> list[Evidence]:
+    """Return evidence in the order of all reports, the most urgent first."""
+    return sorted(evidence, key=urgency, reverse=True)
 
 
 def is_harm(item: Evidence) -> bool:

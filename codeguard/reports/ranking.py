@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from codeguard.config import below_level
 from codeguard.models import OnDisk, Trust
 from codeguard.ranking.reranking import Ranked, Ranking, at_most_per_file, distinct, represented
-from codeguard.ranking.scoring import urgency
+from codeguard.ranking.scoring import by_urgency, urgency
 from codeguard.reports.styled import Line, Styled, code, line, place_text
 
 FIRST_LINES = 6  # of the code of a result; --full shows all
@@ -196,7 +196,7 @@ def _reasons(item: Ranked) -> list[Line]:
             f"{INDENT}  {part.penalty:+.2f} {part.signal}: {'demotes: ' if part.demotes else ''}",
             Styled(part.reason, "bad" if part.convicts or part.demotes else ""),
         )
-        for part in sorted(item.evidence, key=urgency, reverse=True)
+        for part in by_urgency(item.evidence)
     ]
 
 

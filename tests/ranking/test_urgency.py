@@ -4,8 +4,12 @@ from itertools import pairwise
 
 import pytest
 
-from codeguard.models import Evidence, Severity
-from codeguard.ranking.scoring import is_harm, urgency
+from codeguard.integrations.documents import verdict_of
+from codeguard.models import Chunk, ChunkKind, Evidence, Severity, Span, Trust
+from codeguard.ranking.reranking import Judged, rank
+from codeguard.ranking.scoring import NO_HARM, is_harm, urgency
+from codeguard.ranking.signals import load_all
+from codeguard.reports.html.ranking import reasons
 
 HARM = Evidence("capabilities", "exfiltration", 4.0, "sends keys", demotes=True, severity=Severity.CRITICAL)
 WRONG = Evidence("behavior", "fail", 3.0, "wrong on 2 of 3", convicts=True, severity=Severity.HIGH)
@@ -35,3 +39,17 @@ def test_the_order_of_reasons() -> None:
 )
 def test_what_counts_as_harm(item: Evidence, expected: bool) -> None:
     assert is_harm(item) is expected
+
+
+def test_what_a_signal_without_intent_finds_is_no_harm() -> None:
+    assert {signal.name for signal in load_all() if not getattr(signal, "intent", False)} <= NO_HARM
+
+
+def test_pages_and_drop_ins_give_reasons_in_this_order() -> None:
+    chunk = Chunk("a.py", "f", ChunkKind.FUNCTION, Span(1, 1, 0, 1), "x", "0" * 64, "python")
+    judged = Judged("a", chunk, Trust.UNLISTED, 0.1, 0.0, (ORIGIN, BESIDE, WRONG, HARM))
+    (item,), _, _ = rank([judged])
+    expected = [part.reason for part in (HARM, WRONG, BESIDE, ORIGIN)]
+    assert verdict_of(item)["reasons"] == expected
+    shown = reasons(item)
+    assert [shown.index(reason) for reason in expected] == sorted(shown.index(reason) for reason in expected)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from codeguard.escaping import FinishedPage
 from codeguard.models import Trust
 from codeguard.ranking.reranking import Ranked, Ranking, represented
+from codeguard.ranking.scoring import by_urgency
 from codeguard.reports.html.page import Page, code_block, folded, page_of, place, side_by_side, tag, text
 from codeguard.reports.level import level_line
 from codeguard.reports.ranking import MEANING, NOT_AS_INDEXED, ORIGIN, copies_line, why
@@ -153,6 +154,6 @@ def reasons(item: Ranked) -> str:
     """Return all evidence about a candidate with the penalties."""
     rows = (
         f"<li><b>{part.penalty:+.2f}</b> {text(part.signal)}: {text(part.reason)}</li>"
-        for part in item.evidence
+        for part in by_urgency(item.evidence)
     )
     return f'<ul class="reasons">{"".join(rows)}</ul>'
