@@ -150,10 +150,6 @@ class Flow:
         """Return the least trusted origin of a value that is not harmless for a use; see `Reachability`."""
         return self._reachability.source(value, use, believing=believing, tags=tags)
 
-    def words(self, value: Value) -> set[str]:
-        """Return the names of a value's origins; see `Reachability`."""
-        return self._reachability.words(value)
-
     def call(self, function: FunctionNode, call: ast.Call, arguments: dict[str, Value]) -> Value:
         """Return the result of a function of the file for some arguments, and record the call."""
         for name, value in arguments.items():
@@ -508,7 +504,6 @@ _RUN: dict[type[ast.AST], Callable[..., bool]] = {
 
 Tags = frozenset[str] | None
 _DEEPEST = 20
-_MOST_WORDS = 100
 
 
 class Reachability:
@@ -540,20 +535,6 @@ class Reachability:
             if found is not None and (best is None or _rank(found) > _rank(best)):
                 best = found
         return best
-
-    def words(self, value: Value) -> set[str]:
-        """Return the names of a value's origins, here and in calls, at most `_MOST_WORDS`."""
-        found: set[str] = set()
-        waiting = list(value.origins)
-        while waiting and len(found) < _MOST_WORDS:
-            origin = waiting.pop()
-            if origin.what not in found:
-                found.add(origin.what)
-                for edge in (
-                    self._edges.get((origin.function, origin.parameter), []) if origin.function else []
-                ):
-                    waiting += edge.origins
-        return found
 
     def _farthest(self, origin: Origin, use: str, believing: bool, tags: Tags, depth: int) -> Origin | None:
         if tags is not None and origin.tag not in tags:

@@ -48,8 +48,6 @@ class Sink:
             if argument == "*":
                 yield from call.args
                 yield from (keyword.value for keyword in call.keywords)
-            elif argument == "**":
-                yield from (keyword.value for keyword in call.keywords if keyword.arg is None)
             elif isinstance(argument, int):
                 if argument < len(call.args):
                     yield call.args[argument]

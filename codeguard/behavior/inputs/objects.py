@@ -196,12 +196,6 @@ PLAIN_ATTRIBUTES = frozenset(
 PLAIN = tuple((frozenset(dir(type(values[0]))), tuple(map(repr, values))) for values in (TEXTS, LISTS, MAPS))
 
 
-def objects_used(definition: Definition) -> list[ObjectKind]:
-    """Return the kinds of objects that a function uses, identified by any of their attributes."""
-    used = {node.attr for node in ast.walk(definition.node) if isinstance(node, ast.Attribute)}
-    return [kind for kind in KINDS if kind.used & used]
-
-
 def needs_objects(definition: Definition) -> bool:
     """Return whether a function reads an attribute that no plain value has from a parameter or from `self`."""
     nodes = list(ast.walk(definition.node))

@@ -282,29 +282,6 @@ def raised_exceptions(tree: ast.AST) -> Counter[str]:
     return found
 
 
-def reached_exceptions(tree: ast.AST, function: str) -> Counter[str]:
-    """Count the exceptions that a source raises by name in a function and in what this may call.
-
-    What is called is recognised by names alone, and operators may call every special method. Creating an object is
-    not part of the calls of its methods.
-    """
-    by_name: dict[str, list[ast.AST]] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, Function | ast.ClassDef):
-            by_name.setdefault(node.name, []).append(node)
-    found: Counter[str] = Counter()
-    pending, seen = [function, *(name for name in by_name if name.startswith("__"))], {"__init__", "__new__"}
-    while pending:
-        name = pending.pop()
-        if name not in seen:
-            seen.add(name)
-            for definition in by_name.get(name, ()):
-                found += raised_exceptions(definition)
-                pending += [node.id for node in ast.walk(definition) if isinstance(node, ast.Name)]
-                pending += [node.attr for node in ast.walk(definition) if isinstance(node, ast.Attribute)]
-    return found
-
-
 def definitions(statements: tuple[ast.stmt, ...] | list[ast.stmt]) -> Iterator[Definition]:
     """Yield every function and method, including those inside compound statements and functions."""
     pending: list[tuple[ast.stmt, ast.ClassDef | None, bool]] = [

@@ -102,6 +102,3 @@ def _is_alphabet(word: str) -> bool:
     """Return whether the characters are consecutive, as in tables of character sets."""
     steps = sum(ord(after) - ord(before) == 1 for before, after in pairwise(word))
     return 2 * steps > len(word)
-
-
-_SAYS_SOMETHING = re.compile(r"\w{3}|[(){}\[\];=`$&<>+!]")
