@@ -144,12 +144,21 @@ def pattern_of(text: str, where: Where) -> Pattern:
 
 
 def _pattern(text: str, where: Where, compiled: Where) -> Pattern:
-    plain = _VARIABLE.sub(rf"{_PREFIX}\1", text)
-    statement = ast.parse(plain.removeprefix("@")).body[0]
-    node = statement.value if isinstance(statement, ast.Expr) else statement
+    node = _node(text)
     of_setting = isinstance(node, ast.Assign)
     names = {name: where[name] if name == "NAME" and of_setting else compiled[name] for name in compiled}
-    return Pattern(node, names, plain.startswith("@"))
+    return Pattern(node, names, text.startswith("@"))
+
+
+@functools.cache  # rows share their vocabularies: nine of ten texts were parsed before
+def _node(text: str) -> ast.AST:
+    statement = ast.parse(_VARIABLE.sub(rf"{_PREFIX}\1", text).removeprefix("@")).body[0]
+    return statement.value if isinstance(statement, ast.Expr) else statement
+
+
+@functools.cache
+def _alternative(text: str) -> Pattern:
+    return patterns_of(text)[0]
 
 
 def _with_uses(given: Any) -> Any:
@@ -172,7 +181,7 @@ def _expanded(text: str, where: Where) -> Iterator[str]:
 def _condition(given: Any) -> Any:
     """Return what a metavariable may be, with its texts as patterns."""
     if isinstance(given, list):
-        return [patterns_of(each)[0] for each in given]
+        return list(map(_alternative, given))
     made = dict(given)
     for key in ("has", "is"):
         if key in made:
