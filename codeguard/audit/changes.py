@@ -5,12 +5,14 @@ They are read from git's objects, never from the working tree.
 
 from __future__ import annotations
 
+import ast
 import json
 import os
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, islice
 from pathlib import Path, PurePosixPath
 
@@ -34,6 +36,7 @@ from codeguard.corpus.discovery import (
 from codeguard.corpus.git_objects import LINK, SUBMODULE, Change, Entry, GitObjects
 from codeguard.corpus.ignore_rules import Exclusion
 from codeguard.corpus.serialization import as_json, rebuilt
+from codeguard.corpus.syntax import walk
 from codeguard.errors import CorpusError, ManifestError
 from codeguard.index.executor import spread
 from codeguard.index.file_tasks import chunked, masked
@@ -330,10 +333,21 @@ def _newly_caused(
 
 @dataclass(frozen=True, slots=True)
 class OwnFile:
-    """A trusted file before and after a change."""
+    """A trusted file before and after a change; `reached` are functions whose module's constants changed."""
 
     before: SourceFile
     after: SourceFile
+    reached: frozenset[str] = frozenset()
+
+    def compared(self) -> list[tuple[Chunk, Chunk]]:
+        """Return the functions whose behavior may have changed, before and after."""
+        old = {chunk.symbol: chunk for chunk in self.before.chunks if chunk.kind in FUNCTIONS}
+        same = [
+            (old[chunk.symbol], chunk)
+            for chunk in self.after.chunks
+            if chunk.symbol in self.reached and chunk.symbol in old
+        ]
+        return [*self.changed(), *same]
 
     def changed(self) -> list[tuple[Chunk, Chunk]]:
         """Return the functions that are on both sides with different text, before and after."""
@@ -350,25 +364,29 @@ class OwnFile:
         ]
 
 
-def removed_checks(files: Sequence[OwnFile], executor: Executor) -> list[Finding]:
-    """Return a finding for each function of trusted files that lost a check or a protection."""
-    found = []
+def removed_checks(files: Sequence[OwnFile], executor: Executor) -> tuple[list[Finding], list[OwnFile]]:
+    """Return a finding for each function that lost a check or a protection, and the files with what is `reached`."""
+    found: list[Finding] = []
+    known: list[OwnFile] = []
     batches = ([json.dumps([as_json(file.before), as_json(file.after)]).encode("ascii")] for file in files)
     for file, answer in zip(files, spread(executor, protections_task, batches, bounds=BOUNDS), strict=True):
         if answer.ended:
             found.append(finding_of(file.after, bound_met(answer.why)))
+            known.append(file)
             continue
-        rows = [Observation.from_values(row) for part in answer.parts for row in json.loads(part)]
-        found += findings_of(file.after, rows)
-    return found
+        reached, *lost = map(json.loads, answer.parts)
+        found += findings_of(file.after, [Observation.from_values(row) for row in lost])
+        known.append(replace(file, reached=frozenset(reached)))
+    return found, known
 
 
 def protections_task() -> Run:
-    """Find what the functions of a file lost; an item is the file before and after."""
+    """Find what a file's functions lost, and first which use changed constants; an item is it before and after."""
     rule = OWN_RULES[REMOVED_CHECK]
 
     def run(payload: bytes) -> Iterator[bytes]:
         own = OwnFile(*map(rebuilt, json.loads(payload)))
+        yield json.dumps(sorted(_reached(own))).encode("ascii")
         reading = Reading(own.after)
         starts = dict(
             zip(map(id, own.after.chunks), accumulate(own.after.chunks, _end, initial=0), strict=False)
@@ -378,9 +396,39 @@ def protections_task() -> Run:
                 reason = f"{item.what}; before: {item.was or 'nothing'}; now: {item.now or 'nothing'}"
                 place = starts[id(new)]
                 match = Match(rule.id, place + item.start, place + item.end, reason)
-                yield json.dumps([observe_match(reading, match, CHANGE, rule).to_values()]).encode("ascii")
+                yield json.dumps(observe_match(reading, match, CHANGE, rule).to_values()).encode("ascii")
 
     return run
+
+
+def _reached(own: OwnFile) -> set[str]:
+    """Return the functions with the same text that name a constant whose value, or one it is made of, changed."""
+    before, after = (_constants(Reading(side)) for side in (own.before, own.after))
+    changed = {
+        name for name in before.keys() & after.keys() if ast.dump(before[name]) != ast.dump(after[name])
+    }
+    while more := {
+        name
+        for name, value in after.items()
+        if name not in changed and any(getattr(node, "id", "") in changed for node in walk(value))
+    }:
+        changed |= more
+    if not changed:
+        return set()
+    word = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(changed)))})\b")
+    same = {chunk.sha256 for chunk in own.before.chunks if chunk.kind in FUNCTIONS}
+    functions = (chunk for chunk in own.after.chunks if chunk.kind in FUNCTIONS and chunk.sha256 in same)
+    return {chunk.symbol for chunk in functions if word.search(chunk.text)}
+
+
+def _constants(reading: Reading) -> dict[str, ast.expr]:
+    """Return what the names at the top of a module are bound to; of several values the last."""
+    found: dict[str, ast.expr] = {}
+    for statement in reading.tree.body if reading.tree is not None else ():
+        if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            found.update((item.id, statement.value) for item in targets if isinstance(item, ast.Name))
+    return found
 
 
 def _end(start: int, chunk: Chunk) -> int:

@@ -12,7 +12,8 @@ from codeguard.index.sandbox_budget import BudgetReport
 from codeguard.models import Confidence, Severity, Skipped, text_digest
 
 CHANGE = "change"  # what a change does to code that was trusted before it
-FOR_REVIEW = frozenset(f"{CHANGE}.{rule}" for rule in ("behavior", "new-effect", "not-compared"))
+NEW_EFFECT = f"{CHANGE}.new-effect"
+FOR_REVIEW = frozenset(f"{CHANGE}.{rule}" for rule in ("behavior", "not-compared"))
 OF_FACT = frozenset({AUDIT, DISCOVERY, CHANGE, "provenance"})
 """The signals that report what the audit could not read or finish, what a manifest says, or what a change removed."""
 _FACTS = frozenset(

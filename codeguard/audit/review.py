@@ -1,6 +1,7 @@
 """What a change does to the behavior of trusted functions: each is compared with itself before, in the sandbox.
 
-A difference and a new effect are for the owner's reviewers, and no finding against the change.
+A difference is for the owner's reviewers, and no finding against the change. An effect of a kind that nothing in the
+file had before is one: whoever takes over an account writes into files that are trusted.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from codeguard.behavior.budget import SPENT, Budget
 from codeguard.behavior.equivalence import EquivalenceResult, compare_functions
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
+from codeguard.behavior.verdict.effect_tables import CONVICTING, ENVIRONMENT
+from codeguard.behavior.verdict.effects import module_capabilities
 from codeguard.behavior.verdict.running import BudgetSpentError, Meter, drive, metered, worlds_for
 from codeguard.config import Settings, user_config_dir
 from codeguard.corpus.serialization import as_json, rebuilt
@@ -61,7 +64,7 @@ def reviewed(
     budget = SandboxBudget.of(settings.defense)
     found: list[Finding] = []
     level = ""
-    pairs = [(file, old, new) for file in files for old, new in file.changed()]
+    pairs = [(file, old, new) for file in files for old, new in file.compared()]
     imported_before, imported_after = Siblings(before), Siblings(after)
     sides: dict[int, dict[str, Any]] = {
         id(file): {
@@ -115,8 +118,14 @@ def _findings(
         yield finding(
             "not-compared", f"it changed, and could not be compared: {result['reason']}; {alongside}"
         )
-    if new_effects := result.get("new_effects"):
-        yield finding("new-effect", f"reaches for what it did not before: {', '.join(new_effects)}")
+    if gained := result.get("new_effects"):
+        known = {item.kind for item in module_capabilities(file.before.text)}
+        beyond = [kind for kind in gained if kind in CONVICTING - known - {ENVIRONMENT}]
+        if beyond:
+            yield finding("new-effect", f"uses what nothing in its file did before: {', '.join(beyond)}")
+        else:
+            shown = f"uses {', '.join(gained)} now, as its file did before; {alongside}"
+            yield finding("behavior", shown, alongside=alongside)
 
 
 def _alongside(old: Chunk, new: Chunk, tests: Sequence[SourceFile]) -> str:

@@ -11,7 +11,7 @@ from functools import cache
 from codeguard.analysis.observations import AUDIT, DISCOVERY, ENGINE_RULES
 from codeguard.analysis.rules import Rule
 from codeguard.analysis.rules.base import rules_of
-from codeguard.audit.findings import CHANGE, FOR_REVIEW
+from codeguard.audit.findings import CHANGE, FOR_REVIEW, NEW_EFFECT
 from codeguard.audit.precision import measured_confidence
 from codeguard.errors import ConfigError
 from codeguard.ranking.signals import AnySignal, load_all
@@ -96,7 +96,8 @@ def kind_of_rule(rule: str) -> FindingKind:
         return FindingKind.UNREAD
     if rule in FOR_REVIEW:
         return FindingKind.REVIEW
-    return FindingKind.INTENT if signal in _signals_of_intent() else FindingKind.FLAW
+    intent = rule == NEW_EFFECT or signal in _signals_of_intent()
+    return FindingKind.INTENT if intent else FindingKind.FLAW
 
 
 OWN_RULES: dict[str, Rule] = {

@@ -382,10 +382,10 @@ class _Audit:
             for file in masked(own, self._executor)
             if (old := before.file(self._own[file.path])) is not None
         ]
-        checks = tuple(removed_checks(pairs, self._executor))
-        python = [pair for pair in pairs if pair.after.language == "python" and pair.changed()]
+        checks, pairs = removed_checks(pairs, self._executor)
+        python = [pair for pair in pairs if pair.after.language == "python" and pair.compared()]
         if not python or not self._may_run:
-            return Checked(checks)
+            return Checked(tuple(checks))
         from codeguard.audit.review import reviewed
 
         after = change.files_after(self._executor)

@@ -59,7 +59,7 @@ def _audited(folder: Path, commit: str, options: list[str], state: Path) -> Row:
     _git(folder, "checkout", "--quiet", "--detach", commit)
     own = {"XDG_CONFIG_HOME": str(state / "config"), "XDG_STATE_HOME": str(state / "state")}
     done = subprocess.run(
-        [sys.executable, "-m", "codeguard", "audit", "--since", "HEAD^1", *options, "--format", "json"],
+        [sys.executable, "-P", "-m", "codeguard", "audit", "--since", "HEAD^1", *options, "--format", "json"],
         cwd=folder,
         env=os.environ | own,
         capture_output=True,

@@ -33,6 +33,19 @@ def add(a: int, b: int) -> int:
 
 def settings() -> dict:
     return {"level": 1}
+
+
+BASE = 1
+STEP = BASE * 2
+
+
+def scaled(a: int) -> int:
+    """Scale.
+
+    >>> scaled(3)
+    6
+    """
+    return a * STEP
 '''
 TESTS = "from m import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n"
 LEAK = (
@@ -58,6 +71,18 @@ LEAK = (
         ("raise NotImplementedError", "...", ""),
         ("'Do it.'\n    raise NotImplementedError(a)", "...", ""),
         ("return a + b", "return a - b", ""),
+        (
+            "try:\n        return b[a]\n    except KeyError:\n        raise ValueError(a) from None",
+            "return b[a]",
+            "",
+        ),
+        (
+            "try:\n        return b[a]\n    except KeyError:\n        raise ValueError(a) from None",
+            "try:\n        return b[a]\n    except KeyError:\n        return None",
+            "raise",
+        ),
+        ("assert a is not None\n    return b", "return b", ""),
+        ("assert a.is_admin\n    return b", "return b", "assert"),
     ],
 )
 def test_what_counts_as_a_lost_protection(before: str, after: str, lost: str) -> None:
@@ -102,8 +127,9 @@ def changed(repository: Path, *edits: tuple[str, str], **options: object) -> tup
             "change.new-effect",
             ("files",),
         ),
+        ([("BASE = 1", "BASE = 2")], "change.behavior", ("scaled(", "before ", "now ")),
     ],
-    ids=["another result", "its examples as well", "a protection goes", "it reaches outside"],
+    ids=["another result", "its examples as well", "a protection goes", "it reaches outside", "a constant it uses"],
 )  # fmt: skip
 def test_each_kind_of_change_of_trusted_code(
     repository: Path, edits: list[tuple[str, str]], rule: str, parts: tuple[str, ...]
@@ -113,6 +139,18 @@ def test_each_kind_of_change_of_trusted_code(
     assert all(part in found[rule].reason for part in parts), found[rule].reason
     assert not any(name.startswith(("near_copy.", "behavior.", "provenance.")) for name in found)
     assert (found[rule].severity >= Severity.MEDIUM) is not found[rule].for_review
+
+
+def test_an_effect_that_its_file_had_before_is_for_review(repository: Path) -> None:
+    write(repository, {"src/m.py": f"{OWN}\n\ndef load(path: str) -> str:\n    return open(path).read()\n"})
+    git(repository, "add", "-A")
+    git(repository, "commit", "-qm", "before")
+    text = (repository / "src/m.py").read_text()
+    write(repository, {"src/m.py": text.replace("return {", "open('/etc/passwd')\n    return {")})
+    git(repository, "commit", "-qam", "after")
+    report = audit([], AuditOptions(since="HEAD~1", trust=(Path("src"),)))
+    assert [item.rule for item in report.open if item.rule.startswith("change.")] == ["change.behavior"]
+    assert report.failing(Severity.MEDIUM) == ()
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from codeguard.analysis.rules.near_copy.difference import (
     keywords,
 )
 from codeguard.analysis.rules.secrets import masked_file
+from codeguard.corpus.patterns import lazy
 from codeguard.models import Chunk, ChunkKind
 
 FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
@@ -98,6 +99,10 @@ def _compared(
     )
 
 
+# An assertion that a type checker asks for.
+_FOR_TYPES = lazy(r"assert (?:isinstance\(|[\w.]+ is not None\b(?! and| or))")
+
+
 def lost_protections(before: Chunk, after: Chunk) -> Iterator[StatementChange]:
     """Yield the changes by which a function lost a check or a protection, places counted in its text.
 
@@ -115,7 +120,15 @@ def lost_protections(before: Chunk, after: Chunk) -> Iterator[StatementChange]:
     words = [Counter(word for item in side for word in item.key) for side in (then, now)]
     lost, new = words[0] - words[1], words[1] - words[0]
     if (LEAVING | PROTECTING) & lost.keys() or WEAK & new.keys() or _switched_off(then, now):
-        yield from (item for item in found.changes if item.weight is ChangeWeight.PROTECTION and item.was)
+        yield from (
+            item
+            for item in found.changes
+            if item.weight is ChangeWeight.PROTECTION
+            and item.was
+            # Where a handler goes, what it translated is raised all the same.
+            and (item.now or not item.was.startswith("except"))
+            and _FOR_TYPES.match(item.was) is None
+        )
 
 
 def _switched_off(then: Sequence[Statement], now: Sequence[Statement]) -> bool:
