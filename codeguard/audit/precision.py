@@ -31,7 +31,7 @@ class Scale:
 
     `prior` is the number of findings that the share of the signal counts as when that of a rule is estimated, and
     the share of all findings when that of a signal is. A rule without counts has low confidence, and so has one of
-    flaws with fewer than `least` judged findings. `intent` are the signals whose rules tell of intent,
+    flaws with fewer than `least` judged findings. `intent` are the signals whose rules tell of intent, or single rules,
     `judging_prose` those whose rules need the share `prose` for medium confidence.
     """
 
@@ -60,7 +60,7 @@ class Scale:
     def confidence(self, rule: str, judged: Counts) -> Confidence:
         """Return the confidence of a rule by what was judged."""
         signal, (count, _) = rule.partition(".")[0], judged.get(rule, (0, 0))
-        if not count or (count < self.least and signal not in self.intent):
+        if not count or (count < self.least and not self.intent & {rule, signal}):
             return Confidence.LOW
         share = self.share(rule, judged)
         if share >= self.high:

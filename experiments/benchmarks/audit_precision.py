@@ -31,6 +31,9 @@ LIST = Path(__file__).with_suffix(".toml")
 ATTACKS = Path(__file__).with_name("audit_attacks.toml")
 WHOLE = "read_whole"  # of LIST: the packages all of whose findings were judged, and how many lines they have
 COUNTERPARTS = "counterparts"  # of LIST: what behavior checks say of functions of known origin
+COUNTED = (
+    "counted"  # of LIST: findings of intent in packages that were not read, and how many lines those have
+)
 MOST = 3  # findings of one rule in one package that count
 
 Package = Mapping[str, tuple[int, int]]  # of each rule how many findings were judged, and how many were false
@@ -41,8 +44,9 @@ class Attacks:
     """What rules of intent find of harmful files, and how rare those are.
 
     `found` holds for each kind of attack the number of files, and of each rule the number of files it finds. `lines`
-    of honest code come with one harmful file; `signals` are those whose rules tell of intent. `packages` are those of
-    which every finding was judged, with `honest` lines in all.
+    of honest code come with one harmful file; `signals` are those whose rules tell of intent, or single rules.
+    `packages` are those of which every finding was judged, with `honest` lines in all. Of the rules of `counting` the
+    findings in others, with `more` lines, are `counted`, which nobody read.
     """
 
     found: Mapping[str, tuple[int, Mapping[str, int]]]
@@ -50,15 +54,26 @@ class Attacks:
     signals: frozenset[str]
     packages: frozenset[str]
     honest: int
+    counting: frozenset[str]
+    counted: Mapping[str, int]
+    more: int
 
     def counts(self, rule: str) -> bool:
         """Return whether a rule tells of intent."""
-        return rule.partition(".")[0] in self.signals
+        return _among(rule, self.signals)
+
+    def recall(self, rule: str) -> float:
+        """Return the share of attacks in which a rule finds something, each kind of them as often as the others."""
+        shares = [hits.get(rule, 0) / files for files, hits in self.found.values()]
+        return sum(shares) / len(shares)
 
     def expected(self, rule: str) -> float:
         """Return how many findings of a rule are right in as many lines as the honest packages have."""
-        shares = [hits.get(rule, 0) / files for files, hits in self.found.values()]
-        return self.honest / self.lines * sum(shares) / len(shares)
+        return self.read(rule) / self.lines * self.recall(rule)
+
+    def read(self, rule: str) -> int:
+        """Return how many lines of honest packages a rule was counted in."""
+        return self.honest + (self.more if _among(rule, self.counting) else 0)
 
 
 def main() -> None:
@@ -91,14 +106,15 @@ def judged_packages() -> dict[str, Package]:
     return {
         name: {rule: (count, false) for rule, (count, false) in rules.items()}
         for name, rules in listed.items()
-        if name not in (WHOLE, COUNTERPARTS)
+        if name not in (WHOLE, COUNTERPARTS, COUNTED)
     }
 
 
 def known_attacks(lines: int | None = None) -> Attacks:
     """Return what rules find of attacks; with `lines` of honest code for a harmful file instead of the table's."""
     stated = tomllib.loads(TABLE.read_text(encoding="utf-8"))["attacks"]
-    whole = tomllib.loads(LIST.read_text(encoding="utf-8"))[WHOLE]
+    listed = tomllib.loads(LIST.read_text(encoding="utf-8"))
+    whole, counted = listed[WHOLE], listed[COUNTED]
     found = tomllib.loads(ATTACKS.read_text(encoding="utf-8"))
     return Attacks(
         {kind: (rows.pop("files"), rows) for kind, rows in found.items()},
@@ -106,7 +122,14 @@ def known_attacks(lines: int | None = None) -> Attacks:
         frozenset(stated["signals"]),
         frozenset(whole["packages"]),
         whole["lines"],
+        frozenset(counted["signals"]),
+        counted["false"],
+        counted["lines"],
     )
+
+
+def _among(rule: str, names: frozenset[str]) -> bool:
+    return bool(names & {rule, rule.partition(".")[0]})
 
 
 def counterparts() -> Package:
@@ -140,9 +163,10 @@ def combined(
     )
     rules = {rule for _, hits in attacks.found.values() for rule in hits}
     intent = {}
-    for rule in {*filter(attacks.counts, read), *rules}:
+    for rule in {*filter(attacks.counts, read), *attacks.counted, *rules}:
         judged, false = read.get(rule, (0, 0))
-        intent[rule] = (round(judged + attacks.expected(rule), 1), false)
+        counted = attacks.counted.get(rule, 0)
+        intent[rule] = (round(judged + counted + attacks.expected(rule), 1), false + counted)
     return dict(sorted({**flaws, **intent, **(others or {})}.items()))
 
 
@@ -163,7 +187,8 @@ def _figures(packages: Mapping[str, Package], attacks: Attacks, scale: Scale) ->
             level[1] += false
     listed = [row[level] for row in (flaws, intent) for level in row if level > Confidence.LOW]
     sure = [intent[level] for level in intent if level > Confidence.LOW]
-    rules = frozenset(filter(attacks.counts, combined(packages, attacks)))
+    counts = combined(packages, attacks)
+    rules = frozenset(filter(attacks.counts, counts))
     return {
         "packages": len(packages),
         "judged": sum(count for package in packages.values() for count, _ in package.values()),
@@ -174,6 +199,10 @@ def _figures(packages: Mapping[str, Package], attacks: Attacks, scale: Scale) ->
         },
         "false_in_main_list": rate(sum(false for _, false in listed), sum(count for count, _ in listed)),
         "of_intent_in_main_list": rate(sum(false for _, false in sure), sum(count for count, _ in sure)),
+        "of_intent_false_in_100000_lines_and_recall": {
+            rule: [round(1e5 * counts[rule][1] / attacks.read(rule), 3), round(attacks.recall(rule), 3)]
+            for rule in sorted(rules)
+        },
         "rules_of_intent_less_sure": sorted(rules - main_list(packages, attacks, scale)),
     }
 

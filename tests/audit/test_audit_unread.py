@@ -124,7 +124,7 @@ def test_what_was_not_read_fails(project: Path, name: str, data: bytes, rule: st
     failing = audited(project, name, data).failing(Severity.MEDIUM)
     (found, *_) = [item for item in failing if item.rule == rule]
     assert found.path == name
-    assert found.confidence is Confidence.HIGH
+    assert found.confidence > Confidence.LOW
 
 
 @pytest.mark.parametrize(("name", "data"), READ, ids=[name for name, _ in READ])

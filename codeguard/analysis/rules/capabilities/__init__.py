@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
@@ -11,7 +12,7 @@ from typing import ClassVar
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.python.imports import SCRIPTS
 from codeguard.analysis.reading import IN_CELLS, IN_PROSE
-from codeguard.analysis.rules.base import DetectorContext, Match, Rule, rules_of
+from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match, Rule, rules_of
 from codeguard.analysis.rules.capabilities.kinds import able, beyond_counterparts
 from codeguard.analysis.rules.capabilities.malice import malice
 from codeguard.analysis.rules.capabilities.shells import (
@@ -55,6 +56,12 @@ _FLOWING = lazy(
     r"|urllib|http|socket|smtp|ftp|aiohttp|write|ctypes|cffi|dns|asyncio|rmtree|unlink|os\.remove"
 )
 
+# Programs that run the file that they are given.
+_RUNNING = lazy(
+    r"(?:^|[\\/])(?:(?:ba|da|z|k|c|fi|)sh|cmd|power_?shell|pwsh|python|pypy|node|deno|bun|perl|ruby|php|java|mono|wine"
+    r"|rundll32|regsvr32|[cw]script|mshta|msiexec|start|open|xdg-open|nohup|setsid|sudo|env|exec|xargs|at|screen|tmux)"
+    r"[\d.]*(?:\.exe)?$|^[./]"
+)
 
 _ROWS = RuleIndex(check for check in load_checks(__path__) if check.rows)
 
@@ -248,9 +255,10 @@ def _arrived(reading: Reading, arrival: Arrival) -> Iterator[Match]:
             f"{arrival.name.removeprefix('.')} deletes everything below the home folder or the root",
         )
     else:
-        rule, reason, severity = _judged(arrival)
-        if rule:
-            yield Match(rule, start, end, reason, severity)
+        meaning, reason = _judged(arrival)
+        if meaning is not None and not (meaning.label == DROPPED and _starts_another(arrival.call)):
+            measured = {LESS_SURE: True} if meaning.less_sure else {}
+            yield Match(meaning.rule, start, end, reason, meaning.severity, measurements=measured)
         elif arrival.hidden:
             reason = f"calls {arrival.name} by a name that is put together"
             yield Match("decoded-exec", start, end, reason, Severity.HIGH)
@@ -279,13 +287,15 @@ class _Meaning:
     severity: Severity | None = None
     least: int = 0  # the label is a prefix that needs at least this many distinct values
     unless: str = ""  # excluded name of the called function
+    less_sure: bool = False
 
 
 _MEANINGS = (
     _Meaning("send", SECRET, "exfiltration", "sends a file of secrets", Severity.CRITICAL),
     _Meaning("send", PART, "exfiltration", "sends a part of a file of secrets", Severity.CRITICAL),
     _Meaning("send", ENVIRONMENT, "exfiltration", "sends the whole environment"),
-    _Meaning("send", KEY, "exfiltration", "sends a private key"),
+    # By its name alone: services call what they hand out a private key, and get it back in each request.
+    _Meaning("send", KEY, "exfiltration", "sends a private key", less_sure=True),
     _Meaning("send", CREDENTIAL, "exfiltration", "sends the credentials of {}", least=2),
     _Meaning("send", WATCHED, "spies", "sends what the user sees, copies or types"),
     _Meaning("send", HOST, "reports-host", "sends {} of this machine", least=2),
@@ -309,15 +319,23 @@ _MEANINGS = (
 )
 
 
-def _judged(arrival: Arrival) -> tuple[str, str, Severity | None]:
+def _judged(arrival: Arrival) -> tuple[_Meaning | None, str]:
     for meaning in _MEANINGS:
         if meaning.sink != arrival.what or (meaning.unless and meaning.unless == arrival.name):
             continue
         labels = labels_of_kind(arrival.labels, meaning.label)
         if len(labels) >= meaning.least if meaning.least else meaning.label in arrival.labels:
             reason = f"{arrival.name.removeprefix(':')} {meaning.reason.format(' and '.join(labels[:3]))}"
-            return meaning.rule, reason, meaning.severity
-    return "", "", None
+            return meaning, reason
+    return None, ""
+
+
+def _starts_another(call: ast.AST) -> bool:
+    """Return whether a call names a program that runs nothing it is given, such as `gunzip` or `chmod`."""
+    given = call.args[0] if isinstance(call, ast.Call) and call.args else None
+    program = given.elts[0] if isinstance(given, ast.List | ast.Tuple) and given.elts else None
+    named = program.value if isinstance(program, ast.Constant) and isinstance(program.value, str) else ""
+    return bool(named) and _RUNNING.search(named) is None
 
 
 SIGNAL = CapabilitiesSignal()

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.python.imports import SCRIPTS, Imported, imports_of
-from codeguard.analysis.rules.base import IMPORTED, DetectorContext, Match, Rule, rules_of
+from codeguard.analysis.rules.base import IMPORTED, LESS_SURE, DetectorContext, Match, Rule, rules_of
 from codeguard.analysis.rules.imports.known import (
     DISTRIBUTION_OF,
     NODE_MODULES,
@@ -74,7 +74,8 @@ def _package(reading: Reading, imported: Imported, declared: frozenset[str] | No
         return
     alike = npm_lookalike(name) if script else python_lookalike(name, declared or frozenset())
     if alike is not None:
-        named = {IMPORTED: name}
+        # Projects have such names by chance; hardly one adds `safe` or `official` to that of another.
+        named = {IMPORTED: name, LESS_SURE: alike.near}
         # Optional packages need not be installed.
         graded = Severity.LOW if imported.guarded else _graded(alike)
         yield Match("lookalike", imported.start, imported.end, _alike(alike), graded, measurements=named)
