@@ -206,7 +206,7 @@ def parting(objects: GitObjects, since: str | None) -> str:
     start = objects.commit(since)
     fetch = "git fetch --unshallow, or fetch-depth: 0 of actions/checkout" if objects.shallow else "git fetch"
     if not head or not start:
-        got = printable_name(since) if head else "no commit is checked out"
+        got = (printable_name(since) or "an empty name") if head else "no commit is checked out"
         raise CorpusError("no such commit here", got=got, expected="a branch, tag or commit", hint=fetch)
     base = objects.merge_base(start, head)
     if not base:
@@ -385,7 +385,8 @@ def protections_task() -> Run:
     rule = OWN_RULES[REMOVED_CHECK]
 
     def run(payload: bytes) -> Iterator[bytes]:
-        own = OwnFile(*map(rebuilt, json.loads(payload)))
+        before, after = map(rebuilt, json.loads(payload))
+        own = OwnFile(before, after)
         yield json.dumps(sorted(_reached(own))).encode("ascii")
         reading = Reading(own.after)
         starts = dict(

@@ -23,6 +23,7 @@ from codeguard.audit.rules import RuleSelection, all_rules, longest_match
 from codeguard.errors import ConfigError
 from codeguard.models import Severity
 from codeguard.trust import read_limited
+from codeguard.trust.acceptances import Acceptance
 
 LONGEST = 1 << 20  # bytes of a policy
 LONGEST_BASELINE = 50_000_000  # bytes
@@ -32,32 +33,18 @@ _KEYS = {"paths": list, "levels": dict, "baseline": str, "accepted": list}
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
-    """A text that an owner accepted: the sha256 of its chunk, who, why, and the last day on which it counts."""
-
-    digest: str
-    owner: str
-    reason: str
-    expires: date
-
-    def say(self) -> str:
-        """Return one line: who, why, how long."""
-        return f"accepted by {self.owner} until {self.expires}: {self.reason}"
-
-
-@dataclass(frozen=True, slots=True)
 class Policy:
     """Paths to audit, levels (a severity or "off") by rule or signal, known findings, and accepted texts."""
 
     paths: tuple[Path, ...] = ()
     levels: Mapping[str, str] = field(default_factory=dict)
     baseline: Baseline = field(default_factory=Baseline)
-    accepted: tuple[Accepted, ...] = ()
+    accepted: tuple[Acceptance, ...] = ()
 
     def applied(self, findings: Iterable[Finding], today: date | None = None) -> list[Finding]:
         """Return the findings with the policy's severities and standings; `today` is UTC's by default."""
         day = today or datetime.now(UTC).date()
-        accepted = {entry.digest: entry for entry in self.accepted if entry.expires >= day}
+        accepted = {entry.digest: entry for entry in self.accepted if entry not in self._late(day)}
         result = []
         for item in findings:
             level = self.level_of(item.rule)
@@ -77,11 +64,11 @@ class Policy:
 
     def expired(self, today: date | None = None) -> tuple[str, ...]:
         """Return a line for each acceptance that counts no more."""
-        day = today or datetime.now(UTC).date()
-        late = [entry for entry in self.accepted if entry.expires < day]
-        return tuple(
-            f"{entry.digest[:16]} was accepted by {entry.owner} until {entry.expires}" for entry in late
-        )
+        late = self._late(today or datetime.now(UTC).date())
+        return tuple(f"{entry.digest[:16]} was accepted by {entry.by} until {entry.until}" for entry in late)
+
+    def _late(self, day: date) -> list[Acceptance]:
+        return [entry for entry in self.accepted if entry.until is not None and entry.until < day]
 
 
 def read_policy(place: Path, since: str | None, of_change: bool, paths: Sequence[Path]) -> Policy:
@@ -163,7 +150,7 @@ def _check_levels(levels: Mapping[str, str], where: str) -> None:
             raise ConfigError(f"{where}: levels: {rule}", got=repr(level), expected=f"one of {expected}")
 
 
-def _accepted(row: Any, where: str) -> Accepted:
+def _accepted(row: Any, where: str) -> Acceptance:
     if not isinstance(row, Mapping) or set(row) != {"digest", "owner", "reason", "expires"}:
         raise ConfigError(where, got=repr(row)[:80], expected="digest, owner, reason and expires")
     digest, expires = _text(row["digest"], where), row["expires"]
@@ -171,7 +158,7 @@ def _accepted(row: Any, where: str) -> Accepted:
         raise ConfigError(f"{where}: digest", got=repr(digest), expected="64 hexadecimal digits")
     if not isinstance(expires, date) or isinstance(expires, datetime):
         raise ConfigError(f"{where}: expires", got=repr(expires), expected="a date, such as 2027-01-31")
-    return Accepted(digest, _text(row["owner"], where), _text(row["reason"], where), expires)
+    return Acceptance(digest, _text(row["reason"], where), _text(row["owner"], where), until=expires)
 
 
 def _text(value: Any, where: str) -> str:

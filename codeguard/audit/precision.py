@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from codeguard.analysis.rules.base import LESS_SURE, NEVER_SURE
+from codeguard.analysis.rules.base import LESS_SURE
 from codeguard.audit.findings import Finding, is_fact
 from codeguard.models import Confidence, Severity
 from codeguard.ranking.signals import load_all
@@ -32,7 +32,8 @@ class Scale:
     `prior` is the number of findings that the share of the signal counts as when that of a rule is estimated, and
     the share of all findings when that of a signal is. A rule without counts has low confidence, and so has one of
     flaws with fewer than `least` judged findings. `intent` are the signals whose rules tell of intent, or single rules,
-    `judging_prose` those whose rules need the share `prose` for medium confidence.
+    `judging_prose` those whose rules need the share `prose` for medium confidence. Rules of `never` have low
+    confidence, whatever was counted.
     """
 
     high: float
@@ -42,6 +43,7 @@ class Scale:
     least: float
     intent: frozenset[str] = frozenset()
     judging_prose: frozenset[str] = frozenset()
+    never: frozenset[str] = frozenset()
 
     def share(self, rule: str, judged: Counts) -> float:
         """Return the estimated share of right findings of a rule."""
@@ -60,7 +62,7 @@ class Scale:
     def confidence(self, rule: str, judged: Counts) -> Confidence:
         """Return the confidence of a rule by what was judged."""
         signal, (count, _) = rule.partition(".")[0], judged.get(rule, (0, 0))
-        if not count or (count < self.least and not self.intent & {rule, signal}):
+        if not count or rule in self.never or (count < self.least and not self.intent & {rule, signal}):
             return Confidence.LOW
         share = self.share(rule, judged)
         if share >= self.high:
@@ -73,7 +75,8 @@ def precision_table(text: str) -> tuple[Scale, Counts]:
     """Return the scale and the counts of a table such as `precision.toml`."""
     rows = tomllib.loads(text)
     intent, prose = frozenset(rows["attacks"]["signals"]), frozenset(rows["judges_prose"]["signals"])
-    scale = Scale(**rows["scale"], intent=intent, judging_prose=prose)
+    never = frozenset(rows["judges_prose"]["never_sure"])
+    scale = Scale(**rows["scale"], intent=intent, judging_prose=prose, never=never)
     return scale, {rule: (count, false) for rule, (count, false) in rows["judged"].items()}
 
 
@@ -104,12 +107,12 @@ def measured_confidence(rule: str, severity: Severity) -> Confidence | None:
 def with_confidence(findings: Iterable[Finding]) -> list[Finding]:
     """Return the findings with measured confidence; those that state their own keep it.
 
-    It is low where the detector says that its rule is mostly wrong at such a place, or that it is never sure.
+    It is low where the detector says that its rule is mostly wrong at such a place.
     """
     result = []
     for item in findings:
         confidence = measured_confidence(item.rule, item.severity)
-        if item.measurements.get(LESS_SURE) or item.measurements.get(NEVER_SURE):
+        if item.measurements.get(LESS_SURE):
             confidence = Confidence.LOW
         result.append(item if confidence is None else replace(item, confidence=confidence))
     return result

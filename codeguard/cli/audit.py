@@ -97,7 +97,7 @@ class _Command(click.Command):
 @click.option(
     "--min-severity",
     type=click.Choice(SEVERITIES),
-    help="Do not show what is less severe.  [default: medium in text, else everything]",
+    help="Do not show what is less severe.  [default: medium in text, summary and github, else all]",
 )
 @click.option(
     "--all",

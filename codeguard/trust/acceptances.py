@@ -6,13 +6,13 @@ directory, so a foreign state directory overrules nothing.
 
 from __future__ import annotations
 
+import datetime
 import hmac
 import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +29,26 @@ _LONGEST = 2_000  # characters of a reason
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """One chunk's text that a person has reviewed and accepted. `date` is UTC, ISO 8601, whole seconds."""
+    """One chunk's text that a person has reviewed and accepted.
+
+    `date` is UTC, ISO 8601, whole seconds, "" if a policy does not tell it; `until` the last day on which it counts,
+    None if its text alone ends it.
+    """
 
     digest: str
     reason: str
     by: str
-    date: str
+    date: str = ""
+    until: datetime.date | None = None
 
     def say(self) -> str:
         """Return one line: who, when, why."""
-        return f"accepted by {self.by} on {self.date[:10]}: {self.reason}"
+        when = f"until {self.until}" if self.until else f"on {self.date[:10]}"
+        return f"accepted by {self.by} {when}: {self.reason}"
+
+    def recorded(self) -> dict[str, str]:
+        """Return what a list of acceptances holds of it, in order."""
+        return {"digest": self.digest, "reason": self.reason, "by": self.by, "date": self.date}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +100,7 @@ def accept(
     reason: str,
     *,
     by: str | None = None,
-    now: datetime | None = None,
+    now: datetime.datetime | None = None,
     key: bytes | None = None,
 ) -> Acceptance:
     """Record that a person accepts a chunk's text.
@@ -111,10 +121,10 @@ def accept(
         raise ConfigError("not a digest", got=repr(digest[:80]), expected="64 hexadecimal digits (sha256)")
     if not reason.strip() or len(reason) > _LONGEST:
         raise ConfigError("reason", got=f"{len(reason)} characters", expected=f"1 to {_LONGEST}, not blank")
-    moment = (now or datetime.now(UTC)).replace(microsecond=0)
+    moment = (now or datetime.datetime.now(datetime.UTC)).replace(microsecond=0)
     entry = Acceptance(digest, " ".join(reason.split()), by or _account(), moment.isoformat())
     secret = installation_key() if key is None else key
-    row = {**asdict(entry), "mac": _mac(entry, secret)}
+    row = {**entry.recorded(), "mac": _mac(entry, secret)}
     try:
         claim(state, secret)
         with StateFolder(state) as folder, folder.lock(f"{ACCEPTED_NAME}.lock"):
@@ -129,7 +139,7 @@ def accept(
 def _verified(line: bytes, key: bytes) -> Acceptance | None:
     try:
         row: Any = json.loads(line)
-        entry = Acceptance(*(str(row[name]) for name in ("digest", "reason", "by", "date")))
+        entry = Acceptance(str(row["digest"]), str(row["reason"]), str(row["by"]), str(row["date"]))
         mac = str(row["mac"])
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
@@ -137,7 +147,7 @@ def _verified(line: bytes, key: bytes) -> Acceptance | None:
 
 
 def _mac(entry: Acceptance, key: bytes) -> str:
-    text = json.dumps(["codeguard acceptance 1", *asdict(entry).values()])
+    text = json.dumps(["codeguard acceptance 1", *entry.recorded().values()])
     return hmac.new(key, text.encode("ascii"), "sha256").hexdigest()
 
 

@@ -220,6 +220,7 @@ def test_a_change_is_judged_from_where_the_histories_part(repository: Path) -> N
     ("since", "reason"),
     [
         ("nowhere", "no such commit"),
+        ("", "got an empty name"),
         ("--output=x", "no such commit"),
         ("HEAD:m.py", "no such commit"),
         ("other", "part"),

@@ -11,7 +11,7 @@ from audit_helpers import look, write
 
 from codeguard.analysis.engine import Engine
 from codeguard.analysis.rules import DetectorContext, load_file_signals
-from codeguard.analysis.rules.base import LESS_SURE, NEVER_SURE
+from codeguard.analysis.rules.base import LESS_SURE
 from codeguard.audit import precision
 from codeguard.audit.findings import Finding
 from codeguard.audit.precision import TABLE, Scale, measured_confidence, precision_table
@@ -90,8 +90,8 @@ def test_rules_of_intent_are_graded_in_a_corpus_with_attacks_in_it() -> None:
         counted={"b.order": 1},
         more=1_000,
     )
-    # Ten harmful files in 1,000 lines, five of each kind; of `one` the rule finds every second one. One of the rules was
-    # counted in as many lines again.
+    # Ten harmful files in 1,000 lines, five of each kind; of `one` the rule finds every second one. One of
+    # the rules was counted in as many lines again.
     assert combined(packages, attacks) == {"a.flaw": (6, 3.8), "b.order": (8, 3), "b.other": (2.5, 0)}
 
 
@@ -127,6 +127,7 @@ def test_confidence_carries_over_to_packages_that_it_was_not_made_from(
         ("capabilities.reverse-shell", Severity.CRITICAL, Confidence.MEDIUM),
         ("imports.lookalike", Severity.MEDIUM, Confidence.HIGH),  # a single rule of intent
         ("injection.likely-instruction", Severity.HIGH, Confidence.LOW),
+        ("agent.suspicious-passage", Severity.MEDIUM, Confidence.LOW),  # whatever its share is
         ("injection.instruction", Severity.LOW, None),
         ("provenance.modified", Severity.MEDIUM, None),
         ("audit.detector-error", Severity.HIGH, None),
@@ -184,7 +185,7 @@ def x():
 
 def not_sure(item: Finding) -> bool:
     """Return whether the detector says that its rule is mostly wrong at such a place, which makes a finding low."""
-    asked = item.measurements.get(LESS_SURE) or item.measurements.get(NEVER_SURE)
+    asked = item.measurements.get(LESS_SURE)
     assert not asked or item.confidence is Confidence.LOW
     return bool(asked)
 

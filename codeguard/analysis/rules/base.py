@@ -129,9 +129,6 @@ IN_TEST = "in_test"  # measurement: the place is in a test function or in what o
 MISSING_LINES = "missing_lines"  # measurement: how many ranges of lines are not in the syntax tree
 # Measurement: the rule is mostly wrong at a place of this kind, so that an audit lists the finding with low confidence.
 LESS_SURE = "less_sure"
-NEVER_SURE = (
-    "never_sure"  # measurement: the same wherever the place is, also where nothing makes a finding less sure
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,33 @@ def test_what_a_request_says_is_found_and_what_the_code_says_is_not(rule: str, c
             "cookie-not-secure",
             None,
         ),
+        ("def f(r, t):\n    r.set_cookie('session', t)\n", "cookie-not-secure", Severity.MEDIUM),
+        ("def f(r, t):\n    r.set_cookie('session', '', expires=0)\n", "cookie-not-secure", None),
+        ("def f(r, t):\n    r.set_cookie('csrf_token', t, httponly=False)\n", "cookie-for-scripts", None),
+        ("import yaml\ndef f(t):\n    return yaml.load(t)\n", "unsafe-yaml", Severity.HIGH),
+        ("import yaml\ndef f(t):\n    return yaml.load('a: 1')\n", "unsafe-yaml", None),
+        ("import yaml\ndef f(t):\n    return yaml.load(t, yaml.FullLoader)\n", "unsafe-yaml", Severity.LOW),
+        (
+            "import ssl\ndef f(insecure):\n    if insecure:\n        return ssl._create_unverified_context()\n",
+            "tls-not-verified",
+            Severity.LOW,
+        ),
+        (
+            "import ssl\ndef f(s):\n    c = ssl.SSLContext(ssl.PROTOCOL_TLSv1_2)\n    c.verify_mode = ssl.CERT_NONE\n"
+            "    return c.wrap_socket(s, server_side=True)\n",
+            "tls-not-verified",
+            None,
+        ),
+        (
+            "from flask import request\ndef f():\n    return request.form['token'] == request.form['token_again']\n",
+            "timing-comparison",
+            None,
+        ),
+        (
+            "from flask import request\ndef f(token):\n    return request.form['token'] == token\n",
+            "timing-comparison",
+            Severity.MEDIUM,
+        ),
     ],
 )
 def test_calls_by_what_they_are_told(text: str, rule: str, severity: Severity | None) -> None:

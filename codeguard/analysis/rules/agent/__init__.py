@@ -15,7 +15,7 @@ from typing import ClassVar
 from codeguard.analysis import Reading, Segment, SegmentKind
 from codeguard.analysis.rules.agent.passages import passage_reason, suspicious
 from codeguard.analysis.rules.agent.settings import risky_settings
-from codeguard.analysis.rules.base import NEVER_SURE, DetectorContext, Match, Rule, rules_of
+from codeguard.analysis.rules.base import DetectorContext, Match, Rule, rules_of
 from codeguard.analysis.text.assistants import instructs, is_for_assistants, names_an_assistant
 from codeguard.analysis.text.orders import orders_in, read_orders
 from codeguard.corpus.patterns import lazy
@@ -98,7 +98,7 @@ def _passages(reading: Reading, *, guides: bool) -> Iterator[Match]:
 
     for passage, score in suspicious(reading.text, met):
         end = min(passage.end, passage.start + 80)
-        measured = {"score": round(score, 2), NEVER_SURE: True}
+        measured = {"score": round(score, 2)}
         yield Match(
             "suspicious-passage", passage.start, end, passage_reason(passage.text), measurements=measured
         )

@@ -75,7 +75,7 @@ def _package(reading: Reading, imported: Imported, declared: frozenset[str] | No
     alike = npm_lookalike(name) if script else python_lookalike(name, declared or frozenset())
     if alike is not None:
         # Projects have such names by chance; hardly one adds `safe` or `official` to that of another.
-        named = {IMPORTED: name, LESS_SURE: alike.near}
+        named: dict[str, str | bool] = {IMPORTED: name, LESS_SURE: alike.near}
         # Optional packages need not be installed.
         graded = Severity.LOW if imported.guarded else _graded(alike)
         yield Match("lookalike", imported.start, imported.end, _alike(alike), graded, measurements=named)
