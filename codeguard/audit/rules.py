@@ -17,31 +17,23 @@ from codeguard.errors import ConfigError
 from codeguard.ranking.signals import AnySignal, load_all
 
 _RULES = {**ENGINE_RULES, **rules_of(__file__)}
-
+_OWN = {
+    AUDIT: (
+        "detector-error",
+        "not-fully-read",
+        "inline-ignore",
+        "company",
+        "baseline",
+        "budget-spent",
+        "agent-file",
+    ),
+    DISCOVERY: ("encoding", "name", "link", "not-read", "not-audited", "collision", "syntax"),
+    CHANGE: ("behavior", "not-compared", "new-effect", "removed-check"),
+}
+OWN_RULES: dict[str, Rule] = {
+    f"{signal}.{name}": _RULES[name] for signal, names in _OWN.items() for name in names
+}
 REMOVED_CHECK = f"{CHANGE}.removed-check"
-CHANGE_RULES = tuple(_RULES[name] for name in ("behavior", "not-compared", "new-effect", "removed-check"))
-
-AUDIT_RULES: tuple[Rule, ...] = (
-    _RULES["detector-error"],
-    _RULES["not-fully-read"],
-    _RULES["inline-ignore"],
-    _RULES["company"],
-    _RULES["baseline"],
-    _RULES["budget-spent"],
-    _RULES["agent-file"],
-)
-
-DISCOVERY_RULES: tuple[Rule, ...] = (
-    _RULES["encoding"],
-    _RULES["name"],
-    _RULES["link"],
-    _RULES["not-read"],
-    _RULES["not-audited"],
-    _RULES["collision"],
-    _RULES["syntax"],
-)
-
-
 RULES_PAGE = "docs/rules.md"
 DISTRIBUTION = "codeguard-rag"
 
@@ -100,21 +92,12 @@ def kind_of_rule(rule: str) -> FindingKind:
     return FindingKind.INTENT if intent else FindingKind.FLAW
 
 
-OWN_RULES: dict[str, Rule] = {
-    **{f"{AUDIT}.{rule.id}": rule for rule in AUDIT_RULES},
-    **{f"{DISCOVERY}.{rule.id}": rule for rule in DISCOVERY_RULES},
-    **{f"{CHANGE}.{rule.id}": rule for rule in CHANGE_RULES},
-}
-
-
 def all_rules(signals: Sequence[AnySignal] | None = None) -> tuple[NamedRule, ...]:
     """Return the audit's own rules and those of the signals (default: the registered ones), sorted by id.
 
     Their confidence is the measured one, as in findings.
     """
-    named = [NamedRule(AUDIT, rule) for rule in AUDIT_RULES]
-    named += [NamedRule(DISCOVERY, rule) for rule in DISCOVERY_RULES]
-    named += [NamedRule(CHANGE, rule) for rule in CHANGE_RULES]
+    named = [NamedRule(id_.partition(".")[0], rule) for id_, rule in OWN_RULES.items()]
     for signal in load_all() if signals is None else signals:
         named += [NamedRule(signal.name, rule) for rule in signal.rules]
     return tuple(sorted(map(_with_confidence, named), key=lambda item: item.id))

@@ -80,7 +80,6 @@ class _Command(click.Command):
 @click.option(
     "--write-baseline", type=_FILE, help="Write down what is shown as known; reasons that it has are kept."
 )
-@click.option("--update-baseline", is_flag=True, hidden=True, help="--write-baseline, into --baseline.")
 @click.option("--reason", default="", help="Reason of new entries of the baseline.")
 @click.option(
     "--exclude", multiple=True, metavar="GLOB", help="Leave these out, as in .gitignore. Repeatable."
@@ -137,7 +136,6 @@ def audit(
     policy: Path | None,
     baseline: Path | None,
     write_baseline: Path | None,
-    update_baseline: bool,
     reason: str,
     exclude: tuple[str, ...],
     select: tuple[str, ...],
@@ -167,8 +165,6 @@ def audit(
         )
     if staged and since is not None:
         raise ConfigError("which change?", got="--staged and --since", expected="one of them")
-    if update_baseline and baseline is None:
-        raise ConfigError("--update-baseline", got="no --baseline", expected="--write-baseline FILE")
     if write_baseline is not None and baseline is not None:
         raise ConfigError("which baseline?", got="--baseline and --write-baseline", expected="one of them")
     if show_all and min_severity is not None:
@@ -199,7 +195,7 @@ def audit(
         behavior=not no_behavior,
         policy=policy,
         baseline=write_baseline or baseline,
-        update_baseline=update_baseline or write_baseline is not None,
+        update_baseline=write_baseline is not None,
         baseline_from=shown,
         reason=reason,
         jobs=jobs,

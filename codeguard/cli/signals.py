@@ -14,10 +14,9 @@ from codeguard.cli.output import guarded, read_settings, say, say_json
 @guarded
 def signals(context: click.Context, format_: str) -> None:
     """List the registered signals with their rules, weights and the reason of each weight."""
-    from codeguard.analysis.observations import AUDIT
     from codeguard.analysis.rules import CorpusSignal, Rule
     from codeguard.analysis.rules.base import own_weights
-    from codeguard.audit.rules import AUDIT_RULES
+    from codeguard.audit.rules import OWN_RULES
     from codeguard.models import Severity
     from codeguard.ranking.signals import load_all
     from codeguard.ranking.signals.base import Signal
@@ -53,9 +52,9 @@ def signals(context: click.Context, format_: str) -> None:
         moment = signal.moment.value if isinstance(signal, Signal) else "audit"
         for rule in signal.rules:
             add(signal.name, moment, rule)
-    for rule in AUDIT_RULES:
-        if f"{AUDIT}.{rule.id}" in DEFAULTS:
-            add(AUDIT, "audit", rule)
+    for id_, rule in OWN_RULES.items():
+        if id_ in DEFAULTS:
+            add(id_.partition(".")[0], "audit", rule)
     if format_ == "json":
         say_json({"schema": "codeguard.signals/1", "signals": rows})
         return

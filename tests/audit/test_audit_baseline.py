@@ -178,7 +178,6 @@ def test_a_first_run_offers_a_baseline_that_holds_what_was_shown(project: Path) 
     [
         (["--baseline", "a", "--write-baseline", "b"], "one of them"),
         (["--all", "--min-severity", "low"], "one of them"),
-        (["--update-baseline"], "--write-baseline FILE"),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(known: Path, words: list[str], says: str) -> None:
