@@ -37,7 +37,6 @@ llm_options = option_group(
     click.option("--llm-timeout", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True,
                  help="Seconds for one call with all its attempts."),
     click.option("--llm-attempts", type=click.IntRange(1), default=3, show_default=True),
-    click.option("--llm-tokens", type=click.IntRange(0), default=0, help="Most tokens in all; 0: any."),
 )  # fmt: skip
 field_options = option_group(
     click.option("--text-field", default="text", show_default=True),
@@ -416,7 +415,6 @@ def _client(options: Mapping[str, Any]) -> LLMClient:
             api_key=os.environ.get("CODEGUARD_LLM_KEY", ""),
             timeout_s=options["llm_timeout"],
             attempts=options["llm_attempts"],
-            most_tokens=options["llm_tokens"],
         )
     )
 
