@@ -20,7 +20,6 @@ EXTRA_OF = {
     "sentence_transformers": "sentence-transformers",
     "nltk": "text",
     "sklearn": "text",
-    "xgboost": "xgboost",
     "openai": "llm",
     "distributed": "cluster",
     "langchain_core": "langchain",

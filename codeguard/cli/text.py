@@ -21,7 +21,6 @@ from codeguard.text.files import Fields, read_documents, read_examples, read_pai
 from codeguard.text.label_flip import CHOICES, LEVELS, LabelFlipConfig, LabelFlipDefense, LLMLabelJudge
 from codeguard.text.llm import LLMClient, LLMConfig
 from codeguard.text.llm_reader import LLMReader
-from codeguard.text.mlfilter import KINDS, Kind
 from codeguard.text.model import Document, Selection, TextDefense
 from codeguard.text.reading import Reader
 from codeguard.text.tokens import MAX_CHARACTERS
@@ -38,7 +37,6 @@ llm_options = option_group(
     click.option("--llm-timeout", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True,
                  help="Seconds for one call with all its attempts."),
     click.option("--llm-attempts", type=click.IntRange(1), default=3, show_default=True),
-    click.option("--llm-tokens", type=click.IntRange(0), default=0, help="Most tokens in all; 0: any."),
 )  # fmt: skip
 field_options = option_group(
     click.option("--text-field", default="text", show_default=True),
@@ -182,7 +180,6 @@ def ingest_command(
     show_default=True,
     help="Share of clean passages that calibration promises to keep.",
 )
-@click.option("--kind", type=click.Choice(KINDS), default="forest", show_default=True)
 @click.option(
     "--threshold",
     type=click.FloatRange(0, min_open=True),
@@ -204,7 +201,6 @@ def filter_command(
     model_file: Path | None,
     clean_file: Path | None,
     keep_clean: float,
-    kind: Kind,
     threshold: float | None,
     matching: str,
     top: int,
@@ -234,7 +230,7 @@ def filter_command(
     if train_file is not None:
         if model_file is None:
             raise click.UsageError("--train needs --model FILE to save to")
-        model = train_filter(read_examples(train_file, fields), opened, reader, kind=kind, matcher=matcher)
+        model = train_filter(read_examples(train_file, fields), opened, reader, matcher=matcher)
         model.save(model_file)
         say(f"trained on {train_file}, threshold {model.threshold:.3f}")
         return
@@ -419,7 +415,6 @@ def _client(options: Mapping[str, Any]) -> LLMClient:
             api_key=os.environ.get("CODEGUARD_LLM_KEY", ""),
             timeout_s=options["llm_timeout"],
             attempts=options["llm_attempts"],
-            most_tokens=options["llm_tokens"],
         )
     )
 

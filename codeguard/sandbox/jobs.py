@@ -26,7 +26,7 @@ from codeguard.sandbox.model import (
     Tier,
 )
 
-_SIGKILL, _SIGSYS = 9, 31  # by number: Windows has neither name
+_SIGKILL, _SIGSYS = 9, 31
 # of the limit, from which on a killed child counts as out of time: on a busy machine the kernel
 # limits by ticks and reports less
 _CPU_SHARE = 0.5

@@ -17,9 +17,8 @@ from codeguard.sandbox.given import Texts
 from codeguard.sandbox.jobs import Request, refusal, request, result
 from codeguard.sandbox.lines import Answer, ZygoteDiedError
 from codeguard.sandbox.model import Job, JobResult, Layer, Level, Status
-from codeguard.sandbox.plain import PlainProcess
-from codeguard.sandbox.roster import Roster, Worker
-from codeguard.sandbox.zygotes import ZygoteKind
+from codeguard.sandbox.roster import Roster
+from codeguard.sandbox.zygotes import Zygote, ZygoteKind
 
 _AHEAD = 8  # finished results per worker that may wait for an earlier one
 
@@ -33,7 +32,7 @@ class _Flight:
         self.start = time.monotonic()
         self.tries = 0
         self.request: Request | None = None
-        self.zygote: Worker | None = None
+        self.zygote: Zygote | None = None
         self.result: JobResult | None = None
 
 
@@ -214,12 +213,12 @@ class Sandbox:
             raise
         self._roster.give_back(zygote)
 
-    def _result(self, flight: _Flight, zygote: Worker, answer: Answer) -> JobResult:
+    def _result(self, flight: _Flight, zygote: Zygote, answer: Answer) -> JobResult:
         assert flight.request is not None
         wall_s = time.monotonic() - flight.start
         return result(flight.job, zygote.level, flight.request, answer, self._codes, wall_s)
 
-    def _failed(self, flight: _Flight, zygote: Worker, error: ZygoteDiedError) -> None:
+    def _failed(self, flight: _Flight, zygote: Zygote, error: ZygoteDiedError) -> None:
         self._roster.drop(zygote)
         if flight.tries >= 2:
             detail = f"the zygote failed twice: {error}"
@@ -228,7 +227,7 @@ class Sandbox:
                 Status.NO_SIGNAL, zygote.level, flight.job.tier, detail=detail, wall_s=wall_s
             )
 
-    def _take(self, kind: ZygoteKind, wait: bool) -> Worker | None:
+    def _take(self, kind: ZygoteKind, wait: bool) -> Zygote | None:
         zygote = self._roster.take(kind, wait)
         if zygote is not None:
             self._known = (zygote.level, zygote.layers)
@@ -244,7 +243,7 @@ def _ready(flying: dict[int, _Flight]) -> list[int]:
     if not flying:
         return []
     first = next(iter(flying))
-    if len(flying) == 1 or isinstance(flying[first].zygote, PlainProcess):
+    if len(flying) == 1:
         return [first]  # receiving will wait
     poll = select.poll()
     for descriptor in flying:

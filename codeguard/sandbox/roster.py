@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import threading
 from collections import Counter
 
 from codeguard.errors import SandboxError
 from codeguard.sandbox.given import Texts
-from codeguard.sandbox.plain import PlainProcess
 from codeguard.sandbox.zygotes import Zygote, ZygoteKind
-
-Worker = Zygote | PlainProcess
 
 _PAYS_FROM = 50  # jobs of a kind that make another zygote worth starting
 _KINDS = 3  # kinds of zygotes that are kept while idle
@@ -37,22 +35,22 @@ class Roster:
         self._without = without
         self._given = given
         self._changed = threading.Condition()
-        self._idle: list[Worker] = []  # least recently used first
-        self._lent: list[Worker] = []
+        self._idle: list[Zygote] = []  # least recently used first
+        self._lent: list[Zygote] = []
         self._starting: list[Zygote] = []
         self._served: Counter[ZygoteKind] = Counter()
         self._closed = False
 
-    def idle(self) -> tuple[Worker, ...]:
+    def idle(self) -> tuple[Zygote, ...]:
         """Return the idle workers, least recently used first."""
         return tuple(self._idle)
 
-    def take(self, kind: ZygoteKind, wait: bool) -> Worker | None:
+    def take(self, kind: ZygoteKind, wait: bool) -> Zygote | None:
         """Lend a worker of a kind, starting one if needed; None if all are busy and `wait` is False.
 
         Raises SandboxError if none can be started, or the roster is closed.
         """
-        surplus: list[Worker] = []
+        surplus: list[Zygote] = []
         try:
             with self._changed:
                 while not self._closed and len(self._lent) >= self._workers:
@@ -79,7 +77,7 @@ class Roster:
                 raise
         return worker
 
-    def give_back(self, worker: Worker) -> None:
+    def give_back(self, worker: Zygote) -> None:
         """Take back a worker that can serve again."""
         with self._changed:
             self._lent.remove(worker)
@@ -89,7 +87,7 @@ class Roster:
                 return
         worker.close()
 
-    def drop(self, worker: Worker) -> None:
+    def drop(self, worker: Zygote) -> None:
         """Take back a worker that cannot serve any more, and end it."""
         try:
             worker.close()
@@ -108,7 +106,7 @@ class Roster:
         for worker in ended:
             worker.close()
 
-    def _choose(self, kind: ZygoteKind) -> Worker | None:
+    def _choose(self, kind: ZygoteKind) -> Zygote | None:
         """Return the least recently used worker of a kind on the least busy core."""
         fitting = [worker for worker in self._idle if worker.kind == kind]
         if not fitting:
@@ -119,15 +117,15 @@ class Roster:
         self._served[kind] += 1
         return chosen
 
-    def _surplus(self) -> list[Worker]:
+    def _surplus(self) -> list[Zygote]:
         """Free a place for another worker."""
         least = len(self._idle) - _KINDS * self._most() + 1
         ended, self._idle = self._idle[: max(0, least)], self._idle[max(0, least) :]
         return ended
 
-    def _start(self, kind: ZygoteKind) -> Worker:
-        if "zygote" in self._without or not hasattr(os, "fork"):
-            return PlainProcess(kind, self._without)
+    def _start(self, kind: ZygoteKind) -> Zygote:
+        if not hasattr(os, "fork"):
+            raise SandboxError("there is no sandbox on this system, which cannot fork", got=sys.platform)
         try:
             return Zygote(kind, self._without, self._core(kind), self._given)
         except OSError as error:  # process or descriptor limit of this user
@@ -139,9 +137,7 @@ class Roster:
             return
         self._served[kind] = 0  # one at a time
         with contextlib.suppress(SandboxError, OSError):  # the existing ones can do the work
-            worker = self._start(kind)
-            if isinstance(worker, Zygote):
-                self._starting.append(worker)
+            self._starting.append(self._start(kind))
 
     def _welcome(self) -> None:
         """Add zygotes that have started meanwhile."""
@@ -154,7 +150,7 @@ class Roster:
             else:
                 self._idle.insert(0, worker)
 
-    def _of(self, kind: ZygoteKind) -> list[Worker]:
+    def _of(self, kind: ZygoteKind) -> list[Zygote]:
         return [worker for worker in (*self._idle, *self._lent, *self._starting) if worker.kind == kind]
 
     def _most(self) -> int:

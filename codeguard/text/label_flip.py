@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from codeguard.errors import ConfigError
 from codeguard.text.labels import Floats, LabelledBase, centroids
 from codeguard.text.llm import LLMClient, LLMError
-from codeguard.text.llm_reader import RULES, unused_mark
+from codeguard.text.llm_reader import prompt
 from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, no_words, reject_all
 from codeguard.text.reading import ReaderAnswer, failures
 from codeguard.text.tokens import words
@@ -215,19 +215,8 @@ class LLMLabelJudge:
 
     def name_labels(self, texts: Sequence[str], names: Sequence[str]) -> list[ReaderAnswer]:
         """Return the model's label for each text, with an error for a failed call or an unknown label."""
-        prompts = []
-        for text in texts:
-            mark = unused_mark([text])
-            prompts.append(
-                [
-                    {"role": "system", "content": f"{RULES} Answer with one label and nothing else."},
-                    {
-                        "role": "user",
-                        "content": f"Labels: {', '.join(names)}\n\n<document {mark}>\n{text}\n</document {mark}>"
-                        "\n\nWhich label fits the document?",
-                    },
-                ]
-            )
+        task = f"Answer with one of these labels and nothing else: {', '.join(names)}."
+        prompts = [prompt(task, "Which label fits the document?", [text]) for text in texts]
         known = {name.lower(): name for name in names}
         readings = []
         for answer in self._client.complete_all(prompts):

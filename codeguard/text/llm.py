@@ -13,10 +13,9 @@ import importlib
 import ipaddress
 import json
 import re
-import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
@@ -38,9 +37,7 @@ class LLMConfig:
     """Address of the model and limits on its use.
 
     `timeout_s` covers one call with all its attempts, from connecting to the last byte. `attempts`
-    includes the first one. `most_tokens` is a budget for all calls together, 0 means no budget:
-    once it is used up, nothing more is sent and further calls fail. `answer_bytes` is the maximum
-    size of an answer's body.
+    includes the first one. `answer_bytes` is the maximum size of an answer's body.
     """
 
     base_url: str
@@ -51,7 +48,6 @@ class LLMConfig:
     concurrency: int = 4
     max_tokens: int = 256
     temperature: float = 0.0
-    most_tokens: int = 0
     answer_bytes: int = 1 << 20
 
     def __post_init__(self) -> None:
@@ -61,8 +57,6 @@ class LLMConfig:
         for name in ("timeout_s", "attempts", "concurrency", "max_tokens", "answer_bytes"):
             if not getattr(self, name) > 0:
                 raise ConfigError(name, got=getattr(self, name), expected="more than 0")
-        if self.most_tokens < 0:
-            raise ConfigError("most_tokens", got=self.most_tokens, expected="0 or more")
 
     def __repr__(self) -> str:
         return f"LLMConfig(base_url={self.base_url!r}, model={self.model!r})"  # never the key
@@ -79,26 +73,10 @@ class LLMConfig:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """An answer and the tokens it cost.
-
-    `logprobs` are the natural logarithms of the tokens' probabilities, empty if the server sends
-    none.
-    """
+    """An answer, and the natural logarithms of its tokens' probabilities, if the server sends them."""
 
     text: str
-    prompt_tokens: int
-    completion_tokens: int
     logprobs: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Calls and tokens that a client has used; words are counted if the server reports no tokens."""
-
-    calls: int = 0
-    failed: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
 
 
 class LLMClient:
@@ -115,14 +93,7 @@ class LLMClient:
         except ImportError:
             raise MissingExtraError("an LLM needs the openai package", "llm") from None
         self.config = config
-        self._lock = threading.Lock()
-        self._usage = Usage()
         self._refused: set[str] = set()  # request parameters that this server refuses
-
-    @property
-    def usage(self) -> Usage:
-        """The calls and tokens used so far."""
-        return self._usage
 
     def complete(self, messages: Sequence[Message], *, logprobs: bool = False) -> Completion:
         """Return the answer to one prompt.
@@ -152,22 +123,16 @@ class LLMClient:
         async with self._connect() as client:
 
             async def one(messages: Sequence[Message]) -> Completion | LLMError:
-                async with gate:
-                    try:
+                try:
+                    async with gate:
                         return await self._complete_one(client, messages, logprobs)
-                    except LLMError as error:
-                        self._add_usage(failed=1)
-                        return error
+                except LLMError as error:
+                    return error
 
             return list(await asyncio.gather(*(one(messages) for messages in prompts)))
 
     async def _complete_one(self, client: Any, messages: Sequence[Message], logprobs: bool) -> Completion:
         config = self.config
-        used = self._usage.prompt_tokens + self._usage.completion_tokens
-        if config.most_tokens and used >= config.most_tokens:
-            raise LLMError(
-                "the budget of tokens is used up", got=used, expected=f"at most {config.most_tokens}"
-            )
         request: dict[str, Any] = {
             "model": config.model,
             "messages": [dict(message) for message in messages],
@@ -176,15 +141,11 @@ class LLMClient:
         }
         if logprobs:
             request["logprobs"] = True
-        self._add_usage(calls=1)
         try:
             async with asyncio.timeout(config.timeout_s):
-                body = await self._send(client, request)
+                return parse_answer(await self._send(client, request))
         except TimeoutError:
             raise LLMError(f"no answer within {config.timeout_s:g} s") from None
-        answer = parse_answer(body, request["messages"])
-        self._add_usage(prompt_tokens=answer.prompt_tokens, completion_tokens=answer.completion_tokens)
-        return answer
 
     async def _send(self, client: Any, request: Mapping[str, Any]) -> bytes:
         openai = self._openai
@@ -244,11 +205,6 @@ class LLMClient:
             default_headers={"Accept-Encoding": "identity"},
         )
 
-    def _add_usage(self, **more: int) -> None:
-        with self._lock:
-            old = asdict(self._usage)
-            self._usage = Usage(**{name: value + more.get(name, 0) for name, value in old.items()})
-
 
 # The reasoning before an answer. A block that is not closed was cut off, and no answer follows it.
 _REASONING = re.compile(r"\A(?:<(think|thinking|reasoning)>.*?(?:</\1>\s*|\Z))+", re.DOTALL | re.IGNORECASE)
@@ -258,10 +214,8 @@ class AnswerRefusedError(Exception):
     """The body of an answer is compressed or larger than the limit."""
 
 
-def parse_answer(body: bytes, messages: Sequence[Message] = ()) -> Completion:
+def parse_answer(body: bytes) -> Completion:
     """Return the first choice of a chat completion, without the model's reasoning.
-
-    `messages` are the prompt, whose words are counted if the server reports no token counts.
 
     Raises:
         LLMError: the body is not a chat completion, or it holds no text.
@@ -290,15 +244,8 @@ def parse_answer(body: bytes, messages: Sequence[Message] = ()) -> Completion:
     answer = _REASONING.sub("", text).strip()
     if not answer:
         raise LLMError("the model's answer has no text after its reasoning")
-    usage = value.get("usage") if isinstance(value, dict) else None
-    usage = usage if isinstance(usage, dict) else {}
-    words = sum(len(message.get("content", "").split()) for message in messages)
-    return Completion(
-        answer,
-        prompt_tokens=_token_count(usage.get("prompt_tokens"), words),
-        completion_tokens=_token_count(usage.get("completion_tokens"), len(text.split())),
-        logprobs=_logprobs(choice) if answer == text else (),  # otherwise they cover the reasoning as well
-    )
+    # Those of an answer with reasoning cover the reasoning as well.
+    return Completion(answer, _logprobs(choice) if answer == text else ())
 
 
 def server_message(body: bytes) -> str:
@@ -319,11 +266,6 @@ def server_message(body: bytes) -> str:
     if len(line) > MESSAGE_CHARACTERS:
         line = f"{line[:MESSAGE_CHARACTERS]}…"
     return f": {line}" if line else ""
-
-
-def _token_count(value: Any, otherwise: int) -> int:
-    usable = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9
-    return value if usable else otherwise
 
 
 def _logprobs(choice: Any) -> tuple[float, ...]:

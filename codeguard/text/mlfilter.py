@@ -1,4 +1,10 @@
-"""ML-FilterRAG: a classifier over the features of retrieved texts, trained on labelled examples."""
+"""ML-FilterRAG: two classifiers over the features of retrieved texts, trained on labelled examples.
+
+Trees and a regression err on different texts, and the sum of their scores errs less than either. What
+poison does to a feature, in units of the clean texts' spread, carries over to another corpus better than
+the feature's values do: the regression's features are on that scale, and `recalibrate` learns it anew from
+clean texts alone.
+"""
 
 from __future__ import annotations
 
@@ -8,34 +14,38 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, NamedTuple
 from zipfile import ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from codeguard.analysis.perplexity import NgramModel
-from codeguard.errors import MissingExtraError
+from codeguard.errors import CodeguardError, MissingExtraError
 from codeguard.index.embedding import Embedding
 from codeguard.text.features import FEATURES, Background, FeatureExtractor
 from codeguard.text.filterrag import CleanPair, finish, imitations, refuse_weak
-from codeguard.text.forest import Floats, Forest, train_forest
 from codeguard.text.frequency import MORE_PASSAGES, WordMatcher, conformal_quantile
-from codeguard.text.linear import LinearModel, train_linear
 from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, no_words, reject_all
 from codeguard.text.reading import Reader, failures
 from codeguard.text.tokens import words
 from codeguard.trust.local import open_regular, write_atomically
 
-Kind = Literal["forest", "xgboost"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-SCHEMA = "codeguard.text.filter/3"
+Floats = NDArray[np.float64]
+Labels = NDArray[np.bool_]
+
+SCHEMA = "codeguard.text.filter/4"
 MAX_BYTES = 512 * 1024 * 1024  # of a saved filter, unpacked
+MOST_EXAMPLES = 20_000  # of a saved filter, which is trained again when it is loaded
 FOLDS = 5
 KEPT = 0.99  # of the clean examples, by the threshold of a trained filter
+TREES, SMALLEST_LEAF = 150, 2
 FOLD_TREES = 60  # enough to place the threshold
+INVERSE_PENALTY = 3.0  # weight of the examples' losses against half the sum of the squared weights
+MOST_STEPS = 5_000
+FARTHEST = 6.0  # spreads from the median; features farther away count as that far
+SMALLEST = 1e-6  # a feature with less spread is constant and is not scaled
 CALIBRATION_FOLDS = 20  # each scored on the scale and levels of the others
 FEWEST_CLEAN = 20
 LOGARITHMIC = ("perplexity", "matching_frequency", "sentence_length")  # positive, over orders of magnitude
@@ -53,52 +63,85 @@ class LabelledText:
     poisoned: bool
 
 
+class Classifiers(NamedTuple):
+    """A random forest and a logistic regression of scikit-learn."""
+
+    forest: Any
+    regression: Any
+
+    @classmethod
+    def fitted(cls, rows: Floats, poisoned: Labels, trees: int = TREES) -> Classifiers:
+        """Fit both, each class with equal weight; the regression on the scale of the clean rows.
+
+        Raises:
+            MissingExtraError: scikit-learn is not installed.
+        """
+        try:
+            ensemble, linear = map(importlib.import_module, ("sklearn.ensemble", "sklearn.linear_model"))
+        except ImportError:
+            raise MissingExtraError("a trained filter needs scikit-learn", "text") from None
+        forest = ensemble.RandomForestClassifier(
+            n_estimators=trees, min_samples_leaf=SMALLEST_LEAF, class_weight="balanced", random_state=0
+        )
+        regression = linear.LogisticRegression(
+            C=INVERSE_PENALTY, class_weight="balanced", max_iter=MOST_STEPS
+        )
+        scaled = _scaled(rows, _scale(rows[~poisoned]))
+        return cls(forest.fit(rows, poisoned), regression.fit(scaled, poisoned))
+
+    def scores(self, rows: Floats, scale: Floats) -> Floats:
+        """Return the forest's probability of poison and the regression's log-odds, in two columns."""
+        odds = self.regression.decision_function(_scaled(rows, scale))
+        return np.column_stack([self.forest.predict_proba(rows)[:, 1], odds])
+
+
 @dataclass(frozen=True, slots=True)
 class TrainedFilter:
-    """Two classifiers with their features, the threshold and the background of their domain.
+    """The examples with which two classifiers were trained, the threshold, and the domain's background.
 
-    Trees and a regression err on different texts, and the sum of their scores errs less than
-    either. `levels` are the median and the 95th percentile of each one's scores of clean texts, by
-    which the two are made comparable. A text that exceeds one of `limits` is rejected regardless of
-    them. `recalibrate` learns levels and limits from clean texts.
+    `rows` has the columns `features`, with the logarithm of those in `LOGARITHMIC`. `scale` is the median and
+    the spread of each feature among clean texts, `levels` the median and the 95th percentile of each
+    classifier's scores of them, by which the two are made comparable. A text that exceeds one of `limits` is
+    rejected regardless of both. `recalibrate` learns scale, levels and limits from clean texts.
     """
 
-    kind: Kind
     features: tuple[str, ...]
+    rows: Floats
+    poisoned: Labels
     threshold: float
     background: Background
-    linear: LinearModel
+    scale: Floats
     levels: Floats
-    forest: Forest | None = None
-    booster: bytes = b""
+    classifiers: Classifiers = field(repr=False, compare=False)
     limits: Mapping[str, float] = field(default_factory=dict)
 
     def predict(self, rows: Floats) -> Floats:
         """Return a score of poison for each row of `FEATURES`, 0 to 1, about 0.5 for common clean texts."""
-        joint = _joint(self.parts(rows), self.levels)
+        scores = self.classifiers.scores(_chosen(rows, self.features), self.scale)
+        joint = _joint(scores, self.levels)
         for name, limit in self.limits.items():
             joint[rows[:, FEATURES.index(name)] > limit] = 1.0
         return joint
 
-    def parts(self, rows: Floats) -> Floats:
-        """Return the scores of the trees (a probability) and of the regression (log-odds), in two columns."""
-        chosen = rows[:, [FEATURES.index(name) for name in self.features]]
-        trees = (
-            self.forest.predict(chosen) if self.forest is not None else _predict_boosted(self.booster, chosen)
-        )
-        return np.column_stack([trees, self.linear.predict(_logarithmic(chosen, self.features))])
+    def adapted(self, clean: Floats) -> TrainedFilter:
+        """Return the filter with the scale, the levels and the limits of other clean texts' rows."""
+        limits = {name: float(clean[:, FEATURES.index(name)].max()) for name in LIMITED}
+        chosen = _chosen(clean, self.features)
+        scale = _scale(chosen)
+        levels = _levels(self.classifiers.scores(chosen, scale))
+        return replace(self, limits=limits, scale=scale, levels=levels)
 
     def save(self, path: Path) -> None:
-        """Write the filter as a numpy archive of plain arrays, without pickle.
+        """Write the filter as a numpy archive of plain arrays.
 
-        A write that fails or is interrupted leaves a filter that was there as it is.
+        The classifiers are not in it: scikit-learn saves pickles, which run code when they are loaded. A write
+        that fails or is interrupted leaves a filter that was there as it is.
 
         Raises:
             TextDefenseError: the file cannot be written.
         """
         meta = {
             "schema": SCHEMA,
-            "kind": self.kind,
             "features": list(self.features),
             "threshold": self.threshold,
             "limits": dict(self.limits),
@@ -109,10 +152,7 @@ class TrainedFilter:
             "meta": np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8),
             "keys": self.background.characters.keys,
             "counts": self.background.characters.counts,
-            "booster": np.frombuffer(self.booster, dtype=np.uint8),
-            "levels": self.levels,
-            **self.linear.arrays(),
-            **(self.forest.arrays() if self.forest else {}),
+            **{name: getattr(self, name) for name in ("rows", "poisoned", "scale", "levels")},
         }
         packed = io.BytesIO()
         np.savez_compressed(packed, allow_pickle=False, **arrays)
@@ -123,9 +163,10 @@ class TrainedFilter:
 
     @classmethod
     def load(cls, path: Path) -> TrainedFilter:
-        """Read a filter that `save` wrote.
+        """Read a filter that `save` wrote, and train it again.
 
         Raises:
+            MissingExtraError: scikit-learn is not installed.
             TextDefenseError: the file is missing, damaged or of another version.
         """
         try:
@@ -141,7 +182,7 @@ class TrainedFilter:
             if meta["schema"] != SCHEMA:
                 raise ValueError(f"schema {meta['schema']!r}")
             return _from_archive(meta, arrays)
-        except TextDefenseError:
+        except CodeguardError:
             raise
         except FileNotFoundError:
             raise TextDefenseError(f"no such file: {path}", hint="--train EXAMPLES makes a filter") from None
@@ -157,19 +198,23 @@ def _from_archive(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -
         raise ValueError("unknown features")
     counts = {str(word): int(count) for word, count in meta["words"].items()}
     model = NgramModel(int(meta["order"]), arrays["keys"], arrays["counts"])
-    kind: Kind = "forest" if meta["kind"] == "forest" else "xgboost"
-    levels = np.asarray(arrays["levels"], dtype=np.float64)
-    if levels.shape != (2, 2) or not np.isfinite(levels).all():
-        raise ValueError("levels out of range")
+    poisoned = np.asarray(arrays["poisoned"], dtype=np.bool_)
+    rows, scale, levels = (np.asarray(arrays[name], dtype=np.float64) for name in ("rows", "scale", "levels"))
+    shapes = {"rows": (len(poisoned), len(features)), "scale": (2, len(features)), "levels": (2, 2)}
+    for name, array in (("rows", rows), ("scale", scale), ("levels", levels)):
+        if array.shape != shapes[name] or not np.isfinite(array).all():
+            raise ValueError(f"{name} out of range")
+    if poisoned.ndim != 1 or len(poisoned) > MOST_EXAMPLES or not (scale[1] > 0).all():
+        raise ValueError("examples out of range")
     return TrainedFilter(
-        kind,
         features,
+        rows,
+        poisoned,
         float(meta["threshold"]),
         Background(model, counts, sum(counts.values())),
-        LinearModel.of_arrays(arrays, len(features)),
+        scale,
         levels,
-        Forest.of_arrays(arrays, len(features)) if kind == "forest" else None,
-        arrays["booster"].tobytes(),
+        Classifiers.fitted(rows, poisoned),
         {name: float(meta["limits"][name]) for name in LIMITED if name in meta["limits"]},
     )
 
@@ -235,9 +280,9 @@ def recalibrate(
     fold = np.arange(len(rows)) % CALIBRATION_FOLDS
     scores = np.zeros(len(rows))
     for part in np.unique(fold):
-        others = replace(_adapted(model, rows[fold != part]), limits={})
+        others = replace(model.adapted(rows[fold != part]), limits={})
         scores[fold == part] = others.predict(rows[fold == part])
-    fitted = replace(_adapted(model, rows), threshold=conformal_quantile(scores, keep))
+    fitted = replace(model.adapted(rows), threshold=conformal_quantile(scores, keep))
     kept_before = float((model.predict(rows) <= model.threshold).mean())
     # Without the limits, which catch one kind of these imitations by construction.
     bare = replace(fitted, limits={})
@@ -249,19 +294,23 @@ def recalibrate(
     return Recalibration(fitted, len(rows), kept_before, caught, keep)
 
 
-def _adapted(model: TrainedFilter, clean: Floats) -> TrainedFilter:
-    """Return the filter with the scale, the levels and the limits of other clean texts."""
-    limits = {name: float(clean[:, FEATURES.index(name)].max()) for name in LIMITED}
-    chosen = clean[:, [FEATURES.index(name) for name in model.features]]
-    found = replace(model, limits=limits, linear=model.linear.rescale(_logarithmic(chosen, model.features)))
-    return replace(found, levels=_levels(found.parts(clean)))
-
-
-def _logarithmic(rows: Floats, features: Sequence[str]) -> Floats:
-    """Return the rows with the logarithm of `LOGARITHMIC` features; `rows` has the columns `features`."""
-    found = rows.copy()
+def _chosen(rows: Floats, features: Sequence[str]) -> Floats:
+    """Return the columns `features` of rows of `FEATURES`, with the logarithm of those in `LOGARITHMIC`."""
+    found: Floats = rows[:, [FEATURES.index(name) for name in features]]
     for place in (place for place, name in enumerate(features) if name in LOGARITHMIC):
         found[:, place] = np.log(np.maximum(found[:, place], 1e-9))
+    return found
+
+
+def _scale(clean: Floats) -> Floats:
+    """Return the median and half the middle 68 % of each column, one row each."""
+    low, middle, high = np.quantile(clean, [0.16, 0.5, 0.84], axis=0)
+    spread = (high - low) / 2
+    return np.stack([middle, np.where(spread < SMALLEST, 1.0, spread)])
+
+
+def _scaled(rows: Floats, scale: Floats) -> Floats:
+    found: Floats = np.clip((rows - scale[0]) / scale[1], -FARTHEST, FARTHEST)
     return found
 
 
@@ -314,7 +363,6 @@ def train_filter(
     embedding: Embedding,
     reader: Reader,
     *,
-    kind: Kind = "forest",
     features: Sequence[str] = FEATURES,
     matcher: WordMatcher | None = None,
 ) -> TrainedFilter:
@@ -325,39 +373,41 @@ def train_filter(
     background that it is compared with.
 
     Raises:
-        MissingExtraError: scikit-learn (or xgboost) is not installed.
-        TextDefenseError: there are fewer than ten examples of a class, or fewer than five questions.
+        MissingExtraError: scikit-learn is not installed.
+        TextDefenseError: there are fewer than ten examples of a class, fewer than five questions, or more
+            than `MOST_EXAMPLES` examples.
     """
     poisoned = np.array([example.poisoned for example in examples], dtype=np.bool_)
     questions = list(dict.fromkeys(example.query for example in examples))
-    if min(poisoned.sum(), (~poisoned).sum()) < 10 or len(questions) < FOLDS:
+    few = min(poisoned.sum(), (~poisoned).sum()) < 10 or len(questions) < FOLDS
+    if few or len(examples) > MOST_EXAMPLES:
         raise TextDefenseError(
-            "too few examples",
+            "too few examples" if few else "too many examples",
             got=f"{poisoned.sum()} poisoned, {(~poisoned).sum()} clean, {len(questions)} questions",
-            expected=f"10 of each, {FOLDS} questions",
+            expected=f"10 of each, {FOLDS} questions, at most {MOST_EXAMPLES}",
         )
-    matcher = matcher or WordMatcher()
     fold = _folds(examples)
-    rows = _cross_fitted(examples, embedding, reader, matcher)
+    rows = _cross_fitted(examples, embedding, reader, matcher or WordMatcher())
     known = ~np.isnan(rows).any(axis=1)
-    columns = [FEATURES.index(name) for name in features]
-    chosen = rows[:, columns]
-    scaled = _logarithmic(chosen, features)
+    chosen = _chosen(rows, features)
     held_out = np.zeros((len(examples), 2))
     for part in range(FOLDS):
         inside, outside = known & (fold == part), known & (fold != part)
         if inside.any():
-            trees = _fit_predictor(kind, chosen[outside], poisoned[outside])
-            linear = train_linear(scaled[outside], poisoned[outside])
-            held_out[inside] = np.column_stack([trees(chosen[inside]), linear.predict(scaled[inside])])
+            fitted = Classifiers.fitted(chosen[outside], poisoned[outside], FOLD_TREES)
+            held_out[inside] = fitted.scores(chosen[inside], _scale(chosen[outside & ~poisoned]))
     clean = held_out[known & ~poisoned]
     levels = _levels(clean)
-    threshold = float(np.quantile(_joint(clean, levels), KEPT))
-    background = Background.train(list(dict.fromkeys(item.text for item in examples if not item.poisoned)))
-    forest = train_forest(chosen[known], poisoned[known]) if kind == "forest" else None
-    booster = _train_booster(chosen[known], poisoned[known]) if kind == "xgboost" else b""
-    linear = train_linear(scaled[known], poisoned[known])
-    return TrainedFilter(kind, tuple(features), threshold, background, linear, levels, forest, booster)
+    return TrainedFilter(
+        tuple(features),
+        chosen[known],
+        poisoned[known],
+        float(np.quantile(_joint(clean, levels), KEPT)),
+        Background.train(list(dict.fromkeys(item.text for item in examples if not item.poisoned))),
+        _scale(chosen[known & ~poisoned]),
+        levels,
+        Classifiers.fitted(chosen[known], poisoned[known]),
+    )
 
 
 def example_rows(extractor: FeatureExtractor, examples: Sequence[LabelledText]) -> Floats:
@@ -421,41 +471,3 @@ def _judgment(document: Document, chance: float, seen: bool, threshold: float) -
     reason = f"poison score {chance:.2f}, {'above' if over else 'within'} {threshold:.2f}"
     scores = {"score": chance, "threshold": threshold}
     return Judgment(document, not over, "classified" if over else "classifier_ok", reason, scores)
-
-
-def _fit_predictor(kind: Kind, rows: Floats, poisoned: NDArray[np.bool_]) -> Any:
-    if kind == "forest":
-        return train_forest(rows, poisoned, trees=FOLD_TREES).predict
-    booster = _train_booster(rows, poisoned)
-    return lambda rows: _predict_boosted(booster, rows)
-
-
-def _xgboost() -> Any:
-    try:
-        return importlib.import_module("xgboost")
-    except ImportError:
-        raise MissingExtraError("this filter needs xgboost", "xgboost") from None
-
-
-def _train_booster(rows: Floats, poisoned: NDArray[np.bool_]) -> bytes:
-    """Train gradient-boosted trees and return them as XGBoost's JSON."""
-    xgboost = _xgboost()
-    weight = np.where(poisoned, 0.5 / max(poisoned.mean(), 1e-9), 0.5 / max((~poisoned).mean(), 1e-9))
-    data = xgboost.DMatrix(rows, label=poisoned.astype(np.float64), weight=weight)
-    settings = {
-        "objective": "binary:logistic", "max_depth": 4, "eta": 0.1, "subsample": 0.8,
-        "min_child_weight": 2, "seed": 0, "nthread": 2, "verbosity": 0,
-    }  # fmt: skip
-    return bytes(xgboost.train(settings, data, num_boost_round=120).save_raw(raw_format="json"))
-
-
-def _predict_boosted(booster: bytes, rows: Floats) -> Floats:
-    result: Floats = np.asarray(_open_booster(booster).predict(_xgboost().DMatrix(rows)), dtype=np.float64)
-    return result
-
-
-@lru_cache(maxsize=4)  # parsing the trees takes longer than a prediction
-def _open_booster(booster: bytes) -> Any:
-    model = _xgboost().Booster({"nthread": 1})
-    model.load_model(bytearray(booster))
-    return model

@@ -242,18 +242,13 @@ def defenses_for(
     own = examples_of(half.train, [attack], embedding)
     foreign = examples_of(half.train, [name for name in attacks if name != attack], embedding)
     plans = [
-        ("ML-FilterRAG, paper's 4, forest", own, PAPER_FEATURES, "forest"),
-        ("ML-FilterRAG, all features, forest", own, FEATURES, "forest"),
+        ("ML-FilterRAG, paper's 4", own, PAPER_FEATURES),
+        ("ML-FilterRAG, all features", own, FEATURES),
     ]
-    if importlib.util.find_spec("xgboost"):
-        plans.append(("ML-FilterRAG, all features, XGBoost", own, FEATURES, "xgboost"))
     if len(attacks) > 1:
-        plans.append(("all features, forest, attack not seen", foreign, FEATURES, "forest"))
-    for name, examples, features, kind in plans:
-        model = train_filter(
-            examples, embedding, reader, kind="xgboost" if kind == "xgboost" else "forest",
-            features=features, matcher=literal,
-        )  # fmt: skip
+        plans.append(("all features, attack not seen", foreign, FEATURES))
+    for name, examples, features in plans:
+        model = train_filter(examples, embedding, reader, features=features, matcher=literal)
         found[name] = MLFilterRAG(model, embedding, reader, literal, TOP, KEEP)
     return found
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import random
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -388,12 +387,3 @@ def test_left_out_there_are_none() -> None:
             Job("def f(): return open('notes.txt').read()", (Call("f"),), Tier.NATIVE)
         ).calls
     assert call.exception[0] == "PermissionError"
-
-
-def test_without_fork_files_are_in_memory_too(tmp_path: Path) -> None:
-    with Sandbox(Level.L0, without=frozenset({"zygote"})) as plain:
-        source = f"def f():\n    open({str(tmp_path / 'x')!r}, 'w').close()\n"
-        (call,) = plain.run(Job(source, (Call("f"),), Tier.RESTRICTED)).calls
-    assert call.exception[0] == "FileNotFoundError"
-    assert not list(tmp_path.iterdir())
-    assert Path(tempfile.gettempdir()).is_dir()

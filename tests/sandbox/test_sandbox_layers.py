@@ -95,7 +95,6 @@ def test_a_system_call_in_no_list_ends_the_child(sandbox: Sandbox) -> None:
         ({"seccomp"}, Level.L0),
         ({"rlimits"}, Level.L0),
         ({"cgroup"}, Level.L3),
-        ({"zygote"}, Level.L0),
     ],
     ids=lambda value: "+".join(sorted(value)) if isinstance(value, set) else str(value),
 )

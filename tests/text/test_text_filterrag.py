@@ -1,7 +1,9 @@
+import json
 import sys
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,11 +23,10 @@ from codeguard.text.filterrag import (
     imitations,
     own_questions,
 )
-from codeguard.text.forest import Forest, train_forest
 from codeguard.text.frequency import Frequency, WordMatcher, conformal_quantile, fit_threshold
-from codeguard.text.linear import LinearModel, train_linear
 from codeguard.text.mlfilter import (
     MAX_BYTES,
+    Classifiers,
     LabelledText,
     MLFilterRAG,
     TrainedFilter,
@@ -230,47 +231,6 @@ def test_marks_of_the_data_set_are_not_looked_at() -> None:
     assert plain_text("born **1971**[12] in `Bonn`") == "born 1971 in Bonn"
 
 
-def test_a_forest_of_arrays_predicts_what_scikit_learn_does() -> None:
-    ensemble = pytest.importorskip("sklearn.ensemble")
-    rng = np.random.default_rng(2)
-    rows = rng.normal(size=(300, 4))
-    labels = rows[:, 0] + rows[:, 1] ** 2 > 0.5
-    forest = train_forest(rows, labels, seed=3, trees=50)
-    model = ensemble.RandomForestClassifier(
-        n_estimators=50, min_samples_leaf=2, class_weight="balanced", random_state=3
-    ).fit(rows, labels)
-    unseen = rng.normal(size=(200, 4))
-    np.testing.assert_allclose(forest.predict(unseen), model.predict_proba(unseen)[:, 1], atol=1e-9)
-    again = Forest.of_arrays(forest.arrays(), 4)
-    np.testing.assert_array_equal(again.predict(unseen), forest.predict(unseen))
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        {"forest_left": np.array([0])},
-        {"forest_left": np.array([1, -1])},
-        {"forest_feature": np.array([9, 0, 0])},
-        {"forest_roots": np.array([7])},
-        {"forest_roots": np.array([], dtype=np.int64)},
-        {"forest_value": np.array([0.5, 2.0, 0.5])},
-        {"forest_threshold": np.array([np.nan, 0, 0])},
-    ],
-)
-def test_a_damaged_forest_is_refused_and_never_walked(damage: dict[str, np.ndarray]) -> None:
-    good = {
-        "forest_roots": np.array([0]),
-        "forest_left": np.array([1, -1, -1]),
-        "forest_right": np.array([2, -1, -1]),
-        "forest_feature": np.array([0, 0, 0]),
-        "forest_threshold": np.array([0.5, 0, 0]),
-        "forest_value": np.array([0.5, 0.0, 1.0]),
-    }
-    assert Forest.of_arrays(good, 1).predict(np.array([[0.0], [1.0]])).tolist() == [0.0, 1.0]
-    with pytest.raises(TextDefenseError, match="damaged"):
-        Forest.of_arrays({**good, **damage}, 1)
-
-
 def examples() -> list[LabelledText]:
     found = []
     for topic in load_topics()[:12]:
@@ -282,15 +242,14 @@ def examples() -> list[LabelledText]:
     return found
 
 
-@pytest.mark.parametrize("kind", ["forest", pytest.param("xgboost", marks=pytest.mark.slow)])
-def test_a_trained_filter_survives_saving_and_judges_questions_it_has_not_seen(
-    kind: str, tmp_path: Path
-) -> None:
-    pytest.importorskip("sklearn" if kind == "forest" else "xgboost")
-    model = train_filter(examples(), EMBEDDING, READER, kind=kind)  # type: ignore[arg-type]
+def test_a_trained_filter_survives_saving_and_judges_questions_it_has_not_seen(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn")
+    model = train_filter(examples(), EMBEDDING, READER)
     model.save(tmp_path / "filter.npz")
     again = TrainedFilter.load(tmp_path / "filter.npz")
-    assert (again.kind, again.features, again.threshold) == (model.kind, model.features, model.threshold)
+    assert (again.features, again.threshold) == (model.features, model.threshold)
+    rows = np.random.default_rng(0).uniform(size=(50, len(FEATURES)))
+    np.testing.assert_array_equal(again.predict(rows), model.predict(rows))
     caught = kept = 0
     for topic in load_topics()[12:20]:
         documents = [
@@ -321,40 +280,67 @@ def test_a_filter_is_recalibrated_by_clean_texts_of_another_corpus_alone(tmp_pat
         recalibrate(model, pairs(5), EMBEDDING, READER)
 
 
-FLAT = LinearModel(np.zeros(2), np.zeros(1), np.ones(1))
-LEVELS = np.array([[0.0, 0.0], [1.0, 1.0]])
+def small_filter(threshold: float = 0.5) -> TrainedFilter:
+    """A filter of one feature, whose poison has the value 1."""
+    pytest.importorskip("sklearn")
+    rows = np.array([[0.0], [1.0]] * 20)
+    poisoned, scale, levels = rows[:, 0] > 0.5, np.array([[0.0], [1.0]]), np.array([[0.0, 0.0], [1.0, 1.0]])
+    fitted = Classifiers.fitted(rows, poisoned)
+    background = Background.train(["a clean text"])
+    return TrainedFilter(("echo",), rows, poisoned, threshold, background, scale, levels, fitted)
 
 
-def test_the_regression_carries_over_to_other_units() -> None:
+def test_the_classifiers_carry_over_to_other_units() -> None:
+    pytest.importorskip("sklearn")
     rng = np.random.default_rng(4)
-    rows = rng.normal(size=(400, 3)) * [1.0, 50.0, 0.01]
-    labels = rows[:, 0] + rows[:, 1] / 50 + rng.normal(size=400) > 1.5
-    model = train_linear(rows, labels)
-    assert ((model.predict(rows) > 0) == labels).mean() > 0.8
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "sklearn.linear_model", None)
-        with pytest.raises(MissingExtraError, match="text"):
-            train_linear(rows, labels)
+    rows = rng.normal(size=(400, len(FEATURES))) * 50.0
+    labels = rows[:, FEATURES.index("echo")] + 5 * rng.normal(size=400) > 75.0
+    model = replace(
+        small_filter(),
+        features=("echo",),
+        classifiers=Classifiers.fitted(rows[:, [FEATURES.index("echo")]], labels),
+    ).adapted(rows[~labels])
+    odds = model.classifiers.scores(rows[:, [FEATURES.index("echo")]], model.scale)[:, 1]
+    assert ((odds > 0) == labels).mean() > 0.9
     # Another corpus has other units. Its clean texts tell them.
-    moved = model.rescale(100 + 7 * rows[~labels])
-    np.testing.assert_allclose(moved.predict(100 + 7 * rows), model.predict(rows), atol=1e-6)
-    again = LinearModel.of_arrays(model.arrays(), 3)
-    np.testing.assert_array_equal(again.predict(rows), model.predict(rows))
+    moved = model.adapted(100 + 7 * rows[~labels])
+    other = moved.classifiers.scores(100 + 7 * rows[:, [FEATURES.index("echo")]], moved.scale)[:, 1]
+    np.testing.assert_allclose(other, odds, atol=1e-6)
+
+
+def test_without_scikit_learn_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    small_filter().save(tmp_path / "filter.npz")
+    monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
+    with pytest.raises(MissingExtraError, match="text"):
+        TrainedFilter.load(tmp_path / "filter.npz")
 
 
 @pytest.mark.parametrize(
     "damage",
     [
-        {"linear_weights": np.zeros(3)},
-        {"linear_spread": np.zeros(1)},
-        {"linear_middle": np.array([np.nan])},
-        {"linear_middle": np.array(["x"])},
+        {"rows": np.zeros((40, 2))},
+        {"rows": np.full((40, 1), np.nan)},
+        {"poisoned": np.zeros((40, 1), dtype=np.bool_)},
+        {"rows": np.zeros((20_001, 1)), "poisoned": np.arange(20_001) % 2 == 0},
+        {"scale": np.zeros((2, 1))},
+        {"levels": np.zeros(2)},
+        {"levels": np.array([["x", "x"]] * 2)},
+        {"features": ["no such feature"]},
+        {"schema": "codeguard.text.filter/3"},
     ],
 )
-def test_a_damaged_regression_is_refused(damage: dict[str, np.ndarray]) -> None:
-    assert LinearModel.of_arrays(FLAT.arrays(), 1).predict(np.array([[3.0]])).tolist() == [0.0]
-    with pytest.raises(TextDefenseError, match="damaged"):
-        LinearModel.of_arrays({**FLAT.arrays(), **damage}, 1)
+def test_a_damaged_filter_is_refused_and_not_trained(damage: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "filter.npz"
+    small_filter().save(path)
+    with np.load(path, allow_pickle=False) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    arrays |= {name: value for name, value in damage.items() if name in arrays}
+    meta = json.loads(arrays["meta"].tobytes())
+    meta |= {name: value for name, value in damage.items() if name in meta}
+    arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
+    np.savez(path, **arrays)
+    with pytest.raises(TextDefenseError, match="train it again"):
+        TrainedFilter.load(path)
 
 
 def _judged(model: TrainedFilter, pair: CleanPair) -> bool:
@@ -362,23 +348,13 @@ def _judged(model: TrainedFilter, pair: CleanPair) -> bool:
     return bool(selection.kept)
 
 
-@pytest.mark.slow
 def test_a_saved_filter_holds_no_pickle_and_a_damaged_one_is_refused(tmp_path: Path) -> None:
-    forest = Forest(*(np.zeros(1, dtype=np.int64) for _ in range(4)), np.zeros(1), np.zeros(1))
-    forest.left[0] = -1
     path = tmp_path / "filter.npz"
-    background = Background.train(["a clean text"])
-    TrainedFilter("forest", ("echo",), 0.5, background, FLAT, LEVELS, forest).save(path)
-    assert TrainedFilter.load(path).predict(np.zeros((2, len(FEATURES)))).tolist() == [0.5, 0.5]
+    small_filter().save(path)
     whole = path.read_bytes()
     with np.load(path, allow_pickle=False) as archive:
         assert all(archive[name].dtype != object for name in archive.files)
-    for damaged in (
-        b"",
-        b"not a zip",
-        whole[: len(whole) // 2],
-        whole.replace(b"forest_left", b"forest_xxxx"),
-    ):
+    for damaged in (b"", b"not a zip", whole[: len(whole) // 2], whole.replace(b"levels", b"levelx")):
         path.write_bytes(damaged)
         with pytest.raises(TextDefenseError, match="train it again"):
             TrainedFilter.load(path)
@@ -393,10 +369,7 @@ def test_a_saved_filter_holds_no_pickle_and_a_damaged_one_is_refused(tmp_path: P
 def test_a_filter_that_cannot_be_written_leaves_the_one_that_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    background = Background.train(["the river rises"])
-    rows = np.array([[0.0], [1.0]] * 20)
-    forest = train_forest(rows, rows[:, 0] > 0.5, trees=1)
-    model = TrainedFilter("forest", ("echo",), 0.5, background, FLAT, LEVELS, forest)
+    model = small_filter()
     model.save(tmp_path / "filter.npz")
     before = (tmp_path / "filter.npz").read_bytes()
 
@@ -420,9 +393,7 @@ def test_too_few_examples_are_refused() -> None:
 @pytest.mark.parametrize("blank", ["", "  ", "\U0001f600", "?! --"])
 def test_a_text_without_words_is_named_and_not_scored(blank: str) -> None:
     found = [Document(blank, id="blank", label="ham"), Document(passage(1), id="text", label="ham")]
-    forest = Forest(*(np.zeros(1, dtype=np.int64) for _ in range(4)), np.zeros(1), np.zeros(1))
-    forest.left[0] = -1
-    trained = TrainedFilter("forest", ("echo",), 1.0, Background.train(["a text"]), FLAT, LEVELS, forest)
+    trained = small_filter(1.0)
     base = [
         Document(text, label=label) for label in ("ham", "spam") for text in load_topics()[0].documents[:5]
     ]

@@ -17,9 +17,6 @@ if __name__ == "__main__":
     # the package's own __init__ loads much that the transformer does not need
     package = sys.modules["RestrictedPython"] = type(sys)("RestrictedPython")
     package.__path__ = [str(Path(options["site"]) / "RestrictedPython")]
-    if options["control"] is None:
-        from inside.once import main  # type: ignore[import-not-found]
-    else:
-        from inside.zygote import main  # type: ignore[import-not-found]
+    from inside.zygote import main  # type: ignore[import-not-found]
 
     main(options)

@@ -22,13 +22,10 @@ def _bounds(wanted: dict[str, int]) -> Bounds:
     return bounds
 
 
-def limit_zygote(files: bool = False) -> None:
-    """No core files, no file contents (unless `files`), no locked memory, no queues, a plain stack."""
-    wanted = dict.fromkeys(("RLIMIT_CORE", "RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE"), 0)
-    if not files:
-        wanted["RLIMIT_FSIZE"] = 0
-    wanted["RLIMIT_STACK"] = _STACK
-    apply(_bounds(wanted))
+def limit_zygote() -> None:
+    """No core files, no file contents, no locked memory, no queues, a plain stack."""
+    none = dict.fromkeys(("RLIMIT_CORE", "RLIMIT_FSIZE", "RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE"), 0)
+    apply(_bounds({**none, "RLIMIT_STACK": _STACK}))
 
 
 def child_limits(cpu_s: float, memory_bytes: int) -> Bounds:

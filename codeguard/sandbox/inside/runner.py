@@ -25,13 +25,11 @@ from . import policy, wire
 from .awaiting import completed
 from .codec import Encoder, TooLargeError, array_types, types_by_repr
 from .effects import FILENAME, Effects
+from .files import Files
 from .modules import Facades
 from .table import Modules, Table, compiled_ahead
 from .tracing import Tracer, find
 from .world import World
-
-if os.name == "posix":
-    from .files import Files
 
 MODULE = "candidate"
 
@@ -143,10 +141,9 @@ class Runner:
 
     def install_files(self) -> None:
         """Let the code find files in memory; once, in the zygote, when it needs no others itself."""
-        if os.name == "posix":
-            self._files = Files(self.world.clock.peek)
-            self._files.fill({}, WORLD[4], ())
-            self._files.install()
+        self._files = Files(self.world.clock.peek)
+        self._files.fill({}, WORLD[4], ())
+        self._files.install()
 
     def prepare(self) -> None:
         """Install hooks and replacements, and exercise the paths of an ordinary job; once, in the zygote."""

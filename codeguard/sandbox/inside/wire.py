@@ -20,8 +20,6 @@ ORDER = struct.Struct("=BdQ")
 REPLY = struct.Struct("=id")
 # of the payload, bytes
 SIZE = struct.Struct("=Q")
-# L0 without a zygote: CPU s, address space bytes
-ALONE = struct.Struct("=dQ")
 
 RESULT, JOB = 3, 4  # a child's descriptors; the second is closed before it runs anything
 DESCRIPTOR_BYTES = 4  # as passed over a socket
