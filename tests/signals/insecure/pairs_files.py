@@ -361,6 +361,37 @@ settings = load(open("settings.yml"))
 from yaml import load, SafeLoader
 settings = load(open("settings.yml"), SafeLoader)
 '''),
+    ("torch", '''
+import torch
+def restore(path, device):
+    state = torch.load(path, map_location=device)
+    return state["model"]
+''', '''
+import torch
+def restore(path, device):
+    state = torch.load(path, map_location=device, weights_only=True)
+    return state["model"]
+'''),
+    ("joblib", '''
+import joblib
+class Predictor:
+    def __init__(self, path):
+        self.model = joblib.load(path)
+''', '''
+import onnxruntime
+class Predictor:
+    def __init__(self, path):
+        self.model = onnxruntime.InferenceSession(path)
+'''),
+    ("numpy", '''
+import numpy as np
+def vectors(file):
+    return np.load(file, allow_pickle=True)["v"]
+''', '''
+import numpy as np
+def vectors(file):
+    return np.load(file, allow_pickle=False)["v"]
+'''),
     ("jsonpickle", '''
 import jsonpickle
 from flask import request
