@@ -198,7 +198,8 @@ def check_jobs(jobs: int | None) -> None:
 def load_settings(path: Path | None = None) -> Settings:
     """Read the configuration file: `path`, or `config.toml` in the user's configuration directory.
 
-    A missing default file means the defaults; a missing `path` is an error.
+    A missing default file means the defaults; a missing `path` is an error. A table `[projects."FOLDER"]` holds
+    settings that count in that folder and below it, instead of the others.
 
     Raises:
         ConfigError: unreadable file, broken TOML, an unknown key or a value of the wrong type.
@@ -230,7 +231,26 @@ def load_settings(path: Path | None = None) -> Settings:
             f"configuration file {chosen} is not TOML ({error})",
             hint="correct that line, or write a new one: codeguard config init",
         ) from None
-    return _settings(table, str(chosen)).replace(source=None if path is None else str(path))
+    return _settings(_of_project(table, str(chosen)), str(chosen)).replace(
+        source=None if path is None else str(path)
+    )
+
+
+def _of_project(table: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    """Return the settings with those of the project that the working directory is in, by its absolute path."""
+    projects = _table(table.get("projects", {}), f"{where}: [projects]")
+    own = {key: value for key, value in table.items() if key != "projects"}
+    here = Path.cwd()
+    name = next((str(folder) for folder in (here, *here.parents) if str(folder) in projects), None)
+    if name is None:
+        return own
+    project = _table(projects[name], f"{where}: [projects.{name!r}]")
+    both = {
+        key: {**own[key], **project[key]}
+        for key in own.keys() & project.keys()
+        if isinstance(own[key], dict) and isinstance(project[key], dict)
+    }
+    return {**own, **project, **both}
 
 
 def _settings(table: Mapping[str, Any], where: str) -> Settings:

@@ -25,6 +25,8 @@ from codeguard.escaping import escaped
 # Command name -> one line for `--help`, so that help imports no command. Each command is an attribute of the
 # module of the same name, or of the module named below.
 COMMANDS: dict[str, str] = {
+    "init": "Propose what is your own in this folder, and write it down once you confirm.",
+    "setup": "Connect an assistant: write its configuration.",
     "index": "Bring an index up to date with paths of code.",
     "query": "Ask the index, defended.",
     "status": "Show in a few lines what is indexed, trusted, convicted, changed.",
@@ -47,13 +49,21 @@ COMMANDS: dict[str, str] = {
     "config": "Show the configuration in force, or begin one.",
     "serve": "Show the index as a web site on this machine.",
     "mcp": "Serve the index to an assistant (Model Context Protocol).",
+    "hook": "Audit what an assistant is about to read, for its client.",
     "completion": "Print the completion script of a shell.",
 }
 # Matrices are small here: numpy takes up to four times as long with two threads, which wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # The process frees everything at its end anyway; without this it would run a full garbage collection first.
 atexit.register(gc.freeze)
-MODULES = {"ls": "status", "diff": "status", "rm": "status", "watch": "status", "explain": "rules"}
+MODULES = {
+    "ls": "status",
+    "diff": "status",
+    "rm": "status",
+    "watch": "status",
+    "explain": "rules",
+    "hook": "setup",
+}
 
 
 @contextmanager

@@ -103,6 +103,30 @@ def init(force: bool, output: Path | None) -> None:
     say_block(f"written: {place}\ncodeguard config show says what is in force")
 
 
+def add_table(place: Path, name: tuple[str, str], text: str) -> None:
+    """Add the table `[first."second"]`, given as TOML, to the end of a configuration file, and create it if needed.
+
+    Raises ConfigError, and changes nothing, if the table is there or the file would not be TOML afterwards.
+    """
+    import tomllib
+
+    from codeguard.errors import ConfigError
+    from codeguard.trust import write_atomically
+
+    before = place.read_text(encoding="utf-8") if place.exists() else ""
+    after = f"{before.rstrip()}\n\n{text}".lstrip()
+    try:
+        if name[1] in tomllib.loads(before).get(name[0], {}):
+            raise ValueError(f"a table for {name[1]}")
+        tomllib.loads(after)
+    except (ValueError, AttributeError) as error:
+        raise ConfigError(
+            f"{place} cannot be added to", got=str(error), expected="TOML without it", hint="edit it by hand"
+        ) from None
+    # It may hold secrets, so nobody else may read it who could not before.
+    write_atomically(place, after.encode(), place.stat().st_mode & 0o777 if before else 0o600)
+
+
 def own_file() -> Path:
     """Return the path of the user's own configuration file."""
     from codeguard.config import user_config_dir

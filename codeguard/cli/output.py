@@ -114,6 +114,13 @@ def origin() -> dict[str, str]:
     return {"command": shlex.join(["codeguard", *sys.argv[1:]]), "made": made}
 
 
+def own_command(context: click.Context) -> list[str]:
+    """Return the words that start this installation from any folder, in the current one, with the same `--config`."""
+    config = context.find_root().params.get("config")
+    chosen = [] if config is None else ["--config", str(Path(config).absolute())]
+    return [sys.executable, "-I", "-m", "codeguard", "-C", str(Path.cwd()), *chosen]
+
+
 def warn(line: str) -> None:
     """Print one line on stderr."""
     click.echo(f"codeguard: {escaped(_masked(line))}", err=True)

@@ -252,7 +252,7 @@ def watch(context: click.Context, store: str | None, every: float, times: int | 
         if not paths:
             raise NothingToDoError("nothing has been indexed", hint="codeguard index PATH…")
         say(f"watching {', '.join(map(str, paths))}; Ctrl-C ends it")
-        looks = 0
+        looks, said = 0, ""
         while True:
             try:
                 since = changes(guard.workspace)
@@ -267,8 +267,11 @@ def watch(context: click.Context, store: str | None, every: float, times: int | 
                     for item in report.convicted:
                         if item.path in {*since.added, *since.changed} and not item.accepted:
                             say(f"  convicted: {item.path}:{item.line} {item.symbol}: {item.reason}")
+                said = ""
             except CodeguardError as error:  # for example a half-written file, or a folder being moved
-                warn(str(error))
+                if said != str(error):
+                    said = str(error)
+                    warn(said)
             looks += 1
             if times is not None and looks >= times:
                 return

@@ -19,6 +19,7 @@ from codeguard.cli.trust_inputs import (
     TrustInputs,
     build_from,
     changed_files,
+    count_on,
     default_label,
     existing_folder,
     manifest_at,
@@ -151,10 +152,26 @@ def build(
 @_FILE
 @click.option("--key", type=click.Path(dir_okay=False, path_type=Path), help="Private key, PEM.")
 @click.option("--keyless", is_flag=True, help="Sign with sigstore (needs the network and SIGSTORE_ID_TOKEN).")
+@click.option(
+    "--count-as",
+    metavar="IDENTITY",
+    help="From now on this key's signature counts here, as this person's: a policy for it is written.",
+)
 @FORMAT
+@click.pass_context
 @guarded
-def sign(file: Path, key: Path | None, keyless: bool, format_: str) -> None:
+def sign(
+    context: click.Context,
+    file: Path,
+    key: Path | None,
+    keyless: bool,
+    count_as: str | None,
+    format_: str,
+) -> None:
     """Sign a manifest, or add a signature to a signed one.
+
+    A signature counts only where a signing policy in the user's configuration says so. --count-as writes one for the
+    manifest's folder, with the public half of the key; other people write theirs themselves.
 
     The passphrase of an encrypted key is asked for, or taken from CODEGUARD_KEY_PASSPHRASE.
     """
@@ -170,10 +187,19 @@ def sign(file: Path, key: Path | None, keyless: bool, format_: str) -> None:
     file = manifest_at(file)
     payload, envelope = opened(read_limited(file))
     manifest = manifest_from_json(payload)
+    if count_as is not None and key is None:
+        raise ConfigError("--count-as", got="no --key", expected="--key FILE")
     if key is not None:
-        envelope = sign_payload(payload, load_signer(key, _passphrase), envelope)
+        signer = load_signer(key, _passphrase)
+        if count_as is not None:
+            warn(
+                f"its signature counts from now on, by {count_on(context, file, manifest.root, signer, count_as)}"
+            )
+        envelope = sign_payload(payload, signer, envelope)
         write_atomically(file, envelope.to_json())
         _report(manifest, format_, file, signatures=len(envelope.signatures))
+        if not read_settings(context).signing:
+            warn("nothing says yet whose signature counts here: --count-as IDENTITY writes that down")
         return
     from codeguard.trust.keyless import sign_keyless
 

@@ -18,6 +18,7 @@ from codeguard.errors import ConfigError, CorpusError, ManifestError, NothingToD
 if TYPE_CHECKING:
     from codeguard.corpus.discovery import FoundFile
     from codeguard.trust import Envelope, KeyRing, Manifest, SigningPolicy, TreeDifference, VerifiedManifest
+    from codeguard.trust.crypto import CryptoSigner
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,39 @@ def _policies(context: click.Context) -> dict[str, SigningPolicy]:
     from codeguard.trust import policies_from_toml
 
     return policies_from_toml(read_settings(context).signing, _config_path(context).parent)
+
+
+def count_on(context: click.Context, manifest: Path, label: str, signer: CryptoSigner, identity: str) -> Path:
+    """Let the signatures of a key count for the folder of a manifest; return the configuration that says so.
+
+    Raises:
+        ConfigError: another policy decides about this folder, or the configuration lies in it.
+    """
+    from codeguard.cli.config import add_table, as_toml
+    from codeguard.trust import KeyRing, choose_policy, refuse_inside, write_atomically
+    from codeguard.trust.crypto import public_pem
+
+    place, tree, public = _config_path(context), manifest.resolve().parent, signer.public_key
+    refuse_inside(place, tree, "configuration")
+    known = _policies(context)
+    if known and KeyRing.load(choose_policy(known, tree), tree=tree).get(public.keyid):
+        return place
+    if known:
+        raise ConfigError(
+            f"{place} says already whose signature counts",
+            got="a key that it does not name",
+            hint="add it there by hand, with its owner",
+        )
+    key = f"keys/{public.keyid[:16]}.pem"
+    write_atomically(place.parent / key, public_pem(signer))
+    table = f"signing.{as_toml(label)}"
+    add_table(
+        place,
+        ("signing", label),
+        f"[{table}]\nroot = {as_toml(label)}\ntrees = [{as_toml(str(tree))}]\n\n"
+        f'[[{table}.signers]]\nidentity = {as_toml(identity)}\nkeys = [{as_toml(key)}]\npaths = ["**"]\n',
+    )
+    return place
 
 
 def default_label(context: click.Context, root: Path) -> str:

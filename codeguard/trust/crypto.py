@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
+    load_pem_private_key,
+    load_pem_public_key,
+)
 from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import UnverifiedSignatureError
 from securesystemslib.signer import CryptoSigner, Signature, SSlibKey  # type: ignore[attr-defined]
 
-__all__ = ["CryptoSigner", "SSlibKey", "encoded", "public_key", "signature_holds", "signed", "signer"]
+__all__ = [
+    "CryptoSigner",
+    "SSlibKey",
+    "encoded",
+    "public_key",
+    "public_pem",
+    "signature_holds",
+    "signed",
+    "signer",
+]
 
 
 def public_key(pem: bytes) -> SSlibKey:
@@ -26,6 +40,11 @@ def signer(pem: bytes, passphrase: Callable[[], bytes] | None) -> CryptoSigner:
             raise ValueError("the key is encrypted and no passphrase was given") from None
         private = load_pem_private_key(pem, password=passphrase())
     return CryptoSigner(private)
+
+
+def public_pem(of: CryptoSigner) -> bytes:
+    """Return the public half of a signer's key in PEM, as `openssl pkey -pubout` writes it."""
+    return of._private_key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 
 
 def encoded(payload: bytes, payload_type: str) -> bytes:

@@ -114,12 +114,12 @@ def _kind(mode: int) -> str:
     return "a folder" if stat.S_ISDIR(mode) else "a pipe, socket or device"
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file atomically: readers see the old bytes or the new ones."""
+def write_atomically(path: Path, data: bytes, mode: int = 0o666) -> None:
+    """Write a file atomically: readers see the old bytes or the new ones. `mode` is limited by the user's umask."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    # With the permissions of the user's umask, like any new file, because manifests are shared.
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    # By default with the permissions of the user's umask, like any new file, because manifests are shared.
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)

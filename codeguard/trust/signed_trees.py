@@ -141,7 +141,8 @@ def _verified(tree: SignedTree, settings: Settings) -> VerifiedManifest:
             f"{tree.folder / MANIFEST_NAME}: nothing says whose signature counts",
             got="no [signing] table",
             expected=f"a signing policy in {settings.config_file}",
-            hint="write one (docs/provenance.md), or trust the folder unsigned by removing its manifest",
+            hint="codeguard trust sign --count-as writes one (docs/provenance.md); or trust the folder unsigned by"
+            " removing its manifest",
         )
     refuse_inside(settings.config_file, tree.folder, "configuration")
     policy = choose_policy(known, tree.folder)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,8 +33,9 @@ FROM_TEXT = "is asked about a text, not about a file"
 RENEWS = "brings the index up to date"
 GIVEN = "hands on what its caller gives"
 SAME_ANSWER = "shows the ranking of CodeGuard.query"
+IS_AUDIT = "is `codeguard audit`"
 INSTALLS = "runs for minutes: tests/packaging does it"
-ANY_START = "is the one start of `python -I -m codeguard`, tested with every command"
+ANY_START = "starts every command that is tested"
 
 SERVES = "until its first line"  # the last word of a command that runs until it is interrupted
 JUDGED = ("unread", "failed", "rebound")
@@ -57,6 +59,7 @@ class Entry:
         codes: the exit codes that are right.
         leaves_out: promises that do not apply, with the reason.
         changes: it changes the tree or its index.
+        stdin: what its commands read.
     """
 
     name: str
@@ -67,6 +70,7 @@ class Entry:
     codes: tuple[int, ...] = (0,)
     leaves_out: Mapping[str, str] = field(default_factory=dict)
     changes: bool = False
+    stdin: str = ""
 
 
 def _command(words: str, *runs: str, **more: object) -> Entry:
@@ -111,6 +115,8 @@ ENTRIES = [
     _command("completion", "completion|bash", leaves_out=FIXED),
     _command("config show", "config|show", leaves_out=FIXED),
     _command("config init", "config|init", codes=(2,), leaves_out=FIXED),
+    _command("hook", "hook", codes=(2,), stdin=json.dumps({"tool_input": {"file_path": FAILED}}),
+             leaves_out=dict.fromkeys(JUDGED, IS_AUDIT) | FILES_ONLY),
     _command("mcp", "mcp|--root|.", leaves_out=NO_ANSWER | {"shown": "answers a client: tested at the tools of MCP"}),
     _command("serve", f"serve|--port|0|{SERVES}", codes=(0, 130), leaves_out=NO_ANSWER),
     _command("text consensus", f"text|consensus|texts.jsonl|--query|{QUERY}", codes=(0, 1), leaves_out=NO_ANSWER),
@@ -175,6 +181,8 @@ ENTRIES = [
     _command("watch", "watch|--every|0.1|--times|1", leaves_out=LISTS | {"stale": RENEWS}, changes=True),
     _command("learn", "learn|--trust|ours|--|true", leaves_out=NO_ANSWER, changes=True),
     _command("rm", f"rm|{LOOPING}", leaves_out=NO_ANSWER, changes=True),
+    _command("init", "init|ours", codes=(2,), leaves_out=NO_ANSWER, changes=True),
+    _command("setup", "setup|cursor|--yes", leaves_out=NO_ANSWER, changes=True),
     _command("accept", f"accept|{_DIGEST}|--reason|x", leaves_out=NO_ANSWER, changes=True),
     _command("store compact", "store|compact", leaves_out=NO_ANSWER, changes=True),
     _command("trust build", _MANIFEST, leaves_out=NO_ANSWER, changes=True),

@@ -75,7 +75,7 @@ class Runs:
             done = [self._action(entry.name.removeprefix("Action: "))]
         else:
             start = (str(BIN / "codeguard"),) if entry.group == "start" else ()
-            done = [self._codeguard(*words, start=start) for words in entry.runs]
+            done = [self._codeguard(*words, start=start, stdin=entry.stdin) for words in entry.runs]
         errors = "".join(item.stderr for item in done)
         seen = READERS[entry.reads]("".join(item.stdout for item in done))
         seen = seen | {"text": seen["text"] + errors}
@@ -96,8 +96,10 @@ class Runs:
             path.unlink()
         return names
 
-    def _codeguard(self, *words: str, start: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-        return self._start(*(start or (sys.executable, "-I", "-m", "codeguard")), *words)
+    def _codeguard(
+        self, *words: str, start: tuple[str, ...] = (), stdin: str = ""
+    ) -> subprocess.CompletedProcess[str]:
+        return self._start(*(start or (sys.executable, "-I", "-m", "codeguard")), *words, stdin=stdin)
 
     def _hook(self, id_: str) -> subprocess.CompletedProcess[str]:
         """Run the line of a hook as pre-commit does: the programs of its environment first, in the repository."""
@@ -129,7 +131,7 @@ class Runs:
         done.stdout = Path(sarif[-1]).read_text()
         return done
 
-    def _start(self, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    def _start(self, *words: str, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
         home = {"XDG_CONFIG_HOME": str(self._place / "home"), "XDG_STATE_HOME": str(self._place / "state")}
         given: Mapping[str, str] = {**environment, **home, **variables}
@@ -150,7 +152,7 @@ class Runs:
             words,
             cwd=self._tree,
             env=given,
-            input="",
+            input=stdin,
             capture_output=True,
             text=True,
             timeout=HANGS_S,

@@ -1,0 +1,119 @@
+"""`codeguard init`: what is the team's own in a folder, as its user confirms it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from codeguard.cli.options import STORE
+from codeguard.cli.output import guarded, read_settings, say, warn
+from codeguard.errors import ConfigError, NothingToDoError
+
+OWNERS = ("CODEOWNERS", ".github/CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
+LONGEST = 1 << 20  # bytes of a file of owners
+COMMITS = 2_000  # that are read for authors
+SHOWN = 3  # authors or owners of a folder
+_ELSEWHERE = re.compile(
+    r"(?i)(third|3rd)[-_]?party|vendor(ed)?|external|node_modules|deps|snippets|forks?|contrib"
+)
+
+
+@click.command()
+@click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@STORE
+@click.option("--yes", is_flag=True, help="Trust PATHS without asking; they have to be named.")
+@click.pass_context
+@guarded
+def init(context: click.Context, paths: tuple[Path, ...], store: str | None, yes: bool) -> None:
+    """Propose what is your own in this folder, and trust it in your configuration once you confirm.
+
+    PATHS are trusted instead of what is proposed. A proposal goes by the layout of the folder, which whoever can write
+    there chooses, as are the authors in git and the owners in CODEOWNERS: they are shown as hints and decide nothing.
+    What is trusted says what is right, so confirm only paths that nobody else can write to.
+    """
+    from codeguard.cli.config import add_table, as_toml
+    from codeguard.corpus.discovery import discover
+    from codeguard.reports.styled import counted
+
+    if yes and not paths:
+        raise ConfigError(
+            "--yes", got="no PATH", expected="the paths to trust", hint="codeguard init --yes src"
+        )
+    here = Path.cwd()
+    settings = read_settings(context, store=store)
+    found = [file.path.relative_to(here.resolve()) for file in discover([here], root=here).files]
+    if not found:
+        raise NothingToDoError("no file in this folder", got=str(here))
+    files = Counter(name.parts[0] for name in found if len(name.parts) > 1)
+    chosen = [path.resolve() for path in paths] or [here.resolve() / name for name in _proposed(files, found)]
+    for outside in (path for path in chosen if not path.is_relative_to(here.resolve())):
+        raise ConfigError("a path outside of this folder", got=str(outside), expected=f"one in {here}")
+    names = [path.relative_to(here.resolve()).as_posix() for path in chosen]
+    for top in sorted({*files} | {*names}):
+        mark = "your own?" if top in names else ""
+        count = sum(name.is_relative_to(top) for name in found)
+        say(f"{mark:<9}  {top:<24} {counted(count, 'file')}{_hints(here, top)}")
+    if not names:
+        raise NothingToDoError("no folder looks like your own", hint="name it: codeguard init PATH…")
+    if not yes and not click.confirm(
+        f"trust {', '.join(names)}? Whoever can write there decides what is right", err=True
+    ):
+        raise ConfigError("nothing is trusted", got="no", expected="yes, or codeguard init PATH…")
+    table = f"projects.{as_toml(str(here))}"
+    state = settings.store if settings.remote else str(Path(settings.store).absolute())
+    add_table(
+        settings.config_file,
+        ("projects", str(here)),
+        f"[{table}]\nstore = {as_toml(state)}\nroot = {as_toml(str(here))}\n\n"
+        f"[{table}.defense]\ntrust_paths = {as_toml([str(path) for path in chosen])}\n",
+    )
+    say(f"written: {settings.config_file}")
+    rest = sorted(name for name in files if not any(Path(name).is_relative_to(own) for own in names))
+    say(f"next: codeguard index {' '.join([*names, *rest])}")
+    if rest:
+        warn(f"not trusted, and checked against your own: {', '.join(rest)}")
+
+
+def _proposed(files: Counter[str], found: Sequence[Path]) -> list[str]:
+    """Return the top folders that a project's own code usually lies in: src, packages and tests."""
+    packages = {name.parts[0] for name in found if len(name.parts) == 2 and name.name == "__init__.py"}
+    usual = {"src", "lib", "tests", "test"} & files.keys()
+    return sorted(name for name in packages | usual if not _ELSEWHERE.fullmatch(name))
+
+
+def _hints(here: Path, name: str) -> str:
+    """Return who wrote the files of a folder and who owns it, as the repository claims."""
+    authors, owners = _authors(here, name), _owners(here, name)
+    parts = [f"by {', '.join(authors)}"] if authors else []
+    parts += [f"owned by {', '.join(owners)}"] if owners else []
+    return f"  ({'; '.join(parts)}, as anyone could claim)" if parts else ""
+
+
+def _authors(here: Path, name: str) -> list[str]:
+    from subprocess import TimeoutExpired
+
+    from codeguard.corpus.git import run_git
+
+    try:
+        done = run_git(here, "log", f"-n{COMMITS}", "--format=%an", "--", name)
+    except (OSError, TimeoutExpired):
+        return []
+    seen = Counter(done.stdout.decode("utf-8", "replace").splitlines())
+    return [author for author, _ in seen.most_common(SHOWN)]
+
+
+def _owners(here: Path, name: str) -> list[str]:
+    for place in OWNERS:
+        try:
+            with (here / place).open("rb") as file:
+                lines = file.read(LONGEST).decode("utf-8", "replace").splitlines()
+        except OSError:
+            continue
+        rules = [line.split("#")[0].split() for line in lines]
+        fitting = [rule[1:] for rule in rules if rule and rule[0].strip("/*") in ("", name)]
+        return fitting[-1][:SHOWN] if fitting else []
+    return []

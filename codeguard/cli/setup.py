@@ -1,0 +1,248 @@
+"""`codeguard setup` and `codeguard hook`: connect an assistant, and check what it is about to read."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import click
+
+from codeguard.cli.options import STORE
+from codeguard.cli.output import (
+    EXIT_ERROR,
+    EXIT_NOTHING,
+    guarded,
+    own_command,
+    read_settings,
+    say,
+    say_block,
+    warn,
+)
+from codeguard.errors import ConfigError
+
+LONGEST = 1 << 20  # bytes of a client's configuration
+LONGEST_CALL = 64 << 20  # bytes that a client says of the file that it is about to read
+_HOOK = re.compile(r'"[^"]* -m codeguard [^"]*hook"')
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What codeguard adds to a JSON file of a client.
+
+    `file` is relative to the project, or to the home directory if it begins with `~`. `keys` lead to the value;
+    if `listed`, it is one element of the list there.
+    """
+
+    file: str
+    keys: tuple[str, ...]
+    value: Any
+    listed: bool = False
+
+
+def _desktop() -> str:
+    """Return the file of Claude Desktop on this system."""
+    folder = {"darwin": "Library/Application Support", "win32": "AppData/Roaming"}.get(
+        sys.platform, ".config"
+    )
+    return f"~/{folder}/Claude/claude_desktop_config.json"
+
+
+def _clients(server: Mapping[str, Any], hook: str) -> dict[str, list[Entry]]:
+    """Return the entries of each client that can be set up."""
+    own = ("mcpServers", "codeguard")
+    before_read = {"matcher": "Read", "hooks": [{"type": "command", "command": hook}]}
+    return {
+        "claude": [
+            Entry(".mcp.json", own, server),
+            Entry(".claude/settings.local.json", ("hooks", "PreToolUse"), before_read, True),
+        ],
+        "claude-desktop": [Entry(_desktop(), own, server)],
+        "cursor": [
+            Entry(".cursor/mcp.json", own, server),
+            Entry(".cursor/hooks.json", ("version",), 1),
+            Entry(".cursor/hooks.json", ("hooks", "beforeReadFile"), {"command": hook}, True),
+        ],
+        "vscode": [Entry(".vscode/mcp.json", ("servers", "codeguard"), {"type": "stdio", **server})],
+        "gemini": [Entry(".gemini/settings.json", own, server)],
+        "windsurf": [Entry("~/.codeium/windsurf/mcp_config.json", own, server)],
+    }
+
+
+@click.command()
+@click.argument("client", type=click.Choice(list(_clients({}, ""))))
+@STORE
+@click.option("--print", "only_print", is_flag=True, help="Show what would be written, and write nothing.")
+@click.option(
+    "--no-hook", is_flag=True, help="Leave out the check of each file before the assistant reads it."
+)
+@click.option("--yes", is_flag=True, help="Write without asking.")
+@click.pass_context
+@guarded
+def setup(
+    context: click.Context, client: str, store: str | None, only_print: bool, no_hook: bool, yes: bool
+) -> None:
+    """Connect an assistant to the index of this folder, in the assistant's own configuration.
+
+    Shows what is added to which file, asks, and leaves everything else in the file as it is. Where the client offers
+    hooks, each file is audited before the assistant reads it.
+    """
+    from codeguard.trust import write_atomically
+
+    project = Path.cwd()
+    command = own_command(context)
+    place = [] if store is None else ["--store", store if "://" in store else str(Path(store).absolute())]
+    server = {"command": command[0], "args": [*command[1:], "mcp", "--root", str(project), *place]}
+    entries = [
+        entry
+        for entry in _clients(server, shlex.join([*command, "hook"]))[client]
+        if not (no_hook and "hook" in f"{entry.file}{entry.keys}")
+    ]
+    planned = []
+    for file, of_file in groupby(entries, lambda entry: entry.file):
+        path = _inside(file, project)
+        before = _read(path)
+        added = list(of_file)
+        if (after := _merged(before, path, added)) is None:
+            say(f"{path}: nothing to do, it is there")
+            continue
+        instead = ", instead of its entry codeguard" if b'"codeguard":' in before else ""
+        say(f"{path}{instead}:")
+        say_block(json.dumps(_nested(added), indent=2))
+        planned.append((path, before, after))
+    if only_print or not planned:
+        return
+    if not yes and not click.confirm(
+        f"add this to {' and '.join(str(path) for path, _, _ in planned)}?", err=True
+    ):
+        raise ConfigError("nothing was written", got="no", expected="yes, or the option --yes")
+    for path, before, after in planned:
+        if _read(path) != before:
+            raise ConfigError(f"{path} was changed meanwhile", hint="run the same command again")
+        write_atomically(path, after, path.stat().st_mode & 0o777 if before else 0o600)
+        say(f"written: {path}")
+    if not read_settings(context, store=store).state.exists():
+        warn("there is no index yet; next: codeguard index PATH… --trust PATH")
+    if find_spec("mcp") is None:
+        from codeguard.extras import installation, requirement
+
+        warn(f"the assistant's server needs one more package: {installation(requirement('mcp'))}")
+
+
+def _inside(file: str, project: Path) -> Path:
+    """Return the path of a client's file; raise ConfigError if a link leads it out of its folder."""
+    base = Path.home() if file.startswith("~") else project
+    path = (base / file.removeprefix("~/")).resolve()
+    if not path.is_relative_to(base.resolve()):
+        raise ConfigError(f"{base / file}", got=f"a link to {path}", expected=f"a file in {base}")
+    return path
+
+
+def _read(path: Path) -> bytes:
+    """Return the content of a file, empty if there is none."""
+    from codeguard.trust.local import open_regular
+
+    try:
+        with open_regular(path) as file:
+            data = file.read(LONGEST + 1)
+    except FileNotFoundError:
+        return b""
+    if len(data) > LONGEST:
+        raise ConfigError(f"{path} is too large", got=f"over {LONGEST} bytes", expected="a configuration")
+    return data
+
+
+def _merged(data: bytes, path: Path, entries: Sequence[Entry]) -> bytes | None:
+    """Return the JSON file with the entries added, None if it has them.
+
+    Raises:
+        ConfigError: it is no JSON (with comments, for example), or holds something else where an entry belongs.
+    """
+    hint = "--print shows what to add by hand"
+    try:
+        whole = json.loads(data, object_pairs_hook=_once) if data.strip() else {}
+        before = json.dumps(whole, allow_nan=False)
+        for entry in entries:
+            _add(whole, entry)
+        if json.dumps(whole) == before:
+            return None
+        found = re.search(rb'\n([ \t]+)"', data)
+        indent = found[1].decode() if found else "  "
+        return json.dumps(whole, indent=indent, ensure_ascii=data.isascii()).encode() + b"\n"
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(
+            f"{path} cannot be added to", got=str(error), expected="plain JSON of this client", hint=hint
+        ) from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(found := dict(pairs)) != len(pairs):
+        raise ValueError("a key that is there twice")
+    return found
+
+
+def _add(whole: Any, entry: Entry) -> None:
+    """Add an entry to the value of a file in place; raise ValueError if something else is there."""
+    at = whole
+    for key in entry.keys[:-1]:
+        if not isinstance(at, dict):
+            break
+        at = at.setdefault(key, {})
+    name = entry.keys[-1]
+    if not isinstance(at, dict) or (entry.listed and not isinstance(at.setdefault(name, []), list)):
+        raise ValueError(f"something else at {'.'.join(entry.keys)}")
+    if not entry.listed:
+        at[name] = entry.value if name == "codeguard" else at.get(name, entry.value)
+        return
+    forms = [_form(item) for item in at[name]]
+    if (form := _form(entry.value)) in forms:
+        at[name][forms.index(form)] = entry.value
+    else:
+        at[name].append(entry.value)
+
+
+def _form(item: Any) -> str:
+    """Return a hook as text, without the interpreter that runs it, which an update may change."""
+    return _HOOK.sub('"hook"', json.dumps(item, sort_keys=True))
+
+
+def _nested(entries: Sequence[Entry]) -> dict[str, Any]:
+    """Return the entries of a file alone, as they stand in it."""
+    alone: dict[str, Any] = {}
+    for entry in entries:
+        _add(alone, entry)
+    return alone
+
+
+@click.command()
+@click.pass_context
+@guarded
+def hook(context: click.Context) -> None:
+    """Audit the file that an assistant is about to read, which its client names in JSON on stdin.
+
+    `codeguard setup` writes it into the client's configuration. Exit code 2, with the findings on stderr, blocks the
+    reading: what was found fails an audit, or the file could not be audited.
+    """
+    from codeguard.cli.audit import audit
+
+    data = sys.stdin.buffer.read(LONGEST_CALL + 1)
+    try:
+        asked = json.loads(data) if len(data) <= LONGEST_CALL else {}
+        path = Path(os.fspath(asked.get("tool_input", asked)["file_path"]))
+    except (ValueError, RecursionError, AttributeError, KeyError, TypeError):
+        raise ConfigError("the call of the hook", got="no file_path", expected="JSON of the client") from None
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            context.invoke(audit, paths=(path,), no_behavior=True)
+    except SystemExit as end:
+        if end.code not in (0, EXIT_NOTHING):
+            sys.exit(EXIT_ERROR)
