@@ -189,7 +189,7 @@ def test_numbers_that_it_does_not_take_are_a_contract(check: Check, body: str, v
 def test_the_reason_names_the_convention(check: Check) -> None:
     report = check(another(*HONEST["sentinel"]), FIND)
     assert report.verdict is Verdict.DIFFERS
-    assert "behaves like find_place with other conventions" in report.reason
+    assert "behaves like find_place under another contract" in report.reason
     assert "reports a missing result in another way" in report.reason
     assert report.counterexample.endswith("expected None, got -1")
 

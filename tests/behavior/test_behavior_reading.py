@@ -9,16 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeguard.behavior.inputs.domain import learn_domain
 from codeguard.behavior.inputs.generation import generate
 from codeguard.behavior.inputs.learning import learn_shape
-from codeguard.behavior.inputs.preconditions import bounds_of
 from codeguard.behavior.inputs.shapes import NumberBounds
 from codeguard.behavior.source.constants import UnknownError, fold
 from codeguard.behavior.source.definitions import Definition, definitions, read_module
 from codeguard.behavior.source.layout import separate_branches
 from codeguard.behavior.source.surroundings import surroundings
 from codeguard.behavior.specs.assertions import test_examples as examples_in_tests
+from codeguard.behavior.specs.contract import bounds_of, learn_domain
 from codeguard.behavior.specs.docstrings import docstring_examples
 from codeguard.behavior.specs.examples import Raises, Returns
 from codeguard.behavior.specs.templates import literal_values, with_values

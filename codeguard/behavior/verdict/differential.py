@@ -12,11 +12,11 @@ from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.objects import needs_objects
 from codeguard.behavior.inputs.options import is_called, share_options
 from codeguard.behavior.inputs.pools import Arguments
-from codeguard.behavior.inputs.preconditions import excluded_by
 from codeguard.behavior.matching.candidate import CandidateFunction
 from codeguard.behavior.matching.claims import DISTINCTIVE_DOC_WORDS, Similarity
 from codeguard.behavior.matching.fingerprints import Calls
 from codeguard.behavior.source.definitions import parse_or_none
+from codeguard.behavior.specs.contract import excluded_by
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import (
     NOT_TAKEN,
