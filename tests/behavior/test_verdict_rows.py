@@ -185,6 +185,17 @@ def merged(left, right):
             right = right[1:]
     return found + left + right
 '''
+DOUBLE_FACTORIAL = '''
+def double_factorial(n):
+    """Return the double factorial of a number.
+
+    >>> double_factorial(5)
+    15
+    >>> double_factorial(6)
+    48
+    """
+    return n * double_factorial(n - 1) if n > 1 else 1
+'''
 METHOD = """
 class {owner}:
     def __init__(self):
@@ -303,11 +314,11 @@ CASES = {
     "trusted-contradicts-itself": Case(
         "def double_factorial(n):\n    '''Return the double factorial of a number.'''\n    made = 1\n"
         "    for item in range(n, 1, -2):\n        made *= item\n    return made\n",
-        "def double_factorial(n):\n    '''Return the double factorial of a number.\n\n"
-        "    >>> double_factorial(5)\n    15\n    >>> double_factorial(6)\n    48\n    '''\n    return n * double_factorial(n - 1) if n > 1 else 1\n",
+        DOUBLE_FACTORIAL,
     ),
     "no-standard": Case(
-        own(HALVED).replace("halved", "_halved").replace("// 2", "// 2 + 1"), HALVED.replace("halved", "_halved")
+        own(MEDIAN).replace("def median", "def _middle").replace("+ ordered[middle]", "+ ordered[0]"),
+        MEDIAN.replace("def median", "def _middle").replace(">>> median", ">>> _middle"),
     ),
     "results-suggest": Case(
         "def zz(stuff):\n    '''Each of them.'''\n    seen = dict.fromkeys(stuff)\n"
