@@ -466,6 +466,11 @@ class Observations:
         return is_private(self.reference.features)
 
     @property
+    def effects_seen(self) -> bool:
+        """Whether a run showed an effect that convicts."""
+        return any(item.kind in CONVICTING for item in observed_effects(self.result.effects))
+
+    @property
     def disputed(self) -> bool:
         """Whether it meets the trusted description, which the trusted function itself contradicts."""
         return self.meets_description
