@@ -22,7 +22,6 @@ from codeguard.behavior.specs.docstrings import docstring_examples
 from codeguard.behavior.specs.examples import Raises, Returns
 from codeguard.behavior.specs.templates import literal_values, with_values
 from codeguard.behavior.verdict import values
-from codeguard.behavior.verdict.differential import size, smaller
 from codeguard.behavior.verdict.effects import module_capabilities
 from codeguard.behavior.verdict.profiles import random_for
 from codeguard.behavior.verdict.values import Comparison, same_value
@@ -256,18 +255,6 @@ def test_generated_inputs_are_in_the_domain_and_repeatable(rows: list[tuple[obje
     assert repr(made) == repr(again)
     assert all(domain.admits(*call) for call in made)
     assert len({repr(call) for call in [*made, *calls]}) == len(made) + len({repr(call) for call in calls})
-
-
-@settings(max_examples=60, deadline=None)
-@given(PLAIN)
-def test_shrinking_ends(value: object) -> None:
-    call: tuple[tuple[object, ...], dict[str, object]] = ((value,), {})
-    for _ in range(400):
-        steps = [step for step in smaller(call) if size(step) < size(call)]
-        if not steps:
-            return
-        call = min(steps, key=size)
-    pytest.fail(f"still not smallest: {call}")
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from codeguard.behavior.verdict.comparison import (
     wrong_results,
 )
 from codeguard.behavior.verdict.differences import differences, is_hidden
-from codeguard.behavior.verdict.differential import CandidateSession
+from codeguard.behavior.verdict.differential import MAX_SETTLED, CandidateSession
 from codeguard.behavior.verdict.effect_tables import CONVICTING
 from codeguard.behavior.verdict.effects import Capability, capabilities_beyond
 from codeguard.behavior.verdict.observations import (
@@ -116,7 +116,7 @@ class Examination:
             seen.refuses_all = yield from self.session.rejects_inputs(seen.results, seen.similarity)
 
     def _settle_differences(self, seen: Observations) -> Steps[None]:
-        """Repeat what is wrong outside of the restricted tier, drop what is arbitrary, and reduce the rest."""
+        """Repeat what is wrong outside of the restricted tier, and drop what is arbitrary."""
         wrong = wrong_results(seen.results)
         if wrong and not (yield from self.session.is_wrong_natively(wrong)):
             # The policy of the restricted tier must not convict a candidate.
@@ -129,10 +129,8 @@ class Examination:
             return
         generated = [item for item in comparable_results(seen.results) if item.case.example is None]
         settled = yield from self.session.without_arbitrary(seen.profile, seen.wrong_calls)
-        if settled:
-            smallest = yield from self.session.shrink(seen.profile, settled[0])
-            settled = [smallest, *seen.wrong_calls[1:]]
-        seen.wrong_calls, seen.among = settled, len(generated)
+        seen.wrong_calls = [*settled, *seen.wrong_calls[MAX_SETTLED:]] if settled else []
+        seen.among = len(generated)
 
     def _repeat(self, seen: Observations) -> Steps[None]:
         session = self.session
@@ -177,7 +175,6 @@ class Examination:
                 seen.constant_decides = seen.independent and (
                     yield from self._is_triggered_by_constant(profile, origin)
                 )
-                seen.wrong_calls = [(yield from session.shrink(profile, item))]
                 return
             refuses = item.answer.outcome is Outcome.RAISED
             if not origin.magic or refuses or suspicions >= MAX_SUSPICIONS:

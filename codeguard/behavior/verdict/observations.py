@@ -176,8 +176,9 @@ class Observations:
 
     @property
     def reads_alike(self) -> bool:
-        """Whether name, text and parameters, or description, are those of the trusted function."""
-        return self.described or self.similarity.repeats_reference or self.reads_like
+        """Whether name, text and parameters, or description, are those of the trusted function, in its words."""
+        own_words = self.similarity.has_own_description and not self.its_text
+        return (self.described and not own_words) or self.similarity.repeats_reference or self.reads_like
 
     @property
     def independent(self) -> bool:
