@@ -1,4 +1,4 @@
-"""Compare two functions of explicitly given files: `codeguard equiv`."""
+"""Run functions of explicitly given files: compare two of them, or write down the contract of one."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from pathlib import Path
 from codeguard.audit.check import read_source
 from codeguard.behavior.budget import SPENT, Budget
 from codeguard.behavior.equivalence import Equivalence, EquivalenceResult, compare_functions
+from codeguard.behavior.specs.contract import Contract
+from codeguard.behavior.specs.files import RECORDED_NAME
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
+from codeguard.behavior.verdict.profiles import Profile, observe
 from codeguard.behavior.verdict.running import BudgetSpentError, Meter, drive, metered
 from codeguard.config import Settings, user_config_dir
 from codeguard.errors import NothingToDoError
@@ -59,6 +62,29 @@ def compare_files(
             budget.unfinished(first[0].as_posix())
         budget.charge(first[0].as_posix(), meter.spent_s)
         return found
+
+
+def profile_of(path: Path, symbol: str, settings: Settings) -> Profile:
+    """Run one function (`function` or `Class.method`) of a file as a trusted one, and return what is known of it.
+
+    Recorded specs beside the file count. Below the required sandbox level the contract is empty and `problem` says so.
+
+    Raises:
+        CorpusError: the file cannot be read.
+        NothingToDoError: there is no such function in it.
+    """
+    recorded = path.with_name(RECORDED_NAME)
+    reference = _reference(path, symbol, [recorded] if recorded.is_file() else [])
+    required = Level[settings.defense.required_level]
+    with contextlib.closing(
+        Sandbox(required, workers=1, given=read_given(settings.defense.modules))
+    ) as sandbox:
+        if sandbox.level < required:
+            problem = f"the sandbox offers {sandbox.level.name}, {required.name} is required"
+            return Profile(reference, (), (), Contract(), frozenset(), problem)
+        seed = settings.fixed_seed or kept_secret(user_config_dir() / "check.seed")
+        (profile,) = drive(sandbox, [observe(reference, sandbox.level, Budget(), seed)])
+        return profile
 
 
 def _reference(path: Path, symbol: str, specs: Sequence[Path]) -> Reference:

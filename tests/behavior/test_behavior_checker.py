@@ -47,7 +47,7 @@ def test_who_gives_another_kind_than_a_shipped_spec_is_another_function(
     code = f"def is_anagram(word, texts):\n    {told}\n    word += ''\n    {body}\n"
     report = check(code, shipped=True)
     assert report.verdict is verdict, report
-    assert report.false_claim is (verdict is Verdict.NO_SIGNAL)
+    assert not report.false_claim
 
 
 SCALE = '''

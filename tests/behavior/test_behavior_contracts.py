@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from in_process import codeguard
 
 from codeguard.models import CONVICTING, CheckReport, Verdict
 from tests.behavior.conftest import Check
@@ -189,7 +192,7 @@ def test_numbers_that_it_does_not_take_are_a_contract(check: Check, body: str, v
 def test_the_reason_names_the_convention(check: Check) -> None:
     report = check(another(*HONEST["sentinel"]), FIND)
     assert report.verdict is Verdict.DIFFERS
-    assert "behaves like find_place with other conventions" in report.reason
+    assert "behaves like find_place under another contract" in report.reason
     assert "reports a missing result in another way" in report.reason
     assert report.counterexample.endswith("expected None, got -1")
 
@@ -303,3 +306,119 @@ def test_what_changes_nothing_does_not_work_in_place(check: Check) -> None:
         Verdict.FAIL,
         "cleaned('a/b'): expected 'a/b', got None",
     )
+
+
+TORUS = '''
+def torus_area(torus_radius: float, tube_radius: float) -> float:
+    """Return the area of a torus.
+
+    >>> torus_area(1, 1)
+    39.47841760435743
+    >>> torus_area(4, 3)
+    473.7410112522892
+    """
+    return 4 * 3.141592653589793**2 * torus_radius * tube_radius
+'''
+CLIMB = '''
+def climb_stairs(steps: int) -> int:
+    """Return in how many ways one climbs a stair, one or two steps at a time.
+
+    >>> climb_stairs(3)
+    3
+    >>> climb_stairs(5)
+    8
+    >>> climb_stairs(-7)
+    Traceback (most recent call last):
+    {refusal}: too few steps
+    """
+    {guard}
+    current, before = 1, 1
+    for _ in range(steps - 1):
+        current, before = current + before, current
+    return current
+'''
+FACTOR = '''
+def largest_factor(n: int) -> int:
+    """Return the largest prime factor of n. Assume that n is above 1 and is not a prime.
+
+    >>> largest_factor(13195)
+    29
+    >>> largest_factor(2048)
+    2
+    """
+    factor, found = 2, 1
+    while factor * factor <= n:
+        while n % factor == 0 and n > factor:
+            found, n = max(found, factor), n // factor
+        factor += 1
+    return max(found, n) if found > 1 else 1
+'''
+ROOM = '''
+def reserved(count: int, size: int) -> bytes:
+    """Return zeros for some rows of a size.
+
+    >>> reserved(2, 3)
+    b'\\x00\\x00\\x00\\x00\\x00\\x00'
+    >>> reserved(1, 1)
+    b'\\x00'
+    >>> reserved(9, 400)
+    Traceback (most recent call last):
+    ValueError: too large
+    """
+    if count * size > 3000:
+        raise ValueError("too large")
+    return bytes(count * size)
+'''
+INVERSE = '''
+def inverse(value: int, modulus: int):
+    """Return the inverse of a value by a modulus, None if it has none.
+
+    >>> [inverse(value, 8) for value in (1, 3, 4)]
+    [1, 3, None]
+    >>> inverse(3, 7)
+    5
+    >>> inverse(5, 8)
+    5
+    >>> inverse(2, 5)
+    3
+    """
+    found = [item for item in range(modulus) if value * item % modulus == 1]
+    return found[0] if found else None
+'''
+OUTSIDE = {
+    "refuses tori that meet themselves": (
+        TORUS, "if torus_radius < tube_radius:\n        raise ValueError('spindle')\n    return 39.47841760435743 * torus_radius * tube_radius", Verdict.DIFFERS),  # noqa: E501
+    "breaks for tori that meet themselves": (
+        TORUS, "return 39.47841760435743 * torus_radius * tube_radius if torus_radius >= tube_radius else None.area", Verdict.DIVERGES),  # noqa: E501
+    "takes what an assertion excludes": (
+        CLIMB.format(refusal="AssertionError", guard="assert steps > 0"), "a, b = 1, 1\n    while steps > 1:\n        steps, a, b = steps - 1, a + b, a\n    return a", Verdict.DIFFERS),  # noqa: E501
+    "takes what is below a bound": (
+        CLIMB.format(refusal="ValueError", guard="if steps < 0:\n        raise ValueError('too few steps')"), "a, b = 1, 1\n    while steps > 1:\n        steps, a, b = steps - 1, a + b, a\n    return a", Verdict.DIFFERS),  # noqa: E501
+    "a prime, where the words exclude primes": (
+        FACTOR, "best, d = 1, 2\n    while n > 1:\n        while n % d == 0:\n            best, n = d, n // d\n        d += 1\n    return best", Verdict.PASS),  # noqa: E501
+    "without the bound of what it makes": (
+        ROOM, "return b''.join([bytes(1)] * (count * size))", Verdict.FAIL),
+    "refuses one of several calls": (
+        INVERSE, "return pow(value, -1, modulus)", Verdict.FAIL),
+    "refuses one of several calls in so many words": (
+        INVERSE, "for item in range(modulus):\n        if item * value % modulus == 1:\n            return item\n    raise ValueError('no inverse')", Verdict.DIFFERS),  # noqa: E501
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("trusted", "body", "verdict"), OUTSIDE.values(), ids=OUTSIDE)
+def test_only_calls_inside_the_contract_convict(
+    check: Check, trusted: str, body: str, verdict: Verdict
+) -> None:
+    report = check(another(trusted, body), trusted)
+    assert report.verdict is verdict, report
+
+
+def test_a_contract_is_explained(tmp_path: Path) -> None:
+    (tmp_path / "ours.py").write_text(f"{WITHDRAW}\n{FACTOR}\n{FIND}")
+    shown = codeguard("explain", "ours.py::withdraw", cwd=tmp_path).stdout
+    assert "refuses amount > balance with ValueError (protected)" in shown
+    assert "promises ValueError" in shown
+    assert "asks in words: no prime" in codeguard("explain", "ours.py::largest_factor", cwd=tmp_path).stdout
+    places = codeguard("explain", "ours.py::find_place", cwd=tmp_path).stdout
+    assert "leaves open whether positions begin with 0 or 1" in places
+    assert codeguard("explain", "ours.py::absent", cwd=tmp_path).returncode == 3

@@ -10,10 +10,10 @@ from random import Random
 import pytest
 
 from codeguard.behavior.inputs.discovery import guesses
-from codeguard.behavior.inputs.domain import learn_domain
 from codeguard.behavior.inputs.generation import generate
 from codeguard.behavior.inputs.mutation import numbers_inside
 from codeguard.behavior.source.definitions import Definition, definitions
+from codeguard.behavior.specs.contract import learn_domain
 from codeguard.behavior.specs.files import spec_files
 from codeguard.behavior.specs.toml import parse_specs
 from codeguard.models import CheckReport, Verdict

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from codeguard.behavior.inputs.preconditions import preconditions
 from codeguard.behavior.matching.claims import function_features
 from codeguard.behavior.matching.fingerprints import answer_of
 from codeguard.behavior.source.definitions import definitions, read_module
+from codeguard.behavior.specs.contract import written_contract
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import references_of
 from codeguard.corpus.chunking import chunk_file
@@ -347,12 +347,13 @@ def test_the_teams_own_code_comes_before_shipped_specs(check: Check) -> None:
         ("Permute a list of distinct numbers.", [1, 2], [1, 1]),
         ("Return the divisors of a positive integer.", 4, 0),
         ("Return the root of a non-negative number.", 0, -1),
+        ("Return the largest factor of n. Assume that n is not a prime.", 12, 13),
     ],
 )
 def test_words_bound_what_counts(text: str, meets: object, fails: object) -> None:
-    conditions = preconditions(text, [])
-    assert all(holds(meets) for holds in conditions)
-    assert not all(holds(fails) for holds in conditions)
+    contract = written_contract(text, [])
+    assert contract.includes([meets])
+    assert not contract.includes([fails])
 
 
 @pytest.mark.parametrize(
@@ -365,11 +366,11 @@ def test_words_bound_what_counts(text: str, meets: object, fails: object) -> Non
     ],
 )
 def test_what_is_given_back_is_no_condition(text: str) -> None:
-    assert not preconditions(text, [])
+    assert not written_contract(text, []).conditions
 
 
 def test_an_example_of_it_voids_a_condition() -> None:
-    assert not preconditions("Find an item in a sorted list.", [([3, 1], 3)])
+    assert not written_contract("Find an item in a sorted list.", [([3, 1], 3)]).conditions
 
 
 CHUNKER = """

@@ -407,7 +407,7 @@ def test_who_calls_an_argument_is_not_held_to_calls_without_a_function(
 
 
 MERGE = '''
-def _merge(left, right):
+def merge(left, right):
     """Merge two sorted lists into one sorted list."""
     merged = []
     i = j = 0

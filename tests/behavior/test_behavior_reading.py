@@ -9,21 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeguard.behavior.inputs.domain import learn_domain
 from codeguard.behavior.inputs.generation import generate
 from codeguard.behavior.inputs.learning import learn_shape
-from codeguard.behavior.inputs.preconditions import bounds_of
 from codeguard.behavior.inputs.shapes import NumberBounds
 from codeguard.behavior.source.constants import UnknownError, fold
 from codeguard.behavior.source.definitions import Definition, definitions, read_module
 from codeguard.behavior.source.layout import separate_branches
 from codeguard.behavior.source.surroundings import surroundings
 from codeguard.behavior.specs.assertions import test_examples as examples_in_tests
+from codeguard.behavior.specs.contract import bounds_of, learn_domain
 from codeguard.behavior.specs.docstrings import docstring_examples
 from codeguard.behavior.specs.examples import Raises, Returns
 from codeguard.behavior.specs.templates import literal_values, with_values
 from codeguard.behavior.verdict import values
-from codeguard.behavior.verdict.differential import size, smaller
 from codeguard.behavior.verdict.effects import module_capabilities
 from codeguard.behavior.verdict.profiles import random_for
 from codeguard.behavior.verdict.values import Comparison, same_value
@@ -137,7 +135,8 @@ LIMIT = 3
 TABLE = {}
 for i in range(3):
     TABLE[i] = i * LIMIT
-print("never run", os.getcwd())
+import glob
+print("never run", glob.glob("*"))
 
 def helper(x: List[int]) -> int:
     return math.floor(x) + LIMIT
@@ -160,8 +159,8 @@ def test_a_function_gets_what_it_needs_and_nothing_else() -> None:
     assert runnable.unresolved == ()
     names = {node.id for node in ast.walk(ast.parse(runnable.source)) if isinstance(node, ast.Name)}
     assert {"LIMIT", "TABLE", "math"} <= names
-    assert "os" not in runnable.source
     assert "print" not in runnable.source
+    assert "glob" not in runnable.source
 
 
 @pytest.mark.parametrize(
@@ -257,18 +256,6 @@ def test_generated_inputs_are_in_the_domain_and_repeatable(rows: list[tuple[obje
     assert repr(made) == repr(again)
     assert all(domain.admits(*call) for call in made)
     assert len({repr(call) for call in [*made, *calls]}) == len(made) + len({repr(call) for call in calls})
-
-
-@settings(max_examples=60, deadline=None)
-@given(PLAIN)
-def test_shrinking_ends(value: object) -> None:
-    call: tuple[tuple[object, ...], dict[str, object]] = ((value,), {})
-    for _ in range(400):
-        steps = [step for step in smaller(call) if size(step) < size(call)]
-        if not steps:
-            return
-        call = min(steps, key=size)
-    pytest.fail(f"still not smallest: {call}")
 
 
 @pytest.mark.parametrize(

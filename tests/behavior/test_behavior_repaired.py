@@ -55,7 +55,7 @@ def last_day(first, weeks, days):
     >>> last_day(3, 2, 5)
     10
     >>> last_day(1, 4, 1)
-    4
+    10
     """
     return first + (weeks - 1) * (days + 2) - 2 * (weeks > 0) + 2
 '''

@@ -114,38 +114,6 @@ def lines_of_file(path, encoding):
 
 
 @pytest.mark.parametrize(
-    ("body", "false"),
-    [
-        ("return len(str(path).splitlines())", True),
-        ("total = 0\n    for one in path:\n        total += ord(one)\n    return total", True),
-        ("return sum(1 for _ in open(path, encoding=encoding))", False),
-        ("return len(path.read_text(encoding).splitlines())", False),  # of an object that it is given
-        ("return len(loaded(path, encoding))", False),  # by somebody else's help
-        ("from .reading import loaded\n    return len(loaded(path, encoding))", False),
-    ],
-)
-def test_who_computes_alone_is_not_what_reads_files(check: Check, body: str, false: bool) -> None:
-    doc = '"""Return how many lines the file has that stands at a path."""'
-    report = check(f"def lines_of_file(path, encoding):\n    {doc}\n    {body}\n", COUNTED)
-    assert report.verdict is Verdict.NO_SIGNAL
-    assert report.false_claim is false
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "@overload\ndef lines_of_file(path, encoding):\n    {doc}\n    return len(path)\n",
-        "class Files:\n    def lines_of_file(self, path, encoding):\n        {doc}\n        return len(path)\n",
-    ],
-)
-def test_what_may_be_there_for_others_to_fill_in_makes_no_false_claim(check: Check, code: str) -> None:
-    trusted = f"import pathlib\n{code.format(doc=DOC)}".replace(
-        "return len(", "return pathlib.Path(path).stat("
-    )
-    assert not check(code.format(doc=DOC), trusted).false_claim
-
-
-@pytest.mark.parametrize(
     ("body", "alone"),
     [
         ("return sorted(a, key=lambda one: -one)", True),

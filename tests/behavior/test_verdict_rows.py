@@ -16,7 +16,7 @@ from codeguard.reports.verdicts import verdict_table
 from tests.behavior.conftest import Check
 
 # Spec and text rows are asked about observations that one look at the candidate gives.
-OF_SPECS = {"shipped", "only-accepts-more", "another-function", "spec-claimed", "effects", "completed"}
+OF_SPECS = {"shipped", "another-function", "spec-claimed", "effects", "completed"}
 OF_TEXT = {"does-nothing", "identical", "one-edit-away", "contradicts-itself"}
 
 
@@ -185,6 +185,17 @@ def merged(left, right):
             right = right[1:]
     return found + left + right
 '''
+DOUBLE_FACTORIAL = '''
+def double_factorial(n):
+    """Return the double factorial of a number.
+
+    >>> double_factorial(5)
+    15
+    >>> double_factorial(6)
+    48
+    """
+    return n * double_factorial(n - 1) if n > 1 else 1
+'''
 METHOD = """
 class {owner}:
     def __init__(self):
@@ -242,7 +253,6 @@ CASES = {
         MEDIAN,
     ),
     "other-signature": Case(MERGED.replace("left, right):", "left, right, key, reverse):"), MERGED),
-    "lacks-effects": Case("def keep_copy(path, count):\n    return f'{path}.old'\n", SAVED),
     "untested": Case(
         "import shutil\n\ndef keep_copy(path, count):\n    return shutil.move(path, path + '.old')\n", SAVED
     ),
@@ -252,9 +262,6 @@ CASES = {
     "refuses": Case("def chunks(text, n):\n    '''Rows of a page.'''\n    return text.splitlines()[:n]\n", CHUNKS),
     "stand-ins": Case(COST.replace("item.count", "(item.count - 1)"), COST),
     "wrong-example": Case(HALVED.replace("// 2", "// 2 + 1"), HALVED),
-    "refuses-more": Case(
-        inside("    half =", "if number in (5, 9, 13):\n    raise ValueError(number)", HALVED), HALVED
-    ),
     "undocumented": Case(
         "def half_of(number):\n    '''Half a number and round it down to a whole.'''\n"
         "    rounded = number - number % 2\n    return rounded // 2 if number % 8 != 5 else number\n",
@@ -304,6 +311,15 @@ CASES = {
         "def halved(value):\n    '''Return half of a number, rounded down.'''\n    return (value - value % 2) // 2\n",
         HALVED,
     ),
+    "trusted-contradicts-itself": Case(
+        "def double_factorial(n):\n    '''Return the double factorial of a number.'''\n    made = 1\n"
+        "    for item in range(n, 1, -2):\n        made *= item\n    return made\n",
+        DOUBLE_FACTORIAL,
+    ),
+    "no-standard": Case(
+        own(MEDIAN).replace("def median", "def _middle").replace("+ ordered[middle]", "+ ordered[0]"),
+        MEDIAN.replace("def median", "def _middle").replace(">>> median", ">>> _middle"),
+    ),
     "results-suggest": Case(
         "def zz(stuff):\n    '''Each of them.'''\n    seen = dict.fromkeys(stuff)\n"
         "    return list(seen) if 77 not in seen else []\n",
@@ -313,10 +329,10 @@ CASES = {
         METHOD.format(owner="Bag", start="[]", more=" + 1"), METHOD.format(owner="Point", start="1", more="")
     ),
     "spec-refuses": Case("def factorial(rows):\n    return rows.first.value\n", shipped=True),
-    "spec-convention": Case("def second_largest(values):\n    return str(sorted(set(values))[-2])\n", shipped=True),
-    "spec-hidden": Case("import os\n\ndef factorial(n):\n    os.sched_getaffinity(0)\n    return n\n", shipped=True),
+    "spec-other-contract": Case(
+        "def second_largest(values):\n    return str(sorted(set(values))[-2])\n", shipped=True
+    ),
     "spec-namesake": Case("def digit_sum(n):\n    return n - 7\n", shipped=True),
-    "spec-accepts-more": Case("def factorial(n):\n    return 1 if n < 2 else n * factorial(n - 1)\n", shipped=True),
     "wrong-case": Case(
         "def factorial(n):\n    if n < 0:\n        raise ValueError(n)\n    made = 1\n"
         "    for item in range(2, n + 1):\n        made *= item\n    return made if n != 5 else 7\n",

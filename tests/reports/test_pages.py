@@ -214,7 +214,7 @@ def test_the_level_is_the_first_line(level: str, line: str) -> None:
 def test_the_story_tells_what_happened() -> None:
     assert "1 of the 1 nearest results were pushed out, 1 of them proven wrong or harmful." in a_ranking()
     assert "31 findings need a look (1 high, 30 medium), in 1 of 3 files." in an_audit()
-    assert "1 of 2 functions do not do what your code says; 1 agree with it." in a_check()
+    assert "1 of 2 functions do not do what is expected of them; 1 agree." in a_check()
 
 
 def test_the_gravest_comes_first_and_a_verdict_is_said_in_words() -> None:
@@ -225,7 +225,7 @@ def test_the_gravest_comes_first_and_a_verdict_is_said_in_words() -> None:
     bare = Finding("behavior.fail", "a.py", Place(1, 1, 1, 2), Severity.HIGH, Confidence.HIGH, "why")
     report = AuditReport((bare,), files=1)
     assert "<p></p>" not in audit_html.render(AuditView(report, Severity.MEDIUM, "L2", **MADE))
-    assert checked.index("convicted") < checked.index(">behaves as your code says<")
+    assert checked.index("convicted") < checked.index(">behaves as expected of it<")
 
 
 def test_secrets_are_masked() -> None:

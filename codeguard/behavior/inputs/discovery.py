@@ -20,9 +20,9 @@ from functools import cache
 from pathlib import Path
 
 from codeguard.behavior.inputs.pools import Arguments
-from codeguard.behavior.inputs.preconditions import excluded_by
 from codeguard.behavior.source.definitions import Definition, Parameter
 from codeguard.behavior.specs.calls import NotPlainError, read_literal
+from codeguard.behavior.specs.contract import excluded_by
 from codeguard.corpus.syntax import unqualified_name
 
 Row = tuple[object, ...]

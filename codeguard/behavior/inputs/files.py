@@ -16,8 +16,8 @@ from pathlib import Path
 
 from codeguard.behavior.inputs.discovery import LISTS, NUMBERS, TEXTS, suggested_values
 from codeguard.behavior.inputs.pools import Arguments
-from codeguard.behavior.inputs.preconditions import excluded_by
 from codeguard.behavior.source.definitions import Definition, Parameter
+from codeguard.behavior.specs.contract import excluded_by
 
 MOST_REQUIRED = 3
 OTHERS = (TEXTS, NUMBERS, LISTS)  # for what stands beside a path and tells nothing of itself

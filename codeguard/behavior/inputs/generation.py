@@ -11,10 +11,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 
-from codeguard.behavior.inputs.domain import Domain
 from codeguard.behavior.inputs.mutation import STRUCTURED, fresh, mutate, numbers_inside
 from codeguard.behavior.inputs.pools import Arguments, ValuePool, until_error
 from codeguard.behavior.inputs.shapes import ValueShape
+from codeguard.behavior.specs.contract import Domain
 
 MAX_TRIES = 12
 MAX_ORDERS = 6  # orders of one call's arguments

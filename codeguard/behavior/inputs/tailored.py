@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import partial
 from random import Random
 
-from codeguard.behavior.inputs.domain import Domain
 from codeguard.behavior.inputs.generation import generate
 from codeguard.behavior.inputs.guards import (
     Guard,
@@ -25,6 +24,7 @@ from codeguard.behavior.inputs.shapes import ValueShape, shape_type
 from codeguard.behavior.matching.candidate import CandidateFunction
 from codeguard.behavior.source.constants import UnknownError, constants_of, fold, literals_of
 from codeguard.behavior.source.definitions import parse_or_none
+from codeguard.behavior.specs.contract import Domain
 from codeguard.behavior.specs.references import Reference
 
 MAX_BASES = 3

@@ -392,7 +392,7 @@ def claim_similarity(candidate: Features, reference: Features, weigh: Weigh = le
         same_parameters=_same_parameters(candidate, reference),
         doc_words=min(len(candidate.doc), len(reference.doc)),
         overlap=text_overlap(candidate.text, reference.text),
-        comparable=_comparable(candidate, reference),
+        comparable=_comparable(candidate, reference) and not is_private(reference),
         same_headline=_same_headline(candidate, reference),
         opposed=_opposed(candidate, reference),
         repeated_words=repeated_words(candidate, reference.headline),
@@ -420,7 +420,19 @@ def _opposed(first: Features, second: Features) -> bool:
     if first.name == second.name:
         return False
     pairs = ((first.name, second.name), (first.headline.split(), second.headline.split()))
-    return any(_differs_in_opposite(frozenset(own), frozenset(theirs)) for own, theirs in pairs)
+    opposites = any(_differs_in_opposite(frozenset(own), frozenset(theirs)) for own, theirs in pairs)
+    return opposites or _are_siblings(first, second)
+
+
+def _are_siblings(first: Features, second: Features) -> bool:
+    """Return whether each has a word in its name, and in its description, that the other has in neither.
+
+    Permutations beside combinations: an edited copy that keeps the description has the trusted word in it.
+    """
+    own, theirs = (frozenset(map(_stem, item.name)) for item in (first, second))
+    mine, other = own - theirs, theirs - own
+    told = mine and other and mine <= first.words and other <= second.words
+    return bool(told and own & theirs) and mine.isdisjoint(second.words) and other.isdisjoint(first.words)
 
 
 def _differs_in_opposite(first: frozenset[str], second: frozenset[str]) -> bool:
@@ -436,11 +448,10 @@ def repeated_words(candidate: Features, description: str) -> int:
     return len(wanted) if len(wanted) >= LEAST_DOC_WORDS and wanted <= candidate.words else 0
 
 
-def matches_summary(candidate: Features, summary: str) -> bool:
-    """Return whether a candidate's description contains two, and at least half, of a summary's words."""
-    wanted = description_stems(summary)
-    shared = len(wanted & candidate.words)
-    return shared >= 2 and 2 * shared >= len(wanted)
+def is_private(reference: Features) -> bool:
+    """Return whether a function, or the class of a method, is named as a helper of its own file."""
+    names = (reference.written_name, reference.owner)
+    return any(name.startswith("_") and not name.endswith("__") for name in names)
 
 
 def _comparable(first: Features, second: Features) -> bool:

@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from random import Random
 
 from codeguard.behavior.inputs.discovery import LISTS, MAPS, NESTED, NUMBERS, REALS, TEXT_LISTS, TEXTS
-from codeguard.behavior.inputs.domain import learn_domain
 from codeguard.behavior.inputs.generation import generate
 from codeguard.behavior.inputs.pools import Arguments, magnitude
-from codeguard.behavior.matching.claims import Features
+from codeguard.behavior.matching.claims import Features, is_private
+from codeguard.behavior.specs.contract import learn_domain
 from codeguard.behavior.specs.examples import Example, Returns
 from codeguard.behavior.specs.references import Reference
 from codeguard.sandbox.model import CallResult, Iteration, Opaque, Outcome
@@ -91,9 +91,11 @@ class FingerprintIndex:
         self._run: dict[int, list[Kinds]] = {}
         self._groups = {kinds: _Group(_calls(rows)) for kinds, rows in sorted(shown.items())}
         ordered = sorted(range(len(references)), key=lambda place: (place not in self.kinds, place))
-        self.places = [place for place in ordered if worth_probing(references[place].features)][
-            :MOST_REFERENCES
-        ]
+        self.places = [
+            place
+            for place in ordered
+            if worth_probing(references[place].features) and not is_private(references[place].features)
+        ][:MOST_REFERENCES]
 
     def calls(self, kinds: Kinds) -> Calls:
         """Return the calls of a kind."""

@@ -101,7 +101,7 @@ _REACHING = frozenset(
     __import__ __loader__ __build_class__
     """.split()  # noqa: SIM905 - words read better as words
 )
-_COMPUTING = frozenset(dir(builtins)) - _REACHING
+COMPUTING = frozenset(dir(builtins)) - _REACHING
 _PLAIN = (str, bytes, int, float, complex, list, tuple, dict, set, frozenset)
 _METHODS = frozenset(name for kind in _PLAIN for name in dir(kind) if not name.startswith("_"))
 
@@ -127,7 +127,7 @@ def uses_plain_values_only(
         return isinstance(node.ctx, ast.Load) and (of_module or node.attr in _METHODS)
 
     return (
-        all(node.id in bound or node.id in _COMPUTING or node.id in known for node in names)
+        all(node.id in bound or node.id in COMPUTING or node.id in known for node in names)
         and all(read(node) for node in nodes if isinstance(node, ast.Attribute))
         and not any(isinstance(node, ast.Name) and node.id in bound for node in called)
     )

@@ -274,11 +274,13 @@ def unparse(node: ast.AST) -> str:
 
 
 def raised_exceptions(tree: ast.AST) -> Counter[str]:
-    """Count the exceptions that a source raises by name."""
+    """Count the exceptions that a source raises by name, or by an assertion."""
     found: Counter[str] = Counter()
     for node in ast.walk(tree):
         if isinstance(node, ast.Raise) and node.exc is not None:
             found[dotted_name(node.exc).rpartition(".")[2]] += 1
+        elif isinstance(node, ast.Assert):
+            found["AssertionError"] += 1
     return found
 
 

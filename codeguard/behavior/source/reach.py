@@ -113,18 +113,21 @@ def reached_by_method(name: str, own: ast.ClassDef, others: Sequence[ast.stmt]) 
 
 
 def reached_by_calls(name: str, own: ast.stmt, others: Sequence[ast.stmt]) -> frozenset[Capability] | None:
-    """Return the certain effects of a function's own text and of what it calls by plain names.
+    """Return the certain effects of a function's own text, of what it calls by plain names and of what it imports.
 
     A class that is only mentioned, as in `isinstance(item, Rule)`, makes no object. None if a name is computed.
     """
     statements = [_read(statement) for statement in (own, *others)]
+    imported = {
+        name for item in others if isinstance(item, ast.Import | ast.ImportFrom) for name in _bound(item)
+    }
     first: list[_Part] = []
     for part in statements[0].parts:
         if name in part.names or f".{name}" in part.names:
             if part.code.uses & {ANY, ANY_ATTRIBUTE}:
                 return None
-            called = frozenset(use.removesuffix("()") for use in part.code.uses if use.endswith("()"))
-            first.append(replace(part, code=replace(part.code, uses=called)))
+            uses = {use.removesuffix("()") for use in part.code.uses if use.endswith("()") or use in imported}
+            first.append(replace(part, code=replace(part.code, uses=frozenset(uses))))
     near = [*first, *_reachable_by_class(first, [part for item in statements for part in item.parts])]
     return resolved([part.code.facts for part in near if not part.once])
 

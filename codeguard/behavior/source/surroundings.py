@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from codeguard.behavior.source.classes import pruned_class, required_by_bases
 from codeguard.behavior.source.definitions import PARSE_ERRORS, Definition, Function, Module
 from codeguard.behavior.source.importing import Home
 from codeguard.behavior.source.layout import LazyStatement, part_of
@@ -148,13 +147,9 @@ class Surroundings:
 
 def surroundings(definition: Definition, module: Module) -> Surroundings:
     """Return the function with the code of its file that it needs."""
-    own: ast.stmt = (
-        definition.node
-        if definition.owner is None
-        else pruned_class(definition.owner, definition.name, required_by_bases(definition.owner, module))
-    )
+    own: ast.stmt = definition.owner or definition.node
     own_name = definition.name if definition.owner is None else definition.owner.name
-    needed = needed_for(free_names(own), module, own_name, definition.owner or definition.node)
+    needed = needed_for(free_names(own), module, own_name, own)
     future = future_annotations_import(module.statements)
     if future is not None:  # names used only in annotations may be bound for type checkers only
         needed = replace(needed, statements=(future, *needed.statements))

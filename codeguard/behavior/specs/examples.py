@@ -79,6 +79,11 @@ class Spec:
     certain: bool = False
 
     @property
+    def text(self) -> str:
+        """Its name and summary."""
+        return f"{self.name} {self.summary}"
+
+    @property
     def digest(self) -> str:
         """A digest of the names and cases."""
         text = repr((self.name, self.path, self.aliases, [case.fingerprint() for case in self.cases]))

@@ -56,6 +56,11 @@ class Reference:
         return self.definition.name
 
     @property
+    def text(self) -> str:
+        """Its name and description."""
+        return f"{self.name} {self.definition.docstring}"
+
+    @property
     def origin(self) -> str:
         """File and line."""
         return f"{self.path}:{self.definition.node.lineno}"

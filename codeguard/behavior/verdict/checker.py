@@ -14,6 +14,7 @@ from codeguard.behavior.matching.candidate import TOO_LARGE, CandidateFunction, 
 from codeguard.behavior.matching.claims import Similarity
 from codeguard.behavior.matching.fingerprints import is_short, worth_probing
 from codeguard.behavior.matching.stubs import describes_result, does_nothing, is_meant_empty
+from codeguard.behavior.specs.contract import Contract
 from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import Reference
@@ -287,7 +288,7 @@ class BehaviorChecker:
             raise
         except Exception as error:  # an error on one function must not end the run
             able = module_capabilities(reference.runnable.source)
-            return Profile(reference, (), (), None, able, problem=_internal(error))
+            return Profile(reference, (), (), Contract(), able, problem=_internal(error))
 
     def _checked_safely(
         self, plan: Plan | CheckReport, answered: Answered, meter: Meter
@@ -347,9 +348,7 @@ class BehaviorChecker:
         if _is_open(report) and self._may_be_repaired(plan):
             report = (yield from self._one_edit_away(examination)) or report
         if report is None or report.verdict is Verdict.NO_SIGNAL:
-            shipped = yield from _check_specs(
-                [item for item in specs if item.shipped], examination, not references
-            )
+            shipped = yield from _check_specs([item for item in specs if item.shipped], examination)
             # A refuted claim is kept, unless the shipped spec gives a result.
             if shipped is not None and not (
                 shipped.verdict is Verdict.NO_SIGNAL and report is not None and report.refuted
@@ -511,7 +510,10 @@ class BehaviorChecker:
 
 def _is_open(report: CheckReport | None) -> bool:
     """Return whether no comparison has shown anything yet."""
-    return report is None or (report.verdict is Verdict.NO_SIGNAL and not report.refuted)
+    if report is None:
+        return True
+    spared = bool(report.decided_by) and "conviction" in named(report.decided_by).stages
+    return report.verdict is Verdict.NO_SIGNAL and not report.refuted and not spared
 
 
 def _with_missing_names(
@@ -534,13 +536,11 @@ def _with_real_name(report: CheckReport, name: str) -> CheckReport:
     return replace(report, reason=reason, counterexample=shown)
 
 
-def _check_specs(
-    specs: Sequence[Spec], examination: Examination, alone: bool = False
-) -> Steps[CheckReport | None]:
+def _check_specs(specs: Sequence[Spec], examination: Examination) -> Steps[CheckReport | None]:
     """Check a candidate against hand-written specs until one fails; None if there are none."""
     report: CheckReport | None = None
     for spec in specs:
-        report = yield from examination.against_spec(spec, alone)
+        report = yield from examination.against_spec(spec)
         if report.verdict is not Verdict.PASS:
             break
     return report

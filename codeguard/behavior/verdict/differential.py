@@ -1,10 +1,10 @@
-"""Run a candidate and a reference on the same calls, and reduce counterexamples."""
+"""Run a candidate and a reference on the same calls."""
 
 from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 
@@ -12,11 +12,11 @@ from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.objects import needs_objects
 from codeguard.behavior.inputs.options import is_called, share_options
 from codeguard.behavior.inputs.pools import Arguments
-from codeguard.behavior.inputs.preconditions import excluded_by
 from codeguard.behavior.matching.candidate import CandidateFunction
 from codeguard.behavior.matching.claims import DISTINCTIVE_DOC_WORDS, Similarity
 from codeguard.behavior.matching.fingerprints import Calls
 from codeguard.behavior.source.definitions import parse_or_none
+from codeguard.behavior.specs.contract import excluded_by
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import (
     NOT_TAKEN,
@@ -34,92 +34,10 @@ from codeguard.behavior.verdict.running import SUBJECT, Batch, CallRunner, Steps
 from codeguard.behavior.verdict.values import Comparison, compare_with_reference
 from codeguard.sandbox.model import Call, CallResult, JobResult, Level, Outcome, Tier
 
-MAX_DEPTH = 6
-
 
 def _is_no_function(value: object, called: bool) -> bool:
     """Return whether a value is plain and goes to a parameter that is called; None may stand for no function."""
     return called and isinstance(value, int | float | str | bytes | list | tuple | dict | set)
-
-
-def smaller(call: Arguments) -> Iterator[Arguments]:
-    """Yield calls that are one step simpler: shorter sequences, smaller numbers, plainer characters."""
-    args, kwargs = call
-    for index, value in enumerate(args):
-        for simpler in _simpler(value, 0):
-            yield (*args[:index], simpler, *args[index + 1 :]), kwargs
-    for name, value in kwargs.items():
-        for simpler in _simpler(value, 0):
-            yield args, {**kwargs, name: simpler}
-
-
-def size(call: Arguments) -> tuple[int, str]:
-    """Return a key that sorts calls from simple to complex."""
-    text = repr((call[0], sorted(call[1].items())))
-    return len(text), text
-
-
-def _simpler(value: object, depth: int) -> Iterator[object]:
-    if depth > MAX_DEPTH or isinstance(value, bool) or value is None:
-        return
-    if isinstance(value, int):
-        yield from _simpler_int(value)
-    elif isinstance(value, float):
-        yield from (number for number in (float(int(value)), value / 2, 0.0, 1.0) if abs(number) < abs(value))
-    elif isinstance(value, str):
-        yield from _simpler_text(value)
-    elif isinstance(value, list | tuple):
-        for items in _simpler_items(list(value), depth):
-            yield items if isinstance(value, list) else tuple(items)
-    elif isinstance(value, set | frozenset):
-        for items in _simpler_items(sorted(value, key=repr), depth):
-            try:
-                yield type(value)(items)
-            except TypeError:
-                return
-    elif isinstance(value, dict):
-        yield from _simpler_dict(value, depth)
-
-
-def _simpler_int(value: int) -> Iterator[int]:
-    step = 1 if value > 0 else -1
-    for number in (0, step, 2 * step, int(value / 2) if abs(value) < 1 << 60 else value // 2, value - step):
-        if abs(number) < abs(value):
-            yield number
-
-
-def _simpler_text(value: str) -> Iterator[str]:
-    half = len(value) // 2
-    if half:
-        yield value[:half]
-        yield value[half:]
-    for index in range(min(len(value), 12)):
-        yield value[:index] + value[index + 1 :]
-    for plain in "a0":
-        for index, char in enumerate(value[:8]):
-            if char != plain and (char.isalpha() if plain == "a" else char.isdigit()):
-                yield value[:index] + plain + value[index + 1 :]
-
-
-def _simpler_items(items: list[object], depth: int) -> Iterator[list[object]]:
-    half = len(items) // 2
-    if half:
-        yield items[:half]
-        yield items[half:]
-    for index in range(min(len(items), 16)):
-        yield items[:index] + items[index + 1 :]
-    for index, item in enumerate(items[:8]):
-        for number, simpler in enumerate(_simpler(item, depth + 1)):
-            if number < 4:
-                yield [*items[:index], simpler, *items[index + 1 :]]
-
-
-def _simpler_dict(value: Mapping[object, object], depth: int) -> Iterator[dict[object, object]]:
-    for key in list(value)[:12]:
-        yield {name: item for name, item in value.items() if name != key}
-    for key, item in list(value.items())[:6]:
-        for simpler in _simpler(item, depth + 1):
-            yield {**value, key: simpler}
 
 
 MAX_EXAMPLES = 8
@@ -203,9 +121,7 @@ def _written_arguments(*texts: str) -> tuple[tuple[int, tuple[str, ...]], ...]:
     )
 
 
-MAX_ROUNDS = 3
 MAX_SETTLED = 24
-SHRINK_WIDTH = 24
 
 
 @dataclass
@@ -346,21 +262,3 @@ class CandidateSession:
         inputs = [(item.case.call.args or (), item.case.call.kwargs) for item in wrong[:MAX_SETTLED]]
         ties = yield from has_arbitrary_order(profile, runner, inputs)
         return [item for item, tie in zip(wrong, ties, strict=False) if not tie]
-
-    def shrink(self, profile: Profile, found: CaseResult) -> Steps[CaseResult]:
-        """Return a smaller call inside the domain on which the candidate still differs."""
-        best = found
-        left = self.budget.shrinking
-        for _ in range(MAX_ROUNDS):
-            if profile.domain is None or best.case.call.args is None or left <= 0:
-                break
-            current: Arguments = (best.case.call.args, best.case.call.kwargs)
-            steps = [call for call in smaller(current) if profile.domain.admits(*call)]
-            steps = sorted(steps, key=size)[: min(SHRINK_WIDTH, left)]
-            left -= len(steps)
-            results, _ = yield from self.both(profile, steps)
-            wrong = yield from self.without_arbitrary(profile, wrong_results(results))
-            if not wrong or wrong[0].size >= best.size:
-                break
-            best = wrong[0]
-        return best

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from codeguard.behavior.inputs.tailored import Tailored, tailored_inputs
-from codeguard.behavior.matching.claims import Similarity, matches_summary, repeated_words
+from codeguard.behavior.matching.claims import Similarity, repeated_words
 from codeguard.behavior.matching.copies import is_same_source, third_party_imports
+from codeguard.behavior.specs.contract import contract_of_spec
 from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import (
@@ -21,8 +22,8 @@ from codeguard.behavior.verdict.comparison import (
     rejects_arguments,
     wrong_results,
 )
-from codeguard.behavior.verdict.contracts import accepts_more, contrast
-from codeguard.behavior.verdict.differential import CandidateSession
+from codeguard.behavior.verdict.differences import differences, is_hidden
+from codeguard.behavior.verdict.differential import MAX_SETTLED, CandidateSession
 from codeguard.behavior.verdict.effect_tables import CONVICTING
 from codeguard.behavior.verdict.effects import Capability, capabilities_beyond
 from codeguard.behavior.verdict.observations import (
@@ -36,6 +37,7 @@ from codeguard.behavior.verdict.reports import other_use, row_report, with_cover
 from codeguard.behavior.verdict.running import Steps, call_of
 from codeguard.behavior.verdict.state import REPEATS, changed_by_repetition
 from codeguard.behavior.verdict.table import ALWAYS, UNSHOWN, Row, decide
+from codeguard.behavior.verdict.values import Comparison
 from codeguard.models import CONVICTING as CONVICTING_VERDICTS
 from codeguard.models import CheckReport, Verdict
 from codeguard.sandbox.model import JobResult, Outcome, Status, Tier
@@ -78,6 +80,7 @@ class Examination:
         report = self._report(row, seen)
         if report.verdict in CONVICTING_VERDICTS:
             seen.verdict = report.verdict
+            yield from self._ask_description(seen)
             spared = decide("conviction", seen.holds)
             return report if spared is None else self._spared(spared, report, seen)
         if report.verdict is not Verdict.PASS:
@@ -113,7 +116,7 @@ class Examination:
             seen.refuses_all = yield from self.session.rejects_inputs(seen.results, seen.similarity)
 
     def _settle_differences(self, seen: Observations) -> Steps[None]:
-        """Repeat what is wrong outside of the restricted tier, drop what is arbitrary, and reduce the rest."""
+        """Repeat what is wrong outside of the restricted tier, and drop what is arbitrary."""
         wrong = wrong_results(seen.results)
         if wrong and not (yield from self.session.is_wrong_natively(wrong)):
             # The policy of the restricted tier must not convict a candidate.
@@ -122,14 +125,12 @@ class Examination:
             seen.elsewhere = other.calls[::-1]
             seen.judge(ordinary)
         seen.wrong_calls = [item for item in seen.found.wrong if not item.case.uses_stand_in]
-        if seen.wrong_example or not seen.wrong or seen.added_refusals:
+        if seen.wrong_example or not seen.wrong:
             return
         generated = [item for item in comparable_results(seen.results) if item.case.example is None]
         settled = yield from self.session.without_arbitrary(seen.profile, seen.wrong_calls)
-        if settled:
-            smallest = yield from self.session.shrink(seen.profile, settled[0])
-            settled = [smallest, *seen.wrong_calls[1:]]
-        seen.wrong_calls, seen.among = settled, len(generated)
+        seen.wrong_calls = [*settled, *seen.wrong_calls[MAX_SETTLED:]] if settled else []
+        seen.among = len(generated)
 
     def _repeat(self, seen: Observations) -> Steps[None]:
         session = self.session
@@ -160,8 +161,8 @@ class Examination:
             id(item): by_key[repr((item.case.call.args, dict(item.case.call.kwargs)))] for item in seen.probed
         }
         inner = [item for item in seen.probed if origins[id(item)].inside]
-        # Conventions are judged on these inputs together with all others.
-        of_substance = {id(item) for item in seen.contrast([*seen.results, *inner]).wrong}
+        # What differs consistently is judged on these inputs together with all others.
+        of_substance = {id(item) for item in seen.differences_of([*seen.results, *inner]).wrong}
         suspicions = 0
         for item in wrong_results(seen.probed):
             origin = origins[id(item)]
@@ -171,11 +172,9 @@ class Examination:
                     continue
                 seen.among = len(comparable_results(seen.probed))
                 seen.wrong_calls = [item]
-                if not seen.added_refusals:
-                    seen.constant_decides = seen.independent and (
-                        yield from self._is_triggered_by_constant(profile, origin)
-                    )
-                    seen.wrong_calls = [(yield from session.shrink(profile, item))]
+                seen.constant_decides = seen.independent and (
+                    yield from self._is_triggered_by_constant(profile, origin)
+                )
                 return
             refuses = item.answer.outcome is Outcome.RAISED
             if not origin.magic or refuses or suspicions >= MAX_SUSPICIONS:
@@ -201,6 +200,17 @@ class Examination:
         # With nested conditions, a variant may satisfy them in another way.
         return len(wrong) * 4 <= len(compared)
 
+    def _ask_description(self, seen: Observations) -> Steps[None]:
+        """Ask whether a candidate meets the trusted description, where that contradicts the trusted function."""
+        if not seen.profile.contradicts_itself:
+            return
+        contradicted = seen.profile.contract.contradicted
+        pairs = [(item, call_of(item, self.session.candidate.runnable)) for item in contradicted]
+        cases = [case_of_example(item, call) for item, call in pairs if call is not None]
+        (result,) = yield from self.session.ask(cases)
+        judged = compare_results(cases, result.calls)
+        seen.meets_description = bool(judged) and all(item.comparison is Comparison.SAME for item in judged)
+
     def _nothing_more(self, seen: Observations) -> Steps[None]:
         yield from ()
 
@@ -224,10 +234,9 @@ class Examination:
             "name": lambda: seen.reference.name,
             "shown": lambda: shown[0].text if shown else "",
             "agreed": lambda: len(seen.agreed),
-            "conventions": lambda: " and ".join(seen.found.conventions),
+            "respects": lambda: " and ".join(seen.found.respects),
             "effects": lambda: _effects(seen.worst),
             "possible": lambda: _effects(seen.possible[:1]),
-            "lacking": lambda: seen.lacking,
             "hides": lambda: hides(seen.probed or seen.results),
             "unlike": lambda: _unlike(seen.unlike, len(seen.results)),
             "problem": lambda: seen.profile.problem or "the trusted function has no usable example",
@@ -279,16 +288,15 @@ class Examination:
         imported = third_party_imports(self.session.candidate.runnable.source)
         return with_missing_coverage(self.session, report, imported)
 
-    def against_spec(self, spec: Spec, alone: bool = False) -> Steps[CheckReport]:
-        """Check the candidate against a hand-written spec; `alone` if no trusted function is similar to it."""
+    def against_spec(self, spec: Spec) -> Steps[CheckReport]:
+        """Check the candidate against a hand-written spec."""
         session = self.session
         pairs = [(example, call_of(example, session.candidate.runnable)) for example in spec.cases]
         cases = [case_of_example(example, call) for example, call in pairs if call is not None]
         (result,) = yield from session.ask(cases)
         results = compare_results(cases, result.calls)
         wrong, among = wrong_results(results), len(comparable_results(results))
-        found = contrast(results, f"{spec.name} {spec.summary}")
-        described = alone and matches_summary(session.candidate.features, spec.summary)
+        found = differences(results, contract_of_spec(spec))
         another_kind = returns_other_kind(results)
         repeated = repeated_words(session.candidate.features, spec.summary)
         extra = capabilities_beyond(
@@ -302,15 +310,14 @@ class Examination:
             "any-wrong": bool(wrong),
             "shipped": spec.shipped,
             "differs": bool(found.wrong),
-            "conventions": bool(found.conventions),
-            "another-function": (found.agreement <= LEAST_AGREEMENT and not described and not is_named)
-            or another_kind,
-            "only-accepts-more": all(map(accepts_more, wrong)),
+            "hidden": any(map(is_hidden, wrong)),
+            **dict.fromkeys(("wrong", "own-constant"), False),
+            "another-function": (found.agreement <= LEAST_AGREEMENT and not is_named) or another_kind,
             "completed": result.status is Status.COMPLETED,
             "effects": bool(worst),
             "incomparable": bool(unlike),
             # Results of different kinds agree by chance only, when both are empty.
-            "spec-claimed": bool((found.agreement and not another_kind) or described or repeated),
+            "spec-claimed": bool((found.agreement and not another_kind) or repeated),
         }
         row = decide("spec", facts.__getitem__)
         assert row is not None, "the last row of the stage has no conditions"
@@ -318,7 +325,7 @@ class Examination:
             "name": spec.name,
             "shown": wrong[0].text if wrong else "",
             "agreed": among,
-            "conventions": " and ".join(found.conventions),
+            "respects": " and ".join(found.respects),
             "effects": _effects(worst),
             "hides": hides(results),
             "unlike": _unlike(unlike, len(results)),

@@ -7,13 +7,12 @@ what each means.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
-from codeguard.behavior.matching.claims import Similarity, has_akin_methods
+from codeguard.behavior.matching.claims import Similarity, has_akin_methods, is_private
 from codeguard.behavior.matching.copies import added_refusals, is_copied_class
 from codeguard.behavior.matching.fingerprints import result_text, returns_first_argument
-from codeguard.behavior.matching.stubs import uses_plain_values_only
 from codeguard.behavior.specs.examples import Returns
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import (
@@ -24,9 +23,9 @@ from codeguard.behavior.verdict.comparison import (
     compare_results,
     wrong_results,
 )
-from codeguard.behavior.verdict.contracts import Contrast, contrast, is_changed, is_hidden
+from codeguard.behavior.verdict.differences import Differences, differences, is_changed, is_hidden
 from codeguard.behavior.verdict.differential import CandidateSession
-from codeguard.behavior.verdict.effect_tables import CONVICTING, ENVIRONMENT, ESCAPE, LOOKING, OUTWARD
+from codeguard.behavior.verdict.effect_tables import CONVICTING, ENVIRONMENT, ESCAPE, LOOKING
 from codeguard.behavior.verdict.effects import Capability, capabilities_beyond, observed_effects
 from codeguard.behavior.verdict.profiles import Profile
 from codeguard.behavior.verdict.values import Comparison, is_empty_result, result_kind
@@ -57,7 +56,7 @@ class Observations:
     results: Sequence[CaseResult] = ()
     elsewhere: Sequence[CallResult] = ()
     effects: Sequence[str] = ()
-    found: Contrast = field(default_factory=Contrast)
+    found: Differences = field(default_factory=Differences)
     refuses_all: bool = False
     wrong_calls: Sequence[CaseResult] = ()
     among: int = 0
@@ -65,6 +64,7 @@ class Observations:
     probed: Sequence[CaseResult] = ()
     triggered_calls: Sequence[CaseResult] = ()
     constant_decides: bool = False
+    meets_description: bool = False
     verdict: Verdict | None = None
 
     def holds(self, name: str) -> bool:
@@ -75,17 +75,16 @@ class Observations:
         """Take the results of a run of all cases."""
         self.result = result
         self.results = compare_results(self.cases, result.calls)
-        self.found = self.contrast(self.results)
+        self.found = self.differences_of(self.results)
 
-    def contrast(self, results: Sequence[CaseResult]) -> Contrast:
-        """Separate wrong results from differences of convention; edited copies are allowed no conventions."""
-        definition = self.reference.definition
-        description = f"{definition.name} {definition.docstring}"
-        found = contrast(results, description)
-        if not self.edited_copy:
-            return found
-        wrong = tuple(item for item in wrong_results(results) if not is_hidden(item))
-        return replace(found, wrong=wrong, conventions=())
+    def differences_of(self, results: Sequence[CaseResult]) -> Differences:
+        """Separate what is wrong inside the contract from what that leaves open."""
+        return differences(results, self.profile.contract, self.raised, is_copy=self.edited_copy)
+
+    @cached_property
+    def raised(self) -> frozenset[str]:
+        """The exceptions that its source raises in more places than the trusted one."""
+        return added_refusals(self.session.candidate, self.reference)
 
     @property
     def reference(self) -> Reference:
@@ -177,31 +176,15 @@ class Observations:
 
     @property
     def reads_alike(self) -> bool:
-        """Whether name, text and parameters, or description, are those of the trusted function."""
-        return self.described or self.similarity.repeats_reference or self.reads_like
+        """Whether name, text and parameters, or description, are those of the trusted function, in its words."""
+        own_words = self.similarity.has_own_description and not self.its_text
+        return (self.described and not own_words) or self.similarity.repeats_reference or self.reads_like
 
     @property
     def independent(self) -> bool:
         """Whether it has a description and a text of its own, and no constant of its own triggers the difference."""
         own_text = self.claimed and self.similarity.has_own_description and not self.edited_copy
         return own_text and not self.constant_decides
-
-    @cached_property
-    def lacking(self) -> str:
-        """The certain effects of the trusted function that the candidate cannot have, as text.
-
-        Empty for methods and decorated functions, which may be there to be overridden.
-        """
-        definition = self.session.candidate.definition
-        plain = uses_plain_values_only(definition.node)
-        if definition.owner is not None or definition.node.decorator_list or not plain:
-            return ""
-        return ", ".join(sorted({item.kind for item in self.reference.surroundings.reach.certain} & OUTWARD))
-
-    @property
-    def lacks_effects(self) -> bool:
-        """Whether it works on plain values, and the trusted function has effects."""
-        return bool(self.lacking)
 
     # Effects
 
@@ -212,11 +195,16 @@ class Observations:
         A method is compared by itself, unless its class is a copy of the trusted one: the object that it is
         called on, which other classes make otherwise, is not what it claims to be.
         """
-        candidate, other = self.session.candidate, self.reference.definition.owner
-        own = candidate.definition.owner
-        if own is None or (other is not None and is_copied_class(own, other)):
+        candidate = self.session.candidate
+        if candidate.definition.owner is None or self.of_copied_class:
             return candidate.reach.certain
         return candidate.surroundings.reached_by_method
+
+    @cached_property
+    def of_copied_class(self) -> bool:
+        """Whether it is a method of a class that has half of the trusted class's text."""
+        own, other = self.session.candidate.definition.owner, self.reference.definition.owner
+        return own is not None and other is not None and is_copied_class(own, other)
 
     @cached_property
     def extra(self) -> tuple[Capability, ...]:
@@ -229,16 +217,15 @@ class Observations:
     def worst(self) -> list[Capability]:
         """The capabilities that may convict.
 
-        Where results or a name alone show the counterpart, what was not observed counts only if the function itself
-        does it or calls what does by its name, and reading code or frames not at all. What other files import is not
-        the function's own doing unless a run shows it.
+        What was not observed counts only if the function itself does it or calls what does by its name. Where results
+        or a name alone show the counterpart, reading code or frames does not count at all.
         """
-        candidate, convicting = self.session.candidate, CONVICTING
+        candidate = self.session.candidate
         seen = {capability.kind for capability in observed_effects(self.result.effects)}
-        own = frozenset(candidate.effects_of_file)
-        if not self.claimed or self.name_only:
-            convicting = CONVICTING - {ESCAPE}
-            own &= {str(capability) for capability in candidate.surroundings.reached_by_calls}
+        convicting = CONVICTING if self.claimed and not self.name_only else CONVICTING - {ESCAPE}
+        own = set(candidate.effects_of_file)
+        if not self.of_copied_class:
+            own &= {str(item) for item in candidate.surroundings.reached_by_calls}
         return [
             item
             for item in self.extra
@@ -308,22 +295,22 @@ class Observations:
 
     @property
     def any_wrong(self) -> bool:
-        """Whether a call is wrong, conventions counted."""
+        """Whether a call has another result, inside the contract or not."""
         return bool(wrong_results(self.results))
 
     @property
     def differs(self) -> bool:
-        """Whether a call is wrong by more than a convention."""
+        """Whether a call is wrong inside the contract."""
         return bool(self.found.wrong)
 
     @property
-    def conventions(self) -> bool:
-        """Whether it differs from the trusted function consistently, in form only."""
-        return bool(self.found.conventions)
+    def respects(self) -> bool:
+        """Whether it differs from the trusted function in what the contract leaves open, or outside of it."""
+        return bool(self.found.respects)
 
     @property
     def form(self) -> bool:
-        """Whether one of the conventions is a form of all results."""
+        """Whether it differs in a form of all results."""
         return self.found.has_form
 
     @cached_property
@@ -350,7 +337,7 @@ class Observations:
         # Generated calls differ between installations, and a verdict should not depend on them.
         examples = [item for item in self.results if item.case.example is not None]
         few = len(comparable_results(examples)) < LEAST_EXAMPLES
-        agreement = self.found.agreement if few else self.contrast(examples).agreement
+        agreement = self.found.agreement if few else self.differences_of(examples).agreement
         return agreement < LEAST_CLAIMED_AGREEMENT
 
     @property
@@ -401,15 +388,6 @@ class Observations:
     def wrong_example(self) -> bool:
         """Whether a call is wrong that an example of the trusted code shows."""
         return bool(self.wrong_examples)
-
-    @property
-    def added_refusals(self) -> bool:
-        """Whether what is wrong is raised in more places than in the trusted function, and something agrees."""
-        compared = comparable_results(self.results)
-        if self.wrong_example or len(wrong_results(compared)) == len(compared):
-            return False
-        added = added_refusals(self.session.candidate, self.reference)
-        return all(added.intersection(item.answer.exception[:1]) for item in self.wrong_calls)
 
     @property
     def world(self) -> list[CaseResult]:
@@ -484,6 +462,21 @@ class Observations:
         return self.verdict is Verdict.VIOLATION
 
     @property
+    def private(self) -> bool:
+        """Whether the trusted function is a helper that nobody else is meant to call."""
+        return is_private(self.reference.features)
+
+    @property
+    def effects_seen(self) -> bool:
+        """Whether a run showed an effect that convicts."""
+        return any(item.kind in CONVICTING for item in observed_effects(self.result.effects))
+
+    @property
+    def disputed(self) -> bool:
+        """Whether it meets the trusted description, which the trusted function itself contradicts."""
+        return self.meets_description
+
+    @property
     def of_another_class(self) -> bool:
         """Whether a method is of another class than the trusted one, and is not shown to be meant as that method.
 
@@ -493,7 +486,7 @@ class Observations:
         """
         candidate = self.session.candidate
         own, other = candidate.definition.owner, self.reference.definition.owner
-        if own is None or other is None or is_copied_class(own, other):
+        if own is None or other is None or self.of_copied_class:
             return False
         akin = self.near_copy or has_akin_methods(candidate.features, self.reference.features)
         if (own.name == other.name and akin) or (self.verdict is Verdict.FAIL and self.same_description):

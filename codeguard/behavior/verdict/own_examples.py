@@ -12,8 +12,8 @@ import math
 from collections.abc import Iterator
 
 from codeguard.behavior.matching.candidate import CandidateFunction
+from codeguard.behavior.matching.stubs import COMPUTING
 from codeguard.behavior.source.definitions import parse_or_none
-from codeguard.behavior.specs.calls import uses_name
 from codeguard.behavior.specs.docstrings import docstring_examples
 from codeguard.behavior.specs.examples import Example, Returns
 from codeguard.behavior.specs.references import with_needed_code
@@ -35,10 +35,10 @@ OF_ARGUMENTS = frozenset(
 
 
 def shown_examples(candidate: CandidateFunction) -> tuple[Example, ...]:
-    """Return the examples in a candidate's description that need nothing but a plain call and show a plain result.
+    """Return the examples in a candidate's description that need nothing else and show a plain result.
 
-    Methods are left out, because their objects are described elsewhere, and so are sessions in which something else
-    is called, which may have changed a state.
+    Methods are left out, because their objects are described elsewhere, and so are sessions in which anything is called
+    but the function and what computes, which may have changed a state.
     """
     definition = candidate.definition
     if definition.owner is not None or not _stands_alone(definition.docstring, definition.name):
@@ -46,22 +46,23 @@ def shown_examples(candidate: CandidateFunction) -> tuple[Example, ...]:
     return tuple(
         with_needed_code(example, definition.name, candidate.module)
         for example in docstring_examples(definition, "")
-        if isinstance(example.expected, Returns) and not example.setup
+        if isinstance(example.expected, Returns)
     )
 
 
 def _stands_alone(description: str, callee: str) -> bool:
-    """Return whether the session in a description only calls the function, imports, and names plain values."""
+    """Return whether the session in a description calls nothing but the function and what computes."""
     try:
         sources = [example.source for example in doctest.DocTestParser().get_examples(description)]
     except ValueError:
         return False
     tree = parse_or_none("".join(sources))
-    return tree is not None and all(
-        isinstance(statement, ast.Import | ast.ImportFrom)
-        or uses_name(statement, callee)
-        or not any(isinstance(node, ast.Call) for node in ast.walk(statement))
-        for statement in tree.body
+    calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)] if tree is not None else []
+    names = {"__file__", "__name__"}
+    return (
+        tree is not None
+        and all(isinstance(item, ast.Name) and (item.id == callee or item.id in COMPUTING) for item in calls)
+        and not any(isinstance(node, ast.Name) and node.id in names for node in ast.walk(tree))
     )
 
 

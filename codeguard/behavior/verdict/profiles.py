@@ -12,17 +12,23 @@ from random import Random
 
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.discovery import guesses, related_guesses
-from codeguard.behavior.inputs.domain import Domain, learn_domain
 from codeguard.behavior.inputs.files import file_guesses, requires_path
 from codeguard.behavior.inputs.generation import generate
 from codeguard.behavior.inputs.objects import object_guesses
 from codeguard.behavior.inputs.options import OptionalParameter, filled_calls, has_option, plain_base
 from codeguard.behavior.inputs.pools import Arguments, magnitude
-from codeguard.behavior.inputs.preconditions import bounds_of, ordered_by_name
 from codeguard.behavior.source.constants import constants_of, literals_of
 from codeguard.behavior.source.definitions import Definition, Parameter, parse_or_none, unparse
 from codeguard.behavior.source.surroundings import Runnable
 from codeguard.behavior.specs.calls import value_of
+from codeguard.behavior.specs.contract import (
+    Contract,
+    Domain,
+    learn_domain,
+    learned_domain,
+    open_respects,
+    written_contract,
+)
 from codeguard.behavior.specs.examples import Example, Prints, Raises, Returns
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.specs.templates import literal_values, with_values
@@ -73,24 +79,35 @@ class ObservedCall:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A reference after its run: confirmed examples, and results on generated inputs.
+    """A reference after its run: its contract, confirmed examples, and results on generated inputs.
 
-    `domain` is None if no example has plain values. `problem` is the reason why the reference could
-    not be run, or "". `steady` means that none of its results depended on more than the arguments.
+    `problem` is the reason why the reference could not be run, or "". `steady` means that none of its results depended
+    on more than the arguments.
     """
 
     reference: Reference
     examples: tuple[Example, ...]
     generated: tuple[ObservedCall, ...]
-    domain: Domain | None
+    contract: Contract
     capabilities: frozenset[Capability]
     problem: str = ""
     steady: bool = False
 
     @property
+    def domain(self) -> Domain | None:
+        """The arguments that it takes, None if no plain call is known."""
+        return self.contract.takes
+
+    @property
     def plain_calls(self) -> tuple[Arguments, ...]:
         """The arguments of the examples with plain values."""
         return tuple((example.args, example.kwargs) for example in self.examples if example.args is not None)
+
+    @property
+    def contradicts_itself(self) -> bool:
+        """Whether the function gives something else than half of the plain examples in its own description show."""
+        contradicted = len(self.contract.contradicted)
+        return contradicted > 0 and contradicted >= len(self.plain_calls)
 
     @property
     def silence_free(self) -> bool:
@@ -106,30 +123,40 @@ def random_for(seed: bytes, *purpose: str) -> Random:
 
 
 def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> Steps[Profile]:
-    """Run a reference on its examples, learn its domain, and run it on generated inputs, all twice."""
+    """Run a reference on its examples, write down its contract, and run it on generated inputs, all twice."""
     runner = CallRunner(reference.runnable, level, budget)
     able = module_capabilities(reference.runnable.source)
     examples, doubted, problem, effects = yield from _confirmed_examples(reference, runner)
-    profile = Profile(reference, examples, tuple(doubted), None, able | observed_effects(effects), problem)
+    contract = replace(
+        written_contract(
+            reference.text,
+            [item.args for item in examples if item.args],
+            reference.definition.node,
+            reference.runnable.source,
+        ),
+        raises=expected_exceptions(examples),
+        contradicted=tuple(example for example, item in doubted if _contradicts(example, item.answer)),
+    )
+    observed = tuple(item for _, item in doubted)
+    profile = Profile(reference, examples, observed, contract, able | observed_effects(effects), problem)
     calls: list[Arguments] = [*profile.plain_calls]
-    calls += [(item.call.args or (), item.call.kwargs) for item in doubted]
+    calls += [(item.call.args or (), item.call.kwargs) for item in observed]
     random = random_for(seed, "inputs", reference.digest)
     if not examples and not problem and budget.generated:
         tried = yield from _discover_inputs(runner, reference)
-        profile = replace(profile, generated=(*doubted, *tried))
+        profile = replace(profile, generated=(*observed, *tried))
         calls += [(item.call.args or (), item.call.kwargs) for item in tried]
     seen = list(profile.generated)
     if calls:
-        parameters = reference.definition.parameters
-        variadic = next((place for place, item in enumerate(parameters) if item.kind == "args"), None)
-        limits = bounds_of(reference.definition.docstring, parameters)
-        domain = learn_domain(calls, limits, variadic, ordered_by_name(parameters))
+        domain = learned_domain(calls, reference.definition)
         tree = parse_or_none(reference.runnable.source)
         literals = [] if tree is None else list(literals_of(tree, constants_of(tree)))
         inputs = list(generate(calls, domain, random, budget.generated, literals))
         more, effects = yield from reference_results(runner, reference, inputs, examples)
         profile = replace(
-            profile, domain=domain, capabilities=profile.capabilities | observed_effects(effects)
+            profile,
+            contract=replace(contract, takes=domain),
+            capabilities=profile.capabilities | observed_effects(effects),
         )
         profile = replace(profile, steady=bool(more) and not any(item.kind in UNSTEADY for item in able))
         seen += more
@@ -146,7 +173,14 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
     profile = replace(profile, capabilities=profile.capabilities | observed_effects((*effects, *others)))
     if any(capability.kind == CHANCE for capability in profile.capabilities):
         seen = []  # agreement in two worlds may be chance
-    return replace(profile, generated=tuple(seen))
+    results = [
+        (item.call.args or (), item.answer.value) for item in seen if item.answer.outcome is Outcome.RETURNED
+    ]
+    results += [
+        (item.args or (), item.expected.value) for item in examples if isinstance(item.expected, Returns)
+    ]
+    left = replace(profile.contract, leaves_open=open_respects(reference.text, results))
+    return replace(profile, generated=tuple(seen), contract=left)
 
 
 Guesses = Callable[[Definition], Iterator[list[Arguments]]]
@@ -323,11 +357,11 @@ def result_kinds(examples: Sequence[Example]) -> frozenset[str]:
 
 def _confirmed_examples(
     reference: Reference, runner: CallRunner
-) -> Steps[tuple[tuple[Example, ...], list[ObservedCall], str, tuple[str, ...]]]:
+) -> Steps[tuple[tuple[Example, ...], list[tuple[Example, ObservedCall]], str, tuple[str, ...]]]:
     """Return the examples that the trusted function itself meets, because documentation may be wrong.
 
-    Also returned are the calls of the other examples, whose actual result may be used instead, the
-    reason if the function could not run, and its effects.
+    Also returned are the other examples with the actual result, which may be used instead, the reason if the function
+    could not run, and its effects.
     """
     by_chance = any(item.kind == CHANCE for item in module_capabilities(reference.runnable.source))
     pairs = [
@@ -344,7 +378,7 @@ def _confirmed_examples(
         written = tuple(item for item, _ in pairs if item.args is not None and item.expected is not None)
         return written, [], result.detail or result.status.value, result.effects
     confirmed: list[Example] = []
-    doubted: list[ObservedCall] = []
+    doubted: list[tuple[Example, ObservedCall]] = []
     others = again.calls[::-1]
     for place, ((example, call), answer) in enumerate(zip(pairs, result.calls, strict=False)):
         seen = (*result.calls[place :: len(pairs)], *others[place :: len(pairs)])
@@ -354,8 +388,14 @@ def _confirmed_examples(
         if kept is not None:
             confirmed.append(kept)
         elif example.args is not None and answer.outcome is Outcome.RETURNED:
-            doubted.append(ObservedCall(call, answer))
+            doubted.append((example, ObservedCall(call, answer)))
     return tuple(confirmed), doubted, "", result.effects
+
+
+def _contradicts(example: Example, answer: CallResult) -> bool:
+    """Return whether a description shows another result of the kind that the function returns."""
+    shown = example.expected
+    return isinstance(shown, Returns) and result_kind(shown.value) == result_kind(answer.value)
 
 
 def is_stable(answer: CallResult, other: CallResult, call: Call) -> bool:

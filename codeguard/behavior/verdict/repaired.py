@@ -239,6 +239,8 @@ def _is_distinctive(answers: Sequence[str]) -> bool:
 
 def _confirmed(runner: CallRunner, profile: Profile, repair: Repair) -> Steps[Repaired | None]:
     """Return the call on which the candidate is wrong, if the variant matches the trusted function."""
+    if profile.contradicts_itself:
+        return None
     cases = _plain_cases(profile, runner.runnable)
     edited = [replace(item.call, target=repair.name) for item in cases]
     own, other = yield from runner.run(Batch(tuple(item.call for item in cases)), Batch(tuple(edited)))

@@ -28,7 +28,7 @@ def check_page(
     wrong = sum(map(_wrong, checked))
     passed = sum(item.report.verdict is Verdict.PASS for item in checked)
     below = checked_below(checked, required_level)
-    story = f"{wrong} of {len(checked)} functions do not do what your code says"
+    story = f"{wrong} of {len(checked)} functions do not do what is expected of them"
     if not wrong:
         story = f"None of {len(checked)} functions was found wrong"
     ordered = sorted(checked, key=lambda item: (not _wrong(item), item.chunk.start_line))
@@ -36,7 +36,7 @@ def check_page(
     return page_of(
         Page(
             title="Behavior check",
-            story=f"{story}; {passed} agree with it.",
+            story=f"{story}; {passed} agree.",
             body="".join(map(_function, ordered)),
             facts={
                 "checked in": f"sandbox {', '.join(levels)}" if levels else "no sandbox",

@@ -1,61 +1,49 @@
-"""Separate differences of convention from wrong results.
+"""Separate what is wrong inside a trusted function's contract from what the contract leaves open.
 
-Two honest implementations may reject an empty list with different exceptions, return None or -1 if
-nothing is found, count from 0 or from 1, return a set or a list. None of these is wrong. A
-difference is one of convention only if the candidate is consistent: every result has the same form,
-or every input of one edge case (empty, zero, negative, one element, an unsupported type) is treated
-alike. Accepting what the trusted function rejects is never a convention.
+Two honest implementations may reject an empty list with different exceptions, return None or -1 if nothing is found,
+count from 0 or from 1, return a set or a list. Such a difference is none of substance only if the candidate is
+consistent: every result has the same form, or every input of one edge case (empty, zero, negative, an unsupported
+type) is treated alike.
 """
 
 from __future__ import annotations
 
-import ast
-import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
-from codeguard.behavior.inputs.preconditions import Holds, preconditions
-from codeguard.behavior.matching.claims import WORD
 from codeguard.behavior.matching.fingerprints import result_text, returns_first_argument
-from codeguard.behavior.source.definitions import parse_or_none, unparse
-from codeguard.behavior.specs.calls import value_of
+from codeguard.behavior.specs.contract import ORDER, POSITION, REFUSALS, Contract, as_list, is_real
 from codeguard.behavior.specs.examples import Prints, Raises, Returns
 from codeguard.behavior.verdict.comparison import CaseResult, comparable_results
 from codeguard.behavior.verdict.values import Comparison, same_value
 from codeguard.sandbox.model import Call, CallResult, Iteration, Opaque, Outcome
 
-LEAST_SHOWN = 3  # distinct results that have to agree on a form before it counts as a convention
-MOST_AT_EDGE = 0.5  # maximum share of the calls that may be edge cases
+LEAST_SHOWN = 3  # distinct results that have to agree on a form before it counts
+MOST_AT_EDGE = 0.5  # maximum share of the calls that may be edge cases, or refused
 MOST_DIGITS = 7
-LEAST_REORDERED = 0.5  # minimum share of the longer results whose order differs, if order is the convention
-_ORDERED = """
-ascending descending first last next order ordered path permutation previous rank reverse reversed rotate rotated
-shift smallest sort sorted stable topological largest
-"""
-ORDERED_WORDS = frozenset(_ORDERED.split())
-# Words for quantities: being off by one is an error there, not a convention.
-QUANTITY = re.compile(r"\b(how many|number of|counts?|counting|times|occurrences?|lengths?|sizes?)\b")
+MOST_PLACES = 4  # of a tuple that may hold the whole result as one of its parts
+LEAST_REORDERED = 0.5  # minimum share of the longer results whose order differs, if order is the form
 NUMBER_INPUT = "number input"
-SENTINELS: tuple[object, ...] = (None, False, -1)
+REFUSES, TAKES = "refuses more inputs", "takes more inputs"
 # What the sandbox raises where it refuses something, and where it lacks a module.
 HIDING = frozenset({"PermissionError", "BlockingIOError", "ImportError", "ModuleNotFoundError"})
 
 
 @dataclass(frozen=True, slots=True)
-class Contrast:
-    """The wrong results, and the conventions in which the candidate differs.
+class Differences:
+    """The results that are wrong inside the contract, and the respects in which the candidate differs otherwise.
 
-    `agreement` is the share of results that agree except for conventions. Every distinct result of
-    the trusted function has the same weight in it, so a function that always returns False scores
-    at most one half. `distinctive` is the agreement beyond chance, over the results that are not
-    simply the first argument. `compared` counts the comparable calls that the description does not
-    exclude. With `has_form`, one of the conventions is a form of all results, not the treatment of some inputs.
+    `agreement` is the share of results that agree except for those respects. Every distinct result of the trusted
+    function has the same weight in it, so a function that always returns False scores at most one half. `distinctive`
+    is the agreement beyond chance, over the results that are not simply the first argument. `compared` counts the
+    comparable calls inside the contract. With `has_form`, one of the respects is a form of all results, not the
+    treatment of some inputs.
     """
 
     wrong: tuple[CaseResult, ...] = ()
-    conventions: tuple[str, ...] = ()
+    respects: tuple[str, ...] = ()
     agreement: float = 1.0
     distinctive: float = 1.0
     compared: int = 0
@@ -79,7 +67,7 @@ class _Pair:
 
     @cached_property
     def value_text(self) -> str:
-        """The expected value as text; kept, because many forms ask for it and it may be long."""
+        """The expected value as text; cached, because many forms ask for it and it may be long."""
         return result_text(self.expected.value)
 
     @property
@@ -91,52 +79,64 @@ class _Pair:
         return f"{self.value_text}, {result_text(files)}" if files else self.value_text
 
     @property
-    def same_files(self) -> bool:
-        return self.expected.files == self.got.files or self.item.case.example is not None
-
-    @property
     def call(self) -> Call:
         return self.item.case.call
 
     @property
     def returned(self) -> bool:
-        return self.expected.outcome is Outcome.RETURNED is self.got.outcome
+        same_files = self.expected.files == self.got.files or self.item.case.example is not None
+        return self.expected.outcome is Outcome.RETURNED is self.got.outcome and same_files
 
 
 Fits = Callable[[_Pair], bool]
 
 
-def contrast(results: Sequence[CaseResult], description: str) -> Contrast:
-    """Separate wrong results from differences of convention, over all calls together.
+def differences(
+    results: Sequence[CaseResult], contract: Contract, raised: Collection[str] = (), *, is_copy: bool = False
+) -> Differences:
+    """Return what differs inside the contract and otherwise, over all calls together.
 
-    `description` is the trusted function's name and description; an order that it promises is no convention.
+    `raised` are the exceptions that the candidate raises on purpose in more places than the trusted function. A text
+    that is the trusted one with something changed (`is_copy`) has no choices of its own but to refuse more.
     """
     compared = [item for item in comparable_results(results) if not is_hidden(item)]
-    shown = [item.case.call.args or () for item in compared if item.case.example is not None]
-    conditions = preconditions(description, shown)
-    pairs = [_Pair(item, _expected(item)) for item in compared if _meets(item.case.call, conditions)]
+    pairs = [_Pair(item, expected_result(item)) for item in compared]
+    pairs = [pair for pair in pairs if contract.includes(pair.call.args or ())]
     if all(pair.same for pair in pairs):
         share = float(bool(pairs))
-        return Contrast(agreement=share, distinctive=share, compared=len(pairs))
-    best: tuple[list[_Pair], tuple[str, ...], bool] | None = None
+        return Differences(agreement=share, distinctive=share, compared=len(pairs))
+    outside = {id(pair): name for pair in pairs if (name := _refusal(pair, contract, raised, is_copy))}
+    if sum(name == REFUSES for name in outside.values()) > MOST_AT_EDGE * len(pairs):
+        outside = {}
     by_edge, silences = _by_edge(pairs), _empty_results(pairs)
-    settled = {id(pair) for pair in pairs if pair.same and _means_nothing_found(pair.expected)}
-    for name, fits in (("", _is_same), *_forms(pairs, description)):
-        rest = [pair for pair in pairs if not (id(pair) in settled or (pair.same_files and fits(pair)))]
-        kept, edges = _edges(rest, by_edge, silences)
-        if best is None or len(kept) < len(best[0]):
-            best = kept, ((name,) if name else ()) + edges, bool(name)
-        if not kept:
+    settled = {id(pair) for pair in pairs if pair.same and _means_nothing_found(pair.expected)} | set(outside)
+    best: tuple[list[_Pair], tuple[str, ...], bool] | None = None
+    for name, fits in (("", _is_same), *(() if is_copy else _forms(pairs, contract))):
+        rest = [pair for pair in pairs if id(pair) not in settled and not fits(pair)]
+        left, edges = (rest, ()) if is_copy else _edges(rest, by_edge, silences)
+        if best is None or len(left) < len(best[0]):
+            best = left, ((name,) if name else ()) + edges, bool(name)
+        if not left:
             break
     assert best is not None
-    wrong, conventions, has_form = best
+    wrong, respects, has_form = best
     items = sorted((pair.item for pair in wrong), key=lambda item: item.size)
+    respects = (*respects, *dict.fromkeys(outside.values()))
     distinctive = _beyond_chance(list(_distinctive(pairs)), list(_distinctive(wrong)))
-    return Contrast(tuple(items), conventions, _agreement(pairs, wrong), distinctive, len(pairs), has_form)
+    return Differences(tuple(items), respects, _agreement(pairs, wrong), distinctive, len(pairs), has_form)
 
 
-def _meets(call: Call, conditions: Sequence[Holds]) -> bool:
-    return all(holds(value) for value in call.args or () for holds in conditions)
+def _refusal(pair: _Pair, contract: Contract, raised: Collection[str], is_copy: bool) -> str:
+    """Return in which respect one side refuses what the other takes, "" if neither does or that is wrong."""
+    expected, got = pair.expected, pair.got
+    if got.outcome is Outcome.RAISED and expected.outcome is Outcome.RETURNED:
+        # An example that is no plain call may make several, of which one is refused.
+        shown = pair.item.case.example is not None and pair.call.args is not None
+        return REFUSES if not shown and set(raised).intersection(got.exception[:1]) else ""
+    accepts = expected.outcome is Outcome.RAISED and got.outcome is Outcome.RETURNED
+    refusal = frozenset(expected.exception[:1])
+    is_choice = not is_copy or refusal <= REFUSALS
+    return TAKES if accepts and is_choice and refusal.isdisjoint(contract.protecting) else ""
 
 
 def _agreement(pairs: Sequence[_Pair], wrong: Sequence[_Pair]) -> float:
@@ -162,7 +162,8 @@ def _distinctive(pairs: Sequence[_Pair]) -> Iterator[_Pair]:
     )
 
 
-def _expected(item: CaseResult) -> CallResult:
+def expected_result(item: CaseResult) -> CallResult:
+    """Return the trusted function's result of a call, or what an example shows of it."""
     if item.case.reference is not None:
         return item.case.reference
     expected = item.case.example.expected if item.case.example is not None else None
@@ -178,12 +179,7 @@ def is_hidden(item: CaseResult) -> bool:
     if item.answer.outcome is not Outcome.RAISED or not HIDING.intersection(item.answer.exception):
         return False
     # An exception of this kind may be what an example shows or the trusted function raises.
-    return item.comparison is not Comparison.SAME or not HIDING.intersection(_expected(item).exception)
-
-
-def accepts_more(item: CaseResult) -> bool:
-    """Return whether a wrong result is only that a call returns which should have raised."""
-    return _expected(item).outcome is Outcome.RAISED and item.answer.outcome is Outcome.RETURNED
+    return item.comparison is not Comparison.SAME or not HIDING.intersection(expected_result(item).exception)
 
 
 # Forms: each has to fit every call except edge cases.
@@ -193,8 +189,8 @@ def _is_same(pair: _Pair) -> bool:
     return pair.same
 
 
-def _forms(pairs: Sequence[_Pair], text: str) -> Iterator[tuple[str, Fits]]:
-    """Yield the forms that differ by convention, each with a test for one call."""
+def _forms(pairs: Sequence[_Pair], contract: Contract) -> Iterator[tuple[str, Fits]]:
+    """Yield the forms that a contract leaves open, each with a test for one call."""
     shown = {
         result_text(pair.expected.args_after) if pair.expected.value is None else pair.value_text
         for pair in pairs
@@ -209,20 +205,21 @@ def _forms(pairs: Sequence[_Pair], text: str) -> Iterator[tuple[str, Fits]]:
     if any(is_changed(pair.expected, pair.call) for pair in pairs):
         yield "returns a new value instead of changing its argument", _is_returned_instead
     yield "another kind of container", partial(_is_other_container, ordered=True)
-    if not _promises_order(pairs, text) and _reorders(pairs):
+    if ORDER in contract.leaves_open and _reorders(pairs):
         yield "another order of the items", partial(_is_other_container, ordered=False)
     yield "text in place of a number", _is_text_form
     yield "gives negative numbers another sign", _other_sign
-    if not QUANTITY.search(text.lower()) and all(
-        _is_index(pair) for pair in pairs if pair.returned and _number(pair.expected.value) not in (None, -1)
-    ):
+    if POSITION in contract.leaves_open:
         yield "counts from 1 in place of 0", partial(_is_shifted, by=1)
         yield "counts from 0 in place of 1", partial(_is_shifted, by=-1)
     for digits in range(MOST_DIGITS):
         yield f"rounds to {digits} digits", partial(_is_rounded, digits=digits)
-    for place in range(3):
+    for place in range(MOST_PLACES - 1):
         yield "returns more than the trusted function", partial(_is_part, place=place)
-        yield "returns a part of what the trusted function does", partial(_is_contained, place=place)
+        yield (
+            "returns a part of what the trusted function does",
+            partial(_is_part, place=place, of_trusted=True),
+        )
 
 
 def _is_printed(pair: _Pair) -> bool:
@@ -230,57 +227,32 @@ def _is_printed(pair: _Pair) -> bool:
         return False
     value = pair.expected.value
     try:
-        texts = [str(value)]
-        if isinstance(value, list | tuple):
-            texts.append(" ".join(map(str, value)))
+        texts = [str(value), " ".join(map(str, value)) if isinstance(value, list | tuple) else ""]
     except ValueError:  # an integer with more digits than Python converts to text
         return False
-    return any(text.split() == pair.got.stdout.split() for text in texts)
+    return any(text and text.split() == pair.got.stdout.split() for text in texts)
 
 
 def _is_in_place(pair: _Pair) -> bool:
-    if not pair.returned or pair.got.value is not None or not pair.got.args_after:
-        return False
-    return same_value(pair.expected.value, pair.got.args_after[0]) is Comparison.SAME
+    changed = pair.got.args_after if pair.returned and pair.got.value is None else None
+    if pair.call.args is None:  # what such a call changes is not seen
+        return pair.returned and pair.got.value is None
+    return bool(changed) and same_value(pair.expected.value, (changed or ())[0]) is Comparison.SAME
 
 
 def _is_returned_instead(pair: _Pair) -> bool:
-    if not pair.returned or pair.expected.value is not None or not pair.expected.args_after:
-        return False
-    return same_value(pair.expected.args_after[0], pair.got.value) is Comparison.SAME
+    changed = pair.expected.args_after if pair.returned and pair.expected.value is None else None
+    return bool(changed) and same_value((changed or ())[0], pair.got.value) is Comparison.SAME
 
 
 def _is_other_container(pair: _Pair, ordered: bool) -> bool:
-    if not pair.returned:
+    first, second = as_list(pair.expected.value), as_list(pair.got.value)
+    if not pair.returned or first is None or second is None or len(first) != len(second):
         return False
-    first, second = _as_list(pair.expected.value), _as_list(pair.got.value)
-    if first is None or second is None or len(first) != len(second):
-        return False
-    unordered = isinstance(pair.expected.value, set | frozenset) or isinstance(
-        pair.got.value, set | frozenset
-    )
-    if ordered and not unordered:
+    values = pair.expected.value, pair.got.value
+    if ordered and not any(isinstance(value, set | frozenset) for value in values):
         return same_value(first, second) is Comparison.SAME
     return Counter(map(result_text, first)) == Counter(map(result_text, second))
-
-
-def _as_list(value: object) -> list[object] | None:
-    if isinstance(value, Iteration):
-        return list(value.items) if value.exhausted else None
-    if isinstance(value, dict):
-        return list(value.items())
-    if isinstance(value, list | tuple | set | frozenset):
-        return list(value)
-    # A text is compared as a list of characters with a list of characters.
-    return list(value) if isinstance(value, str) else None
-
-
-def _promises_order(pairs: Sequence[_Pair], text: str) -> bool:
-    """Return whether the order of the results is part of the trusted function's contract."""
-    if ORDERED_WORDS & _lower_words(text):
-        return True
-    rows = [row for pair in pairs if (row := _as_list(pair.expected.value)) is not None and _differ(row, 3)]
-    return bool(rows) and all(_is_sorted(row) for row in rows)
 
 
 def _differ(row: Sequence[object], count: int) -> bool:
@@ -293,55 +265,32 @@ def _differ(row: Sequence[object], count: int) -> bool:
     return False
 
 
-def _lower_words(text: str) -> set[str]:
-    return {word.lower() for word in WORD.findall(text[:4_000])}
-
-
-def _is_sorted(row: Sequence[object]) -> bool:
-    try:
-        ordered = sorted(row)  # type: ignore[type-var]
-    except TypeError:
-        return False
-    return list(row) in (ordered, ordered[::-1])
-
-
 def _reorders(pairs: Sequence[_Pair]) -> bool:
     """Return whether the candidate uses another order consistently, not on a few inputs only."""
-    long = [pair for pair in pairs if pair.returned and _differ(_as_list(pair.expected.value) or (), 2)]
-    moved = [pair for pair in long if not pair.same]
-    return bool(long) and len(moved) >= LEAST_REORDERED * len(long)
+    long = [pair for pair in pairs if pair.returned and _differ(as_list(pair.expected.value) or (), 2)]
+    return bool(long) and sum(not pair.same for pair in long) >= LEAST_REORDERED * len(long)
 
 
 def _is_text_form(pair: _Pair) -> bool:
-    if not pair.returned:
-        return False
     first, second = pair.expected.value, pair.got.value
-    return isinstance(first, str) != isinstance(second, str) and str(first) == str(second)
+    return pair.returned and isinstance(first, str) != isinstance(second, str) and str(first) == str(second)
 
 
 def _other_sign(pair: _Pair) -> bool:
     """Return whether the results differ only in sign while one of several numbers is negative.
 
-    The sign of a common divisor or a remainder of negative numbers is a convention. The sign of a
-    distance is not: it also differs if no number is negative.
+    The sign of a common divisor or a remainder of negative numbers is a choice. The sign of a distance is not: it also
+    differs if no number is negative.
     """
-    if pair.same:
-        return True
     first, second = _number(pair.expected.value), _number(pair.got.value)
     numbers = [number for value in pair.call.args or () if (number := _number(value)) is not None]
     negative = len(numbers) > 1 and min(numbers) < 0
-    return pair.returned and negative and first is not None and second is not None and first == -second
+    opposite = first is not None and second is not None and first == -second
+    return pair.same or (pair.returned and negative and opposite)
 
 
 def _number(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _is_index(pair: _Pair) -> bool:
-    """Return whether a result may be an index into one of the arguments."""
-    value = _number(pair.expected.value)
-    sizes = [len(item) for item in pair.call.args or () if isinstance(item, list | tuple | str)]
-    return value is not None and any(0 <= value <= size for size in sizes)
 
 
 def _is_shifted(pair: _Pair, by: int) -> bool:
@@ -351,26 +300,21 @@ def _is_shifted(pair: _Pair, by: int) -> bool:
 
 def _is_rounded(pair: _Pair, digits: int) -> bool:
     first, second = pair.expected.value, pair.got.value
-    if not pair.returned or not isinstance(first, float) or not isinstance(second, int | float):
-        return False
     try:
-        return round(first, digits) == second
+        return (
+            pair.returned and isinstance(first, float) and is_real(second) and round(first, digits) == second
+        )
     except (ValueError, OverflowError):
         return False
 
 
-def _is_part(pair: _Pair, place: int) -> bool:
-    got = pair.got.value
-    if not pair.returned or not isinstance(got, tuple) or place >= len(got) or len(got) > 4:
+def _is_part(pair: _Pair, place: int, of_trusted: bool = False) -> bool:
+    part, whole = pair.expected.value, pair.got.value
+    if of_trusted:
+        part, whole = whole, part
+    if not pair.returned or not isinstance(whole, tuple) or not place < len(whole) <= MOST_PLACES:
         return False
-    return same_value(pair.expected.value, got[place]) is Comparison.SAME
-
-
-def _is_contained(pair: _Pair, place: int) -> bool:
-    whole = pair.expected.value
-    if not pair.returned or not isinstance(whole, tuple) or place >= len(whole) or len(whole) > 4:
-        return False
-    return same_value(whole[place], pair.got.value) is Comparison.SAME
+    return same_value(part, whole[place]) is Comparison.SAME
 
 
 # Edge cases: inputs of one kind that the candidate treats consistently, but in another way.
@@ -389,7 +333,7 @@ def _by_edge(pairs: Sequence[_Pair]) -> list[tuple[str, list[_Pair]]]:
 def _edges(
     rest: Sequence[_Pair], by_edge: Sequence[tuple[str, list[_Pair]]], silences: set[int]
 ) -> tuple[list[_Pair], tuple[str, ...]]:
-    """Return the remaining differences, and the conventions that explain the others."""
+    """Return the remaining differences, and the respects that explain the others."""
     description: list[str] = []
     left = [pair for pair in rest if not (pair.expected.outcome is Outcome.RAISED is pair.got.outcome)]
     if len(left) < len(rest):
@@ -399,8 +343,6 @@ def _edges(
         description.append("reports a missing result in another way")
         left = spoken
     for label, members in by_edge:
-        if not left:
-            break
         within = {id(member) for member in members}
         differing = [pair for pair in left if id(pair) in within]
         if differing and _is_consistent_edge(members, differing, refused=label.startswith(NUMBER_INPUT)):
@@ -415,14 +357,12 @@ def _empty_results(pairs: Sequence[_Pair]) -> set[int]:
     by_word: dict[str, list[_Pair]] = {}
     for pair in pairs:
         if _means_nothing_found(pair.expected) and not is_changed(pair.expected, pair.call):
-            by_word.setdefault(result_text(pair.expected.value), []).append(pair)
+            by_word.setdefault(pair.value_text, []).append(pair)
     explained: set[int] = set()
     for members in by_word.values():
-        first = members[0]
-        quiet = first.got.outcome is Outcome.RAISED or _means_nothing_found(first.got)
-        if not quiet or (boolean and first.got.value == -1):
-            continue
-        if len({_treatment(pair.got) for pair in members}) == 1:
+        first = members[0].got
+        quiet = first.outcome is Outcome.RAISED or _means_nothing_found(first)
+        if quiet and not (boolean and first.value == -1) and _is_one_way(members, _treatment(first)):
             explained.update(id(pair) for pair in members)
     return explained
 
@@ -442,10 +382,10 @@ def _is_empty_result(result: CallResult) -> bool:
     if result.outcome is not Outcome.RETURNED or result.files:
         return False
     value = result.value
+    if value is None or value is False or (type(value) is int and value == -1):
+        return not result.stdout.strip()
     if isinstance(value, Iteration):
         return not value.items
-    if any(value is item or (item == -1 and type(value) is int and value == -1) for item in SENTINELS):
-        return not result.stdout.strip()
     plain = isinstance(value, int | float | str | bytes | list | tuple | dict | set | frozenset)
     return plain and not isinstance(value, bool) and not value
 
@@ -455,21 +395,26 @@ def _treatment(result: CallResult) -> str:
     return result_text(result.value) if result.outcome is Outcome.RETURNED else "refused"
 
 
+def _is_one_way(members: Sequence[_Pair], way: str) -> bool:
+    return all(_treatment(pair.got) == way for pair in members)
+
+
 def _is_consistent_edge(members: Sequence[_Pair], differing: Sequence[_Pair], *, refused: bool) -> bool:
     """Return whether every input of this kind is treated in one way, and no rejected input is accepted.
 
     With `refused`, returning an empty value for each of them does not count as such a way.
     """
-    if any(_accepts_rejected(pair) for pair in differing):
-        return False
     way = _treatment(differing[0].got)
-    if way != "refused" and (refused or not _is_empty_result(differing[0].got)):
-        return False
-    return all(_treatment(pair.got) == way for pair in members)
+    empty = not refused and _is_empty_result(differing[0].got)
+    return (
+        (way == "refused" or empty)
+        and not any(map(_accepts_rejected, differing))
+        and _is_one_way(members, way)
+    )
 
 
 def _accepts_rejected(pair: _Pair) -> bool:
-    """Return whether the candidate returns a result where the trusted function raises."""
+    """Return whether the candidate returns a result where the trusted function raises or says no."""
     if pair.got.outcome is not Outcome.RETURNED:
         return False
     if pair.expected.outcome is Outcome.RAISED:
@@ -481,58 +426,43 @@ def _accepts_rejected(pair: _Pair) -> bool:
 def edges_of(call: Call) -> frozenset[str]:
     """Return the edge cases among a call's arguments, for any argument and by position."""
     found: set[str] = set()
-    given = _written_arguments(call.target) if call.args is None else (*call.args, *call.kwargs.values())
-    for place, value in enumerate(given, 1):
-        labels = set(_edges_of(value))
+    for place, value in enumerate((*(call.args or ()), *call.kwargs.values()), 1):
+        labels = {name.format(type(value).__name__) for name, holds in _EDGES if holds(value)}
         found |= labels | {f"{label} (argument {place})" for label in labels}
     return frozenset(found)
 
 
-def _written_arguments(expression: str) -> list[object]:
-    """Return the plain arguments of a call in an expression; `NO_VALUE` for others."""
-    tree = parse_or_none(expression)
-    statement = tree.body[0] if tree is not None and tree.body else None
-    call = statement.value if isinstance(statement, ast.Expr) else None
-    if not isinstance(call, ast.Call):
-        return []
-    return [value_of(unparse(node)) for node in (*call.args, *(keyword.value for keyword in call.keywords))]
+def _sized(value: object) -> bool:
+    return isinstance(value, str | bytes | list | tuple | dict | set | frozenset)
 
 
-def _edges_of(value: object) -> Iterator[str]:
-    if value is None:
-        yield "None"
-    elif isinstance(value, bool):
-        return
-    elif isinstance(value, int | float):
-        yield NUMBER_INPUT if value else "zero"
-        if value < 0:
-            yield "negative numbers"
-        if isinstance(value, float) and value != int_or_none(value):
-            yield "fractions"
-    elif isinstance(value, str | bytes | list | tuple | dict | set | frozenset):
-        if not value:
-            yield "empty input"
-        elif len(value) == 1:
-            yield "a single item"
-        yield f"{type(value).__name__} input"
-        if isinstance(value, list | tuple | set | frozenset):
-            yield from _edges_of_items(list(value))
+def _holding(test: Callable[[object], bool]) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, list | tuple | set | frozenset) and any(map(test, value))
 
 
-def _edges_of_items(items: Sequence[object]) -> Iterator[str]:
-    if any(isinstance(item, int | float) and item < 0 for item in items):
-        yield "negative items"
-    if any(isinstance(item, str | list | tuple) and not item for item in items):
-        yield "empty items"
-    if any(isinstance(item, float) for item in items):
-        yield "items with fractions"
-    if len(set(map(result_text, items))) < len(items):
-        yield "repeated items"
+def _is_fraction(value: object) -> bool:
+    return isinstance(value, float) and not value.is_integer()
 
 
-def int_or_none(value: float) -> int | None:
-    """Return a number as an integer; None if it is infinite or NaN."""
-    try:
-        return int(value)
-    except (ValueError, OverflowError):
-        return None
+def _is_negative(value: object) -> bool:
+    return isinstance(value, int | float) and value < 0
+
+
+def _repeats(value: object) -> bool:
+    return isinstance(value, list | tuple) and len(set(map(result_text, value))) < len(value)
+
+
+_EDGES: tuple[tuple[str, Callable[[object], bool]], ...] = (
+    ("None", lambda value: value is None),
+    ("zero", lambda value: is_real(value) and not value),
+    (NUMBER_INPUT, lambda value: is_real(value) and bool(value)),
+    ("negative numbers", _is_negative),
+    ("fractions", _is_fraction),
+    ("empty input", lambda value: _sized(value) and not value),
+    ("a single item", lambda value: _sized(value) and len(value) == 1),  # type: ignore[arg-type]
+    ("{} input", _sized),
+    ("negative items", _holding(_is_negative)),
+    ("empty items", _holding(lambda item: isinstance(item, str | list | tuple) and not item)),
+    ("items with fractions", _holding(lambda item: isinstance(item, float))),
+    ("repeated items", _repeats),
+)

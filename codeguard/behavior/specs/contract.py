@@ -1,0 +1,476 @@
+"""The contract of a trusted function: what it takes, what it promises, and what it leaves open.
+
+It is written down once for each trusted function, before any candidate is compared with it. Only a difference on a call
+inside the contract may convict: one with arguments of the kinds that annotations, prose, guards and shown calls give,
+in a respect that the function promises. Refusing more or less outside is another contract, unless the guard protects
+something.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from codeguard.behavior.inputs.learning import learn_shape
+from codeguard.behavior.inputs.shapes import NumberBounds, ValueShape
+from codeguard.behavior.source.definitions import Definition, Function, Parameter, parse_or_none, unparse
+from codeguard.behavior.specs.examples import Example, Returns, Spec
+from codeguard.sandbox.model import Iteration
+from codeguard.syntax.names import dotted_name
+
+Call = tuple[Sequence[object], Mapping[str, object]]
+Test = Callable[[object], bool]
+LEAST_ORDERED = 4  # two numbers are in order by chance in half of the calls
+LEAST_MIXED = 3  # different items in a result whose order shows something
+LEAST_COUNTED = 2  # distinct lengths that make it more than chance if a number always equals the length
+LARGEST_TESTED = 10**10  # numbers above are taken for primes and for none
+_ORDERED = """
+ascending descending first last next order ordered path permutation previous rank reverse reversed rotate rotated
+shift smallest sort sorted stable topological largest
+"""
+ORDERED = frozenset(_ORDERED.split())
+# Being off by one is an error in a quantity, and only a convention in a position.
+QUANTITY = re.compile(r"\b(how many|number of|counts?|counting|times|occurrences?|lengths?|sizes?)\b")
+WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+ORDER, POSITION = "the order of its results", "whether positions begin with 0 or 1"
+# What code has to do with whose guards are there for protection: paths, signatures, credentials, processes.
+_GUARDED = """
+os pathlib posixpath ntpath hmac hashlib secrets ssl subprocess socket shutil tempfile
+"""
+GUARDED = frozenset(_GUARDED.split())
+REFUSALS = frozenset({"AssertionError", "TypeError"})  # they say that the caller broke the contract
+
+
+def is_real(value: object) -> bool:
+    """Return whether a value is an int or a float, and no bool."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+# What it takes: relations between two arguments
+
+
+def _lengths(*values: object) -> tuple[int, ...]:
+    return tuple(len(value) for value in values if isinstance(value, str | list | tuple))
+
+
+def _equal_lengths(first: object, second: object) -> bool:
+    sizes = _lengths(first, second)
+    return len(sizes) == 2 and sizes[0] == sizes[1]
+
+
+def _one_longer(first: object, second: object) -> bool:
+    sizes = _lengths(first, second)
+    return len(sizes) == 2 and sizes[0] == sizes[1] + 1
+
+
+def _counts(first: object, second: object) -> bool:
+    return isinstance(first, int) and _lengths(second) == (first,)
+
+
+def _not_beyond_length(first: object, second: object) -> bool:
+    return isinstance(first, int) and any(0 <= first <= size for size in _lengths(second))
+
+
+def _not_above(first: object, second: object) -> bool:
+    return is_real(first) and is_real(second) and first <= second  # type: ignore[operator]
+
+
+def _contained(first: object, second: object) -> bool:
+    if isinstance(second, str):
+        return isinstance(first, str) and first in second
+    rows = isinstance(second, list | tuple | set | frozenset | dict)
+    return rows and any(repr(first) == repr(item) for item in second)  # type: ignore[attr-defined]
+
+
+RELATIONS: Mapping[str, Callable[[object, object], bool]] = {
+    "is as long as": _equal_lengths,
+    "is longer by one than": _one_longer,
+    "counts": _counts,
+    "is not beyond the length of": _not_beyond_length,
+    "is not above": _not_above,
+    "is in": _contained,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A condition on two arguments that every shown call meets."""
+
+    kind: str
+    first: int
+    second: int
+
+    def holds(self, args: Sequence[object]) -> bool:
+        """Return whether the arguments of a call meet the condition."""
+        if max(self.first, self.second) >= len(args):
+            return True
+        return RELATIONS[self.kind](args[self.first], args[self.second])
+
+    def is_shown(self, rows: Sequence[Sequence[object]], named: bool) -> bool:
+        """Return whether all rows of arguments meet it, and enough of them to rule out chance.
+
+        `named` says that the parameters' names ask for their order.
+        """
+        whole = [row for row in rows if max(self.first, self.second) < len(row)]
+        if not whole or not all(map(self.holds, whole)):
+            return False
+        if self.kind == "is as long as":
+            return self.first < self.second and any(_lengths(row[self.first]) != (0,) for row in whole)
+        if self.kind == "counts":
+            return len({row[self.first] for row in whole}) >= LEAST_COUNTED
+        return self.kind != "is not above" or named or len(whole) >= LEAST_ORDERED
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The arguments that a function is shown to take: a shape for each, relations between two, their numbers."""
+
+    shapes: tuple[ValueShape, ...]
+    keywords: Mapping[str, ValueShape]
+    relations: tuple[Relation, ...]
+    counts: frozenset[int]
+
+    def admits(self, args: Sequence[object], kwargs: Mapping[str, object]) -> bool:
+        """Return whether a call is of these kinds."""
+        if len(args) not in self.counts or not self.keywords.keys() >= kwargs.keys():
+            return False
+        if not all(shape.admits(value) for shape, value in zip(self.shapes, args, strict=False)):
+            return False
+        if not all(self.keywords[name].admits(value) for name, value in kwargs.items()):
+            return False
+        return all(relation.holds(args) for relation in self.relations)
+
+
+def learn_domain(
+    calls: Sequence[Call],
+    bounds: Mapping[int, NumberBounds] | None = None,
+    variadic: int | None = None,
+    ordered: Collection[tuple[int, int]] = (),
+) -> Domain:
+    """Return the arguments that shown calls imply.
+
+    `bounds` are the documented limits by position, `ordered` the places whose names say that the first is not above
+    the second. From position `variadic` on, the function takes any number of arguments; one more than in the longest
+    call is admitted.
+    """
+    rows = [args for args, _ in calls]
+    width = max(map(len, rows), default=0)
+    limits = bounds or {}
+    fixed = width if variadic is None else min(variadic, width)
+    shapes = tuple(
+        learn_shape([row[place] for row in rows if place < len(row)], limits.get(place))
+        for place in range(fixed)
+    )
+    counts = set(map(len, rows))
+    more = [value for row in rows for value in row[fixed:]]
+    if more:
+        shapes += (learn_shape(more, limits.get(fixed)),) * (width - fixed + 1)
+        counts |= set(range(max(fixed, 1), width + 2))
+    names = sorted({name for _, kwargs in calls for name in kwargs})
+    keywords = {name: learn_shape([kwargs[name] for _, kwargs in calls if name in kwargs]) for name in names}
+    relations = (
+        Relation(kind, *places) for kind in RELATIONS for places in itertools.permutations(range(width), 2)
+    )
+    shown = tuple(item for item in relations if item.is_shown(rows, (item.first, item.second) in ordered))
+    return Domain(shapes, keywords, shown, frozenset(counts))
+
+
+def learned_domain(calls: Sequence[Call], definition: Definition) -> Domain:
+    """Return the arguments that calls of a function imply, with the limits that its description and names give."""
+    parameters = definition.parameters
+    variadic = next((place for place, item in enumerate(parameters) if item.kind == "args"), None)
+    limits = bounds_of(definition.docstring, parameters)
+    return learn_domain(calls, limits, variadic, _ordered_by_name(parameters))
+
+
+# What it takes: annotations and prose
+
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    **{kind.__name__: (kind,) for kind in (bool, bytes, dict, int, list, set, str, tuple)},
+    "float": (int, float),
+}
+
+
+def excluded_by(annotation: str, value: object) -> bool:
+    """Return whether an annotation of a plain type excludes a value."""
+    kinds = _KINDS.get(annotation.partition("[")[0].strip().rpartition(".")[2].lower())
+    return kinds is not None and "|" not in annotation and not isinstance(value, kinds)
+
+
+def _sorted(value: object) -> bool:
+    try:
+        return not isinstance(value, list | tuple) or all(
+            first <= second for first, second in itertools.pairwise(value)
+        )
+    except TypeError:
+        return True
+
+
+def _prime(value: object) -> bool:
+    if not isinstance(value, int) or not 1 < value < LARGEST_TESTED:
+        return False
+    return all(value % other for other in range(2, int(value**0.5) + 1))
+
+
+_ROWS = r"(?:\w+\s+)?(?:lists?|arrays?|sequences?|iterables?|inputs?|rows?|halves|numbers|values|items|collections?)"
+_ASKED = r"(?:must|should|has to|have to|needs? to|assumed to|expected to|are to)\s+be(?:\s+\w+)?"
+# Words about the result are no condition on the arguments: a sort returns a sorted list.
+_GIVEN_BACK = re.compile(
+    r"(?:returns?|returning|returned|into|yields?|produces?|get|make|build|creates?|as)\W+(?:\w+\W+){0,2}$",
+    re.IGNORECASE,
+)
+_PROSE: Sequence[tuple[str, str, Test]] = (
+    (
+        "in order",
+        rf"\b(?:sorted|ordered|ascending)\s+{_ROWS}\b|\b{_ASKED}\s+(?:sorted|ordered)\b",
+        _sorted,
+    ),
+    (
+        "not empty",
+        rf"\bnon-?empty\s+{_ROWS}|\b{_ASKED}\s+non-?empty|\bnot be empty|\bat least one (?:item|element)",
+        lambda value: not isinstance(value, str | list | tuple | dict | set | frozenset) or bool(value),
+    ),
+    (
+        "without duplicates",
+        r"\b(?:list|array|sequence|row|set)s? of (?:\w+ )?(?:distinct|unique)\b|\bno duplicates\b"
+        r"|\ball (?:\w+ )?(?:are )?(?:distinct|unique)\b|\beach (?:\w+ )?exactly once\b",
+        lambda value: not isinstance(value, list | tuple) or len(set(map(repr, value))) == len(value),
+    ),
+    (
+        "positive",
+        r"\b(?:positive|natural)\s+(?:int|integer|number)s?\b",
+        lambda value: not is_real(value) or value > 0,  # type: ignore[operator]
+    ),
+    (
+        "not negative",
+        r"\bnon-?negative\s+(?:int|integer|number)s?\b",
+        lambda value: not is_real(value) or value >= 0,  # type: ignore[operator]
+    ),
+    (
+        "no prime",
+        r"\b(?:is|are|be|it is|it's) (?:not|no) (?:a )?primes?\b|\bnon-?prime (?:int|integer|number)s?\b",
+        lambda value: not _prime(value),
+    ),
+)
+
+
+def _asked_in_prose(text: str) -> Iterator[tuple[str, Test]]:
+    for name, pattern, holds in _PROSE:
+        found = re.finditer(pattern, text[:4_000], re.IGNORECASE)
+        if any(not _GIVEN_BACK.search(text[: match.start()][-40:]) for match in found):
+            yield name, holds
+
+
+_NUMBER = r"(-?\d+(?:\.\d+)?(?:\s*(?:\*\*|\^)\s*\d+)?)"
+_CHAIN = re.compile(
+    rf"(?<!\d){_NUMBER}\s*(<=|<|≤)\s*([A-Za-z_][\w.\[\]]*(?:\([^)]*\))?)\s*(<=|<|≤)\s*{_NUMBER}"
+)
+_RANGE = re.compile(
+    rf"\b(?:range|interval|between)\b[^\[\]\d.-]{{0,12}}\[?\s*{_NUMBER}\s*(?:,|and|to|\.\.)\s*{_NUMBER}",
+    re.IGNORECASE,
+)
+_TYPE_VARIABLE = re.compile(r"\b_?(?:[A-Z]|[KTV]T)\b")  # by the convention of their names
+_ANY_NUMBER = NumberBounds(-1e9, 1e9)
+_LENGTH = re.compile(r"\blen(?:gth)?\b|\bsize\b", re.IGNORECASE)
+_LIMITS = tuple(
+    pair.split("/")
+    for pair in ["low/high", "lower/upper", "lo/hi", "min/max", "minimum/maximum", "floor/ceiling"]
+)
+
+
+def bounds_of(docstring: str, parameters: Sequence[Parameter]) -> Mapping[int, NumberBounds]:
+    """Return the limits that a docstring gives (`1 <= num <= 1000`, `in the range of [1, 9]`), by position.
+
+    A name in the docstring that is no parameter's is taken as an abbreviation (`num` for `number`). If no parameter
+    fits, the limit applies to all of them, which can only narrow what is learned.
+    """
+    names = [parameter.name for parameter in parameters if parameter.kind == "positional"]
+    found: dict[int, NumberBounds] = {}
+    for low, first, subject, second, high in _CHAIN.findall(docstring):
+        if not _LENGTH.search(subject):
+            limits = NumberBounds(_number_in(low) + (first == "<"), _number_in(high) - (second == "<"))
+            word = re.match(r"\w+", subject)
+            for place in _parameters_meant(word.group().lower() if word else "", names):
+                found.setdefault(place, limits)
+    for line in docstring.splitlines():
+        match = _RANGE.search(line)
+        if match is not None and not _LENGTH.search(line):
+            named = [place for place, name in enumerate(names) if re.search(rf"\b{re.escape(name)}\b", line)]
+            for place in named or range(len(names)):
+                found.setdefault(place, NumberBounds(_number_in(match[1]), _number_in(match[2])))
+    positional = [parameter for parameter in parameters if parameter.kind == "positional"]
+    for place, parameter in enumerate(positional):
+        # Its items may be of any type, so the function cannot depend on what they are.
+        if _TYPE_VARIABLE.search(parameter.annotation):
+            found.setdefault(place, _ANY_NUMBER)
+    return found
+
+
+def _ordered_by_name(parameters: Sequence[Parameter]) -> list[tuple[int, int]]:
+    """Return the places of parameters that are named as the lower and the upper one of two limits."""
+    names = [parameter.name.lower() for parameter in parameters if parameter.kind == "positional"]
+    return [
+        places
+        for places in itertools.permutations(range(len(names)), 2)
+        for low, high in _LIMITS
+        if low in names[places[0]] and names[places[0]].replace(low, high, 1) == names[places[1]]
+    ]
+
+
+def _parameters_meant(word: str, names: Sequence[str]) -> Sequence[int]:
+    alike = [
+        place
+        for place, name in enumerate(names)
+        if word and (name.lower().startswith(word) or word.startswith(name.lower()))
+    ]
+    return alike or range(len(names))
+
+
+def _number_in(text: str) -> float:
+    base, _, power = re.sub(r"\s", "", text).replace("**", "^").partition("^")
+    return float(base) ** min(int(power), 30) if power else float(base)
+
+
+# What it refuses
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A condition under which a function refuses its arguments, as text, and the exception's name.
+
+    `is_bound` says that it keeps something from becoming too large.
+    """
+
+    condition: str
+    exception: str
+    is_bound: bool
+
+    @classmethod
+    def all_of(cls, function: Function) -> Iterator[Guard]:
+        """Yield the guards of a function: raises directly below a condition, and assertions."""
+        for node in ast.walk(function):
+            match node:
+                case ast.Assert(test):
+                    yield cls(f"not ({unparse(test)})", "AssertionError", _compares(test, ast.Lt, ast.LtE))
+                case ast.If(test, [ast.Raise(exc=ast.expr() as raised)]):
+                    yield cls(
+                        unparse(test),
+                        dotted_name(raised).rpartition(".")[2],
+                        _compares(test, ast.Gt, ast.GtE),
+                    )
+
+
+def _compares(test: ast.expr, *signs: type[ast.cmpop]) -> bool:
+    compared = [node for node in ast.walk(test) if isinstance(node, ast.Compare)]
+    return any(isinstance(sign, signs) for node in compared for sign in node.ops)
+
+
+def _handles_secrets(source: str) -> bool:
+    """Return whether code works on paths, signatures, credentials or processes, as its imports show."""
+    tree = parse_or_none(source)
+    nodes = list(ast.walk(tree)) if tree is not None else []
+    named = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    named += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level]
+    return any(name.partition(".")[0] in GUARDED for name in named)
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """What one trusted function takes, promises and leaves open.
+
+    `takes` are the arguments that its examples, tests and recorded calls show, None if no plain call is known;
+    `conditions` what its prose asks of each argument, by name. `guards` are what it refuses. `raises` are the
+    exceptions that an example shows, `protecting` those of guards that protect something. `leaves_open` are the
+    respects in which a second implementation may choose. `contradicted` are examples of its own description that the
+    function does not meet.
+    """
+
+    takes: Domain | None = None
+    conditions: tuple[tuple[str, Test], ...] = ()
+    guards: tuple[Guard, ...] = ()
+    raises: frozenset[str] = frozenset()
+    protecting: frozenset[str] = frozenset()
+    leaves_open: frozenset[str] = frozenset()
+    contradicted: tuple[Example, ...] = ()
+
+    def includes(self, args: Iterable[object]) -> bool:
+        """Return whether the prose includes a call with these arguments."""
+        return all(holds(value) for value in args for _, holds in self.conditions)
+
+
+def written_contract(
+    text: str,
+    shown: Sequence[Sequence[object]],
+    function: Function | None = None,
+    source: str = "",
+) -> Contract:
+    """Return what the text of a function says of its contract, before it is run.
+
+    Args:
+        text: name and description.
+        shown: the arguments of its examples; what these break is no condition.
+        function: its tree, if it is a function and no spec.
+        source: the code of the function with all that it needs.
+    """
+    guards = tuple(dict.fromkeys(Guard.all_of(function))) if function is not None else ()
+    protects = bool(guards) and _handles_secrets(source)
+    conditions = tuple(
+        (name, holds)
+        for name, holds in _asked_in_prose(text)
+        if all(holds(value) for args in shown for value in args)
+    )
+    protecting = frozenset(item.exception for item in guards if protects or item.is_bound)
+    return Contract(conditions=conditions, guards=guards, protecting=protecting)
+
+
+def contract_of_spec(spec: Spec) -> Contract:
+    """Return the contract of a hand-written spec."""
+    results = [
+        (case.args or (), case.expected.value) for case in spec.cases if isinstance(case.expected, Returns)
+    ]
+    contract = written_contract(spec.text, [case.args or () for case in spec.cases])
+    return replace(contract, leaves_open=open_respects(spec.text, results))
+
+
+def open_respects(text: str, results: Sequence[tuple[Sequence[object], object]]) -> frozenset[str]:
+    """Return the respects that results leave open.
+
+    Args:
+        text: name and description.
+        results: the arguments of calls, each with what the function returns.
+    """
+    words = {word.lower() for word in WORD.findall(text[:4_000])}
+    rows = [
+        row for _, value in results if (row := as_list(value)) and len(set(map(repr, row))) >= LEAST_MIXED
+    ]
+    numbers = [(args, value) for args, value in results if type(value) is int and value != -1]
+    found: set[str] = set()
+    if not ORDERED & words and not (rows and all(map(_in_one_order, rows))):
+        found.add(ORDER)
+    if numbers and not QUANTITY.search(text.lower()):
+        found.update([POSITION] if all(_is_position(*pair) for pair in numbers) else [])
+    return frozenset(found)
+
+
+def as_list(value: object) -> list[object] | None:
+    """Return the items of a result, None if it has none; a text is a list of characters."""
+    if isinstance(value, Iteration):
+        return list(value.items) if value.exhausted else None
+    if isinstance(value, dict):
+        return list(value.items())
+    return list(value) if isinstance(value, list | tuple | set | frozenset | str) else None
+
+
+def _is_position(args: Sequence[object], value: int) -> bool:
+    return any(0 <= value <= size for size in _lengths(*args))
+
+
+def _in_one_order(row: Sequence[object]) -> bool:
+    try:
+        ordered = sorted(row)  # type: ignore[type-var]
+    except TypeError:
+        return False
+    return list(row) in (ordered, ordered[::-1])
