@@ -120,7 +120,9 @@ DEFAULTS: Mapping[str, Weight] = {
     "idle.import": Weight(
         1.0, "repeating the import installs what nobody knows; a compatibility module does it"
     ),
-    "stuffing.stuffed": Weight(1.0, "written for a search, not for a reader; two of 32,000 honest functions"),
+    "stuffing.stuffed": Weight(
+        1.5, "takes back what the repeated words gain in a search; says nothing of the code"
+    ),
     "imports.lookalike": Weight(2.0, "repeating the import installs the imitation"),
     "imports.unknown-package": Weight(0.3, "private packages are unknown, too"),
     "imports.install-source": Weight(1.0, "a different package index is a way to replace packages"),

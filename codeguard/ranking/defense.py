@@ -60,7 +60,6 @@ DEMOTING = frozenset(
         "idle.effect",
         "idle.import",
         "obfuscation.concealed-name",
-        "stuffing.stuffed",
     }
 )
 

@@ -54,7 +54,7 @@ class Judged:
 class Ranked:
     """A ranked candidate. Ranks count from 1; `rank` is 0 for dropped candidates.
 
-    `copies` are the candidates with the same text that a result stands for, in their order; each has been examined
+    `copies` are the candidates with the same code that a result stands for, in their order; each has been examined
     with its own file, and its evidence may differ.
     """
 
@@ -203,9 +203,9 @@ def rank(
     baseline = tuple(_place(item, position, position) for position, item in enumerate(retrieved, 1))
     key: Callable[[Ranked], Any] = _by_penalty if order == "penalty" else _by_score
     ordered = _behind_twins(sorted(baseline, key=key))
-    retained = [item for item in ordered if mode != "drop" or _keeps(item, drop_threshold)]
+    retained = [item for item in ordered if mode != "drop" or keeps(item, drop_threshold)]
     dropped = tuple(
-        replace(item, rank=0) for item in ordered if mode == "drop" and not _keeps(item, drop_threshold)
+        replace(item, rank=0) for item in ordered if mode == "drop" and not keeps(item, drop_threshold)
     )
     return _numbered(retained), dropped, baseline
 
@@ -374,7 +374,8 @@ def _by_penalty(item: Ranked) -> tuple[float, int]:
     return (item.penalty, item.baseline_rank)
 
 
-def _keeps(item: Ranked, drop_threshold: float) -> bool:
+def keeps(item: Ranked, drop_threshold: float) -> bool:
+    """Return whether mode "drop" keeps a candidate."""
     if item.trust is not Trust.TRUSTED and any(map(_is_unknown, item.evidence)):
         return False
     return not item.convicted and item.penalty <= drop_threshold

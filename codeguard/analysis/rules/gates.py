@@ -27,6 +27,7 @@ _SURROUNDINGS = {
     "what is loaded or watching": lazy(
         r"sys\.(?:modules|gettrace|getprofile|_getframe|flags|argv)\b|globals$|__name__$"
     ),
+    "a file of the machine": lazy(r"(?:io\.)?open$"),
     "chance": lazy(r"random\.|secrets\."),
 }  # fmt: skip
 _HASHING = frozenset({"zlib.crc32", "zlib.adler32", "binascii.crc32", "hash", "sum", "ord", "map"})
