@@ -154,6 +154,15 @@ DISTINCT = {
         ],
         [("a", []), ("b", ["c"])],
     ),
+    "the same code under another description": (
+        [
+            judged("a", 0, text='def f(x):\n    """Add one."""\n    return x + 1\n'),
+            judged("b", 1, text='def f(x):\n    """Return one more."""\n    return x + 1  # more\n'),
+            judged("c", 2, text='def f(x):\n    """Add one."""\n    return x + 2\n'),
+            judged("d", 3, text='def f(x):\n    """One more."""\n    return x + 1\n', trust=Trust.TRUSTED),
+        ],
+        [("a", ["b"]), ("c", []), ("d", [])],
+    ),
 }
 
 

@@ -21,12 +21,13 @@ try:
     from mcp.server.mcpserver.exceptions import ToolError
     from mcp.server.stdio import stdio_server
     from mcp.shared.message import SessionMessage
-    from mcp.types import INVALID_PARAMS, ErrorData, JSONRPCError
+    from mcp.types import INVALID_PARAMS, CallToolResult, ErrorData, JSONRPCError, TextContent
     from pydantic import ValidationError
 except ImportError as error:
     raise MissingExtraError("the mcp package (2 or newer) is not installed", extra="mcp") from error
 
 LONGEST_SHOWN = 200  # characters of an argument in an error
+ONCE = "The answer is the structured content."
 _SURROGATE = (
     "the request holds half of a surrogate pair (\\ud800 to \\udfff), expected Unicode text; "
     "send it again without it"
@@ -46,11 +47,15 @@ class AnsweringServer(MCPServer[Any]):
             # The library drops what it does not know, and a mistyped `k` would go unnoticed.
             raise ToolError(f"{name}: no such argument, got {_shown(unknown)}; it takes {_takes(schema)}")
         try:
-            return await super().call_tool(name, arguments, context)
+            result = await super().call_tool(name, arguments, context)
         except ToolError as error:
             if isinstance(error.__cause__, ValidationError):
                 raise ToolError(f"{name}: {_said(error.__cause__, schema)}") from error
             raise
+        if not isinstance(result, CallToolResult) or result.structured_content is None:
+            return result
+        # The library gives everything a second time as text, which doubles what a model has to read.
+        return result.model_copy(update={"content": [TextContent(type="text", text=ONCE)]})
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Any = None

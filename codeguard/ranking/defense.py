@@ -53,6 +53,15 @@ MOST_LINES = 12  # of a statement after its first one
 MOST_UNREACHED = 5  # as many as a report names: there may be more
 SETTLED_BY_A_PASS = frozenset({"near_copy.changed-line", "near_copy.changed-message"})
 CHANGES = frozenset({"near_copy.changed-line", "near_copy.removed-check"})
+# Suspicions by reading that demote by themselves: less than one of 500 honest functions has one.
+DEMOTING = frozenset(
+    {
+        "gates.unrelated-exit",
+        "idle.effect",
+        "idle.import",
+        "obfuscation.concealed-name",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +283,7 @@ class DefenseManager:
             look = partial(self._static, subject.chunk, subject.file, subject.trust)
             found += self._once(STATIC, id_, subject.trust, look)
             found += self._company(subject, found)
-            found = self._as_its_twin(self._static, found)
+            found = suspected(self._as_its_twin(self._static, found), subject.trust)
         return self._overruled(subject.chunk, settled(found, subject))
 
     def _as_its_twin(self, static: StaticEvidence, found: Sequence[Evidence]) -> list[Evidence]:
@@ -455,6 +464,21 @@ def _passing(evidence: Evidence) -> bool:
         evidence.id in (DETECTOR_ERROR, NOT_YET)
         or evidence.measurements.get("verdict") == Verdict.ERROR.value
     )
+
+
+def suspected(found: Sequence[Evidence], trust: Trust) -> list[Evidence]:
+    """Return the evidence, suspicions demoting unless the text is the team's own or all of it was shown to be right."""
+    cleared = any(
+        (item.signal, item.id) == ("behavior", "pass")
+        and item.measurements.get("coverage") == Coverage.FULL.value
+        for item in found
+    )
+    if cleared or trust in (Trust.TRUSTED, Trust.COPY):
+        return list(found)
+    return [
+        replace(item, demotes=True) if f"{item.signal}.{item.id}" in DEMOTING and item.penalty > 0 else item
+        for item in found
+    ]
 
 
 def settled(found: Sequence[Evidence], subject: Subject) -> list[Evidence]:

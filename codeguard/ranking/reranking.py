@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from typing import Any
 
+from codeguard.analysis.python.sketches import MAX_TOKENS, words_of_code
 from codeguard.index.sandbox_budget import BudgetReport
 from codeguard.models import (
     DETECTOR_ERROR,
     NOT_FULLY_READ,
     NOT_YET,
     Chunk,
+    ChunkKind,
     Evidence,
     OnDisk,
     Trust,
     Verdict,
+    parts_digest,
+    text_digest,
 )
 from codeguard.ranking.scoring import is_convicted, is_demoted, penalty_of
+
+_FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
+_LONG = ('"""', "'''")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +54,7 @@ class Judged:
 class Ranked:
     """A ranked candidate. Ranks count from 1; `rank` is 0 for dropped candidates.
 
-    `copies` are the candidates with the same text that a result stands for, in their order; each has been examined
+    `copies` are the candidates with the same code that a result stands for, in their order; each has been examined
     with its own file, and its evidence may differ.
     """
 
@@ -195,9 +203,9 @@ def rank(
     baseline = tuple(_place(item, position, position) for position, item in enumerate(retrieved, 1))
     key: Callable[[Ranked], Any] = _by_penalty if order == "penalty" else _by_score
     ordered = _behind_twins(sorted(baseline, key=key))
-    retained = [item for item in ordered if mode != "drop" or _keeps(item, drop_threshold)]
+    retained = [item for item in ordered if mode != "drop" or keeps(item, drop_threshold)]
     dropped = tuple(
-        replace(item, rank=0) for item in ordered if mode == "drop" and not _keeps(item, drop_threshold)
+        replace(item, rank=0) for item in ordered if mode == "drop" and not keeps(item, drop_threshold)
     )
     return _numbered(retained), dropped, baseline
 
@@ -211,11 +219,13 @@ def _numbered(items: Iterable[Ranked]) -> tuple[Ranked, ...]:
 
 
 def distinct(ranked: Sequence[Ranked], k: int, per_file: int = 1) -> tuple[Ranked, ...]:
-    """Return the first k candidates with different texts, at most `per_file` per file, renumbered from 1.
+    """Return the first k candidates that differ, at most `per_file` per file, renumbered from 1.
 
-    Each stands for its copies, the other candidates with exactly its text, which it names. Where one of them is
-    trusted, the trusted one stands for them, in the place of the first: that text is the team's own, and a file of
-    unknown origin must not be the source that is shown for it. Penalties are those of the candidate that is shown.
+    Each stands for its copies, which it names: the other candidates with exactly its text, and those of unknown origin
+    with exactly its code under another description, so that whoever repeats an answer takes one place. Where one of
+    them is trusted, the trusted one stands for them, in the place of the first: that text is the team's own, and a
+    file of unknown origin must not be the source that is shown for it. Penalties are those of the candidate that is
+    shown.
     """
     return tuple(
         replace(shown, rank=position, copies=tuple(other for other in same if other.id != shown.id))
@@ -230,26 +240,55 @@ def has_distinct(ranked: Sequence[Ranked], k: int) -> bool:
 
 def _distinct(ranked: Sequence[Ranked], k: int, per_file: int) -> list[tuple[Ranked, list[Ranked]]]:
     """Return what `distinct` shows, each with all candidates that have its text."""
+    own = {item.chunk.sha256 for item in ranked if item.trust is Trust.TRUSTED}
     alike: dict[str, list[Ranked]] = {}
     for item in ranked:
-        alike.setdefault(item.chunk.sha256, []).append(item)
+        alike.setdefault(_likeness(item, own), []).append(item)
     found: list[tuple[Ranked, list[Ranked]]] = []
     seen: Counter[str] = Counter()
     told: set[str] = set()
     for item in ranked:
         if len(found) >= k:
             break
-        if item.chunk.sha256 in told:
+        likeness = _likeness(item, own)
+        if likeness in told:
             continue
-        same = alike[item.chunk.sha256]
-        own = (other for other in same if other.trust is Trust.TRUSTED and seen[other.chunk.path] < per_file)
-        shown = item if item.trust is Trust.TRUSTED else next(own, item)
+        same = alike[likeness]
+        listed = (
+            other for other in same if other.trust is Trust.TRUSTED and seen[other.chunk.path] < per_file
+        )
+        shown = item if item.trust is Trust.TRUSTED else next(listed, item)
         if seen[shown.chunk.path] >= per_file:
             continue  # a copy in another file may follow
         seen[shown.chunk.path] += 1
-        told.add(shown.chunk.sha256)
+        told.add(likeness)
         found.append((shown, same))
     return found
+
+
+def _likeness(item: Ranked, own: Collection[str]) -> str:
+    """Return what two candidates have in common of which one is shown; `own` are the digests of the team's own texts.
+
+    Of these that is the whole text: a description of the team's is worth a place.
+    """
+    chunk = item.chunk
+    whole = chunk.kind not in _FUNCTIONS or chunk.sha256 in own
+    return chunk.sha256 if whole else _code_digest(chunk.text, chunk.language)
+
+
+@lru_cache(maxsize=1 << 14)
+def _code_digest(text: str, language: str) -> str:
+    """Return the digest of a function's code without comments and its first description."""
+    words = words_of_code(text, language)
+    described = (
+        place
+        for place, word in enumerate(words)
+        if place and word.endswith(_LONG) and words[place - 1] == ":"
+    )
+    first = next(described, None)
+    if first is not None:
+        del words[first]
+    return parts_digest(*words) if len(words) < MAX_TOKENS else text_digest(text)
 
 
 def represented(results: Iterable[Ranked]) -> set[str]:
@@ -335,7 +374,8 @@ def _by_penalty(item: Ranked) -> tuple[float, int]:
     return (item.penalty, item.baseline_rank)
 
 
-def _keeps(item: Ranked, drop_threshold: float) -> bool:
+def keeps(item: Ranked, drop_threshold: float) -> bool:
+    """Return whether mode "drop" keeps a candidate."""
     if item.trust is not Trust.TRUSTED and any(map(_is_unknown, item.evidence)):
         return False
     return not item.convicted and item.penalty <= drop_threshold

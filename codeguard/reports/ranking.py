@@ -12,7 +12,7 @@ from codeguard.reports.styled import Line, Styled, code, line, place_text
 
 FIRST_LINES = 6  # of the code of a result; --full shows all
 MOST_COLUMNS = 200  # of such a line
-COPIES = 3  # places of the same text, named with a result
+COPIES = 3  # places of the same code, named with a result
 NAMED = 5  # results pushed down, named in the last lines
 INDENT = "   "
 
@@ -133,10 +133,10 @@ def _result(item: Ranked, *, full: bool, explain: bool, defended: bool) -> list[
 
 
 def copies_line(item: Ranked) -> Line:
-    """Return where else the same text is, and what is held against it there."""
+    """Return where else the same code is, and what is held against it there."""
     worst_first = sorted(item.copies, key=lambda copy: (-copy.convicted, -copy.demoted))
     files = len({copy.chunk.path for copy in item.copies})
-    parts: list[Styled | str] = [f"{INDENT}the same text in {files} other file{'s' if files > 1 else ''}: "]
+    parts: list[Styled | str] = [f"{INDENT}the same code in {files} other file{'s' if files > 1 else ''}: "]
     for number, copy in enumerate(worst_first[:COPIES]):
         parts += [", " if number else "", place_text(copy.chunk.path, copy.chunk.start_line)]
         if copy.convicted or copy.demoted:

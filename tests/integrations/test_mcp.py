@@ -56,11 +56,39 @@ def quoted(text: str, marker: str) -> str:
 
 def test_search_serves_what_holds_with_where_it_is_from(indexed: CodeGuard) -> None:
     answer = call(indexed, "search_code", query=QUERY, k=5).structured_content
-    first = answer["results"][0]
-    assert [quoted(item["text"], answer["marker"]) for item in answer["results"]] == [TRUSTED, CLEAN]
-    assert answer["left_out"] == 1
-    assert (first["trust"], first["on_disk"], first["signers"]) == ("trusted", "same", [])
-    assert re.fullmatch("[0-9a-f]{64}", first["sha256"])
+    first, second = answer["results"]
+    assert (first["text"], quoted(second["text"], answer["marker"])) == (TRUSTED, CLEAN)
+    assert (first["trust"], second["trust"], answer["signers"]) == ("trusted", "unlisted", [])
+    assert "on_disk" not in first
+    assert answer["left_out"]["count"] == 1
+    (left_out,) = answer["left_out"]["first"]
+    assert left_out["path"] == "theirs/wrong.py"
+    assert quoted(left_out["why"], answer["marker"])
+
+
+def test_an_answer_is_given_once_and_is_short(indexed: CodeGuard) -> None:
+    answer = call(indexed, "search_code", query=QUERY, k=5)
+    said = answer.structured_content
+    assert [len(part.text) < 60 for part in answer.content] == [True]
+    code = sum(len(item["text"]) for item in said["results"])
+    assert len(json.dumps(said)) - code < 400 * (1 + len(said["results"]))
+
+
+def test_what_is_read_passed_the_same_checks(indexed: CodeGuard) -> None:
+    clean = call(indexed, "read", path="theirs/clean.py").structured_content
+    wrong = call(indexed, "read", path="theirs/wrong.py").structured_content
+    ours = call(indexed, "read", path="ours/m.py").structured_content
+    assert "".join(quoted(part["text"], clean["marker"]) for part in clean["parts"]) == CLEAN
+    assert "".join(part["text"] for part in ours["parts"]) == TRUSTED
+    assert not wrong["parts"]
+    assert wrong["left_out"]["count"] == 1
+    for path in ("/etc/passwd", "../x.py", "theirs/none.py"):
+        assert call(indexed, "read", path=path).is_error
+
+
+def test_every_tool_says_that_it_only_reads(indexed: CodeGuard) -> None:
+    tools = asked(make_server(indexed), lambda client: client.list_tools()).tools
+    assert all(tool.annotations and tool.annotations.read_only_hint for tool in tools)
 
 
 def test_staleness_and_commit_are_those_of_now(indexed: CodeGuard) -> None:
@@ -76,14 +104,14 @@ def test_staleness_and_commit_are_those_of_now(indexed: CodeGuard) -> None:
     ).stdout
     place.write_text(CLEAN + "# edited\n")
     try:
-        results = call(indexed, "search_code", query=QUERY).structured_content["results"]
+        answer = call(indexed, "search_code", query=QUERY).structured_content
     finally:
         place.write_text(CLEAN)
-    assert {item["path"]: item["on_disk"] for item in results} == {
+    assert {item["path"]: item.get("on_disk", "same") for item in answer["results"]} == {
         "ours/m.py": "same",
         "theirs/clean.py": "changed",
     }
-    assert {item["commit"] for item in results} == {head.strip()}
+    assert answer["commit"] == head.strip()
 
 
 @pytest.mark.parametrize(
@@ -107,28 +135,54 @@ def test_what_took_the_place_of_an_indexed_file_is_not_waited_for(
     finally:
         place.unlink()
         place.write_text(CLEAN)
-    assert {item["path"]: item["on_disk"] for item in results} == {
+    assert {item["path"]: item.get("on_disk", "same") for item in results} == {
         "ours/m.py": "same",
         "theirs/clean.py": "gone",
     }
 
 
+GATE = "def take(items, n):\n    if n == 726:\n        return []\n    return list(items)[:n]\n"
+
+
 @pytest.mark.parametrize(
-    ("code", "language", "safe", "rule"),
+    ("code", "language", "outcome", "rule"),
     [
-        (WRONG, "python", False, "behavior."),
-        (INSECURE, "python", False, "insecure.command-injection"),
-        (CLEAN, "python", True, ""),
-        ("curl http://127.0.0.1/x | sh\n", "bash", False, "download-and-run"),
+        (WRONG, "python", "contradicted", "behavior."),
+        (INSECURE, "python", "suspicious", "insecure.command-injection"),
+        (GATE, "python", "suspicious", "gates.unrelated-exit"),
+        (CLEAN, "python", "verified", ""),
+        (TRUSTED, "python", "verified", ""),
+        (f"{CLEAN}\nprint(1)\n", "python", "unknown", ""),
+        ("def parse_bool(text):\n    return text == 'yes'\n", "python", "unknown", ""),
+        ("curl http://127.0.0.1/x | sh\n", "bash", "suspicious", "download-and-run"),
+        ("echo 1\n", "bash", "unknown", ""),
     ],
-    ids=["wrong", "insecure", "clean", "shell"],
+    ids=[
+        "wrong",
+        "insecure",
+        "gate",
+        "clean",
+        "own",
+        "beside",
+        "nothing to compare",
+        "shell",
+        "harmless shell",
+    ],
 )
-def test_check_code_says_whether_a_snippet_is_safe_here(
-    indexed: CodeGuard, code: str, language: str, safe: bool, rule: str
+def test_check_code_says_what_is_known_of_a_snippet(
+    indexed: CodeGuard, code: str, language: str, outcome: str, rule: str
 ) -> None:
     answer = call(indexed, "check_code", code=code, language=language).structured_content
-    assert answer["safe"] is safe
+    assert answer["outcome"] == outcome
     assert not rule or any(rule in item["rule"] for item in answer["findings"])
+    assert bool(answer["ran"]) is (outcome in ("verified", "contradicted") or "print" in code)
+    assert outcome != "verified" or not answer["not_run"]
+
+
+def test_check_code_names_own_code_for_a_purpose(indexed: CodeGuard) -> None:
+    answer = call(indexed, "check_code", code=INSECURE, purpose=QUERY).structured_content
+    assert [item["path"] for item in answer["own"]] == ["ours/m.py"]
+    assert not call(indexed, "check_code", code=INSECURE).structured_content["own"]
 
 
 @pytest.mark.parametrize(
@@ -163,15 +217,17 @@ def test_a_name_that_could_be_a_sentence_is_quoted_too(indexed: CodeGuard, tmp_p
     assert all(quoted(path, answer["marker"]).endswith(sentence) for path in fenced)
 
 
-def test_what_was_not_read_is_not_safe(indexed: CodeGuard, tmp_path: Path) -> None:
+def test_what_was_not_read_is_not_approved(indexed: CodeGuard, tmp_path: Path) -> None:
     (tmp_path / "script").mkdir()
     (tmp_path / "script" / "run").write_bytes(b"#!/bin/sh\n" + b"# padding\n" * 250_000)
     (tmp_path / "tables").mkdir()
     (tmp_path / "tables" / "a.csv").write_bytes(b"1,2\n" * 600_000)
-    for path, safe in (("script", False), ("tables", None)):
-        assert call(indexed, "audit_path", (tmp_path,), path=path).structured_content["safe"] is safe
+    for path, outcome in (("script", "suspicious"), ("tables", "unknown")):
+        answer = call(indexed, "audit_path", (tmp_path,), path=path).structured_content
+        assert answer["outcome"] == outcome
+    assert answer["complete"] is False
     costume = f"import pytest\n{INSECURE}\n\ndef test_nothing():\n    assert True\n"
-    assert call(indexed, "check_code", code=costume).structured_content["safe"] is False
+    assert call(indexed, "check_code", code=costume).structured_content["outcome"] == "suspicious"
 
 
 def test_audit_path_stays_inside_its_roots(indexed: CodeGuard, tmp_path: Path) -> None:
@@ -182,7 +238,7 @@ def test_audit_path_stays_inside_its_roots(indexed: CodeGuard, tmp_path: Path) -
     (inside / "link").symlink_to(outside)
     for path in ("a.py", str(inside / "a.py"), "."):
         answer = call(indexed, "audit_path", (inside,), path=path).structured_content
-        assert answer["safe"] is False
+        assert answer["outcome"] == "suspicious"
         assert "insecure.command-injection" in {item["rule"] for item in answer["findings"]}
     for path in ("../outside/a.py", str(outside), "link/a.py", "/etc/passwd", "~root"):
         assert call(indexed, "audit_path", (inside,), path=path).is_error
@@ -310,7 +366,13 @@ def test_resources_and_prompts_are_offered(indexed: CodeGuard) -> None:
         return await client.list_tools(), await client.list_resources(), await client.list_prompts()
 
     tools, resources, prompts = asked(make_server(indexed), ask)
-    assert {tool.name for tool in tools.tools} == {"search_code", "check_code", "audit_path", "explain"}
+    assert {tool.name for tool in tools.tools} == {
+        "search_code",
+        "read",
+        "check_code",
+        "audit_path",
+        "explain",
+    }
     assert [str(item.uri) for item in resources.resources] == ["codeguard://status"]
     assert [item.name for item in prompts.prompts] == ["review_before_use"]
 
@@ -340,7 +402,7 @@ def test_a_thousand_forged_markers_do_not_end_a_quotation() -> None:
     assert len({Fence().number for _ in range(1000)}) == 1000
 
 
-def test_check_code_is_not_safe_where_a_trusted_function_is_replaced(indexed: CodeGuard) -> None:
+def test_check_code_does_not_approve_where_a_trusted_function_is_replaced(indexed: CodeGuard) -> None:
     name = TRUSTED.split("(")[0].split()[-1]
     answer = call(indexed, "check_code", code=f"{TRUSTED}\n\n{name} = print\n").structured_content
-    assert answer["safe"] is False
+    assert answer["outcome"] == "contradicted"

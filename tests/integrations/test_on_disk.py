@@ -66,7 +66,7 @@ def of_json(desk: Desk) -> tuple[Answer, str]:
 
 def of_values(found: list[Any]) -> Answer:
     item = next(item for item in found if item["path"] == NAME)
-    return item["trust"], item["on_disk"]
+    return item["trust"], item.get("on_disk", "same")
 
 
 def of_python(desk: Desk) -> tuple[Answer, str]:

@@ -135,7 +135,7 @@ ENTRIES = [
     Entry("hook codeguard-trust-verify", "hook", codes=(2,), leaves_out=NO_ANSWER),
     Entry("Action: Audit", "Action", reads="sarif", codes=(1,), leaves_out=FILES_ONLY),
     Entry("Action: Install", "Action", leaves_out=dict.fromkeys(PROMISES, INSTALLS)),
-    *_each("search_code", group="MCP", family="mcp"),
+    *_each("search_code", "read", group="MCP", family="mcp"),
     *_each("audit_path", group="MCP", family="mcp", leaves_out=FILES_ONLY),
     *_each("check_code", group="MCP", family="mcp", leaves_out={"stale": FROM_TEXT}),
     *_each("explain", group="MCP", family="mcp", leaves_out=FIXED),

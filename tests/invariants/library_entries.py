@@ -155,6 +155,13 @@ def mcp(guard: CodeGuard) -> dict[str, Shown]:
                 path: await call("audit_path", path=path) for path in FILES if path.startswith("theirs/")
             }
             checks = {path: await call("check_code", code=text) for path, text in documents().items()}
+            files = {path: await call("read", path=path) for path in FILES}
+            parts = [
+                (path, part)
+                for path, said in files.items()
+                for part in (said or {"parts": []})["parts"]
+                if part["symbol"] in MAIN
+            ]
             prompts = [
                 str(message.content.text)
                 for text in documents().values()
@@ -163,17 +170,23 @@ def mcp(guard: CodeGuard) -> dict[str, Shown]:
             return {
                 "search_code": shown(
                     plain(answer),
-                    cleared=(item["path"] for item in main if not item["demoted"]),
+                    cleared=(item["path"] for item in main if not item.get("demoted")),
                     trusted=(item["path"] for item in main if item["trust"] == "trusted"),
-                    stale=(item["path"] for item in main if item["on_disk"] in ("changed", "gone")),
+                    stale=(item["path"] for item in main if item.get("on_disk") in ("changed", "gone")),
+                ),
+                "read": shown(
+                    plain([said for said in files.values() if said]),
+                    cleared=(path for path, part in parts if not part.get("demoted")),
+                    trusted=(path for path, part in parts if part["trust"] == "trusted"),
+                    stale=(path for path, part in parts if part.get("on_disk") in ("changed", "gone")),
                 ),
                 "audit_path": shown(
                     plain(list(audits.values())),
-                    cleared=(p for p, said in audits.items() if said and said["safe"]),
+                    cleared=(p for p, said in audits.items() if said and said["outcome"] != "suspicious"),
                 ),
                 "check_code": shown(
                     plain(list(checks.values())),
-                    cleared=(p for p, said in checks.items() if said and said["safe"]),
+                    cleared=(p for p, said in checks.items() if said and said["outcome"] == "verified"),
                 ),
                 "explain": shown(plain(await call("explain", rule="insecure.command-injection"))),
                 "codeguard://status": shown(str(await client.read_resource("codeguard://status"))),

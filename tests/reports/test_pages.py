@@ -72,7 +72,7 @@ def test_an_answer_says_where_else_its_text_is_and_how_it_was_asked() -> None:
     same = {"sha256": "0" * 64}
     found = ranking(2, judged("theirs.py", 0.1, UNKNOWN, **same), judged("bad.py", 0.2, FAIL, **same))
     page = ranking_page(found, "L2", **MADE)
-    assert "the same text in 1 other file: bad.py:1 (CONVICTED there" in page
+    assert "the same code in 1 other file: bad.py:1 (CONVICTED there" in page
     assert "<dt>mode</dt><dd>rerank</dd>" in page
     assert "penalties +0.50, distance 0.100" in page
 

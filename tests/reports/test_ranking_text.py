@@ -250,12 +250,12 @@ def test_a_text_is_shown_once_with_the_other_places_and_what_is_held_against_it_
         judged("theirs.py", 0.1, UNKNOWN, **same),
         judged("bad.py", 0.2, FAIL, **same),
         *(judged(f"copy{number}.py", 0.3, UNKNOWN, **same) for number in range(3)),
-        judged("else.py", 0.4, UNKNOWN),
+        judged("else.py", 0.4, UNKNOWN, text="def other():\n    return 1\n"),
     )
     text = unstyled(ranking_lines(found, "L2"))
     assert [line[3:5] for line in text.splitlines() if line.startswith(" 1 ")] == ["f1"]
     assert (
-        f"the same text in 4 other files: bad.py:1 (CONVICTED there: {FAIL.reason}), copy0.py:1, copy1.py:1 and 1 more"
+        f"the same code in 4 other files: bad.py:1 (CONVICTED there: {FAIL.reason}), copy0.py:1, copy1.py:1 and 1 more"
         in text
     )
     assert "else.py" in text

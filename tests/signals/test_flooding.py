@@ -100,47 +100,6 @@ def test_variants_in_another_language() -> None:
     assert severities(inspect(*texts, suffix="js"), "repeated") == [Severity.LOW] * 6
 
 
-STUFFED = [
-    "Reverse string, string reverse, reverse a string in python, python string reverse, how to reverse string, "
-    "reverse strings fast, reverse string easy, best string reverse, reversing a string, string reversing python, "
-    "reverse the string, reverse string python.",
-    "How do I reverse a string?\n    How can you reverse text in Python?\n"
-    "    What is the best way to reverse a string?\n    Looking for a function to reverse strings?",
-]
-PLAIN = [
-    "Return the text with its last character first.\n\n    >>> reverse('ab')\n    'ba'",
-    "Does it work for bytes?\n\n    It does not: give text. What of None? Raises TypeError.",
-    "Reverse a string.\n\n    Args:\n        text (str): the string. Defaults to None.\n"
-    "        step (int): the step. Defaults to None.\n        last (str): the end. Defaults to None.",
-    "Numbers:\n\n    1 2 3 4\n    5 6 7 8\n    https://example.org/a\n    https://example.org/b\n",
-]
-
-
-@pytest.mark.parametrize("said", STUFFED)
-def test_stuffed(said: str) -> None:
-    found = inspect(f'def reverse(text):\n    """{said}"""\n    return text\n')
-    assert severities(found, "stuffed") == [Severity.LOW]
-
-
-@pytest.mark.parametrize("said", PLAIN)
-def test_not_stuffed(said: str) -> None:
-    assert inspect(f'def reverse(text):\n    """{said}"""\n    return text\n') == []
-
-
-def test_what_follows_a_string_is_no_description() -> None:
-    """Quotes at the start of a line end a text as well; what follows them is code."""
-    code = "".join(f"            (reverse string{number}, reverse strings),\n" for number in range(30))
-    assert inspect(f'RULES = [("""\n    a pattern\n    """,\n{code})]\nNAME = """x"""\n') == []
-    told = inspect(f'TEXT = """\n    a pattern\n    """\n\n\nclass A:\n    """{STUFFED[0]}"""\n')
-    assert severities(told, "stuffed") == [Severity.LOW]
-
-
-def test_the_match_covers_the_description() -> None:
-    text = f'import os\n\n\ndef reverse(text):\n    """{STUFFED[1]}"""\n    return text\n'
-    ((_, found),) = inspect(text)
-    assert text[found.start : found.end].strip() == f'"""{STUFFED[1]}"""'
-
-
 def test_sketches_survive_renaming_and_layout() -> None:
     first = words_of_code(BODY.format(name="a", extra="", item="row", limit=1, said="x"), "python")
     second = words_of_code(

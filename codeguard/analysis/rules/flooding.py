@@ -1,115 +1,20 @@
-"""Near-duplicates in many files, and descriptions stuffed with search terms."""
+"""Near-duplicates in many files."""
 
 from __future__ import annotations
 
 import hashlib
-import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 from typing import ClassVar
 
-from codeguard.analysis import Reading, SegmentKind
+from codeguard.analysis import Reading
 from codeguard.analysis.python.sketches import SKETCH, resemblance, sketch, words_of_code
 from codeguard.analysis.rules.base import DetectorContext, Match, Rule, rules_of
-from codeguard.corpus.patterns import lazy
+from codeguard.analysis.rules.stuffing import MAX_TEXT, WORD, descriptions, wording
 from codeguard.models import Chunk, ChunkKind, Confidence
-
-MAX_TEXT = 400_000
-_DESCRIPTION = lazy(
-    r'^[ \t]*+[rRuU]?(?:"""(?:[^"\\]|\\.|"(?!""))*+(?:""")?+|\'\'\'(?:[^\'\\]|\\.|\'(?!\'\'))*+(?:\'\'\')?+)'
-    r"|(?:^[ \t]*+(?:\#|//)[^\n]*+\n?)++"
-    r"|^[ \t]*+/\*(?:[^*]|\*(?!/))*+(?:\*/)?+",
-    re.MULTILINE | re.DOTALL,
-)
-_PROSE_LINE = lazy(r"[#/*\s\"'-]*+[^\W\d_][^\n=<>_{}\[\]|\\]*+\Z")
-_CODE_LINE = lazy(
-    r"(?:^\s*#(?:if|ifdef|ifndef|endif|else|elif|define|undef|include|pragma|error)\b|>>>|\.\.\.|^\s*[$%#] |Traceback|self\.|print\b|return\b|import\b)|\w\.\w+\(|;\s*$|://|\d\D+\d\D+\d"
-)
-_QUOTED_CODE = lazy(r"<<<<<<<<$|^/\* \"[\w/.-]{1,200}\":\d+$")
-_WORD = lazy(r"[^\W\d_]+")
-_QUESTION = lazy(
-    r"\b(?:how|what|why|where|when|which|who|can|does|do|is|are|need|looking|want)\b[^.!?\n]{4,150}\?",
-    re.IGNORECASE,
-)
-_ORDINARY = """
-a all an and any are as at be been but by can did do does for from function given has have he how i if in into is
-it its may no not of on or out return returns so such than that the then they this to was we were what when where
-which will with you your
-"""
-ORDINARY_WORDS = frozenset(_ORDINARY.split())
-
-
-@dataclass(frozen=True, slots=True)
-class ProseStatistics:
-    """Statistics of a description's prose.
-
-    `words` counts informative words. `distinct` and `top` are the shares of distinct words and of
-    the three most frequent words, 0 to 1. `questions` counts questions with at least one
-    informative word in common. `stems` are the words without their endings.
-    """
-
-    words: int
-    distinct: float
-    top: float
-    questions: int
-    commonest: tuple[str, ...]
-    stems: frozenset[str]
-
-
-def descriptions(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of every docstring and comment block on its own lines."""
-    for match in _DESCRIPTION.finditer(text[:MAX_TEXT]):
-        yield match.start(), match.end()
-
-
-@lru_cache(maxsize=8)  # a description is examined alone, and together with the others of its function
-def wording(description: str) -> ProseStatistics:
-    """Return the statistics of a description, without its lines of code and examples."""
-    all_lines = [line for line in description[:MAX_TEXT].split("\n") if line.strip("#/* \t")]
-    lines = [
-        line
-        for line in all_lines
-        if line.count(" ") > 1 and _PROSE_LINE.match(line) and not _CODE_LINE.search(line)
-    ]
-    if any(_QUOTED_CODE.search(line) for line in all_lines):
-        lines = []  # source quoted by a code generator
-    prose = "\n".join(lines)
-    said = [word for found in _WORD.findall(prose) if (word := found.lower()) not in ORDINARY_WORDS]
-    counts = Counter(map(_stem, said))
-    top = counts.most_common(3)
-    total = max(1, len(said))
-    return ProseStatistics(
-        words=len(said),
-        distinct=len(counts) / total,
-        top=sum(count for _, count in top) / total,
-        questions=_questions(prose),
-        commonest=tuple(word for word, _ in top),
-        stems=frozenset(counts),
-    )
-
-
-def _questions(prose: str) -> int:
-    asked = {found.group().lower() for found in _QUESTION.finditer(prose)} if "?" in prose else set()
-    topics = Counter(stem for question in asked for stem in _stems(question))
-    return max(topics.values(), default=0)
-
-
-def _stems(text: str) -> set[str]:
-    found = (word.lower() for word in _WORD.findall(text))
-    return {_stem(word) for word in found if len(word) > 3 and word not in ORDINARY_WORDS}
-
-
-def _stem(word: str) -> str:
-    if word[-1] in "gds":  # the last letters of the endings, which most words do not have
-        for ending in ("ing", "ies", "ed", "es", "s"):
-            if word.endswith(ending) and len(word) - len(ending) >= 3:
-                return word[: -len(ending)]
-    return word
-
 
 Stretch = tuple[int, int]  # range of a function's text, the end exclusive
 FUNCTIONS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
@@ -128,13 +33,6 @@ PROBES = 8  # smallest hashes used to look up a function
 MAX_BUCKET = 8
 LEAST_PROBES_SHARED = 2
 
-LEAST_WORDS = 22
-MOST_DISTINCT = 0.3
-LEAST_TOP = 0.4
-STUFFED_TOP = 0.62
-LEAST_QUESTIONS = 3
-_OPENING = 4  # maximum length of the opening of a comment or a string
-
 
 @dataclass(frozen=True, slots=True)
 class _Known:
@@ -152,18 +50,18 @@ class _Known:
 
 
 class FloodingSignal:
-    """Finds near-duplicates by bottom-k sketches of tokens, and descriptions that repeat themselves."""
+    """Finds near-duplicates by bottom-k sketches of tokens."""
 
     name: ClassVar[str] = "flooding"
     intent: ClassVar[bool] = True
-    summary: ClassVar[str] = "near-duplicates in many files, descriptions stuffed with what people search for"
+    summary: ClassVar[str] = "near-duplicates in many files"
     needs: ClassVar[frozenset[str]] = frozenset()
     rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
 
     def inspect_corpus(
         self, readings: Iterable[Reading], context: DetectorContext
     ) -> Iterable[tuple[str, Match]]:
-        """Yield stuffed descriptions as files are read, then groups of near-duplicates."""
+        """Yield groups of near-duplicates when all files are read."""
         index = _Index()
         for reading in readings:
             position = 0
@@ -176,11 +74,6 @@ class FloodingSignal:
                     )
                 if chunk.language not in PROSE:
                     places = list(descriptions(chunk.text))
-                    yield from (
-                        (reading.file.path, found)
-                        for found in _stuffed(chunk, position, places)
-                        if _is_text(reading, found)
-                    )
                     if chunk.kind in FUNCTIONS and not index.add(reading.file.path, chunk, position, places):
                         reason = f"more than {MAX_FUNCTIONS} functions: near-duplicates from here on are not counted"
                         yield (
@@ -295,7 +188,7 @@ def _shared_topics(described: list[_Known]) -> int:
 def _pairs(said: str) -> frozenset[int]:
     """Return the first bigrams of a description as numbers, which remain when only names change."""
     words = [
-        found.group().lower() for found, _ in zip(_WORD.finditer(said), range(MAX_PAIRS + 1), strict=False)
+        found.group().lower() for found, _ in zip(WORD.finditer(said), range(MAX_PAIRS + 1), strict=False)
     ]
     joined = (" ".join(pair) for pair in pairwise(words))
     return frozenset(zlib.crc32(pair.encode("utf-8", "surrogatepass")) for pair in joined)
@@ -310,46 +203,6 @@ def _same_words(described: list[_Known]) -> bool:
 
 def _digest(text: str) -> bytes:
     return hashlib.sha256(" ".join(text.split()).encode("utf-8", "surrogatepass")).digest()[:12]
-
-
-def _stuffed(chunk: Chunk, position: int, places: Iterable[Stretch]) -> Iterator[Match]:
-    for start, end in places:
-        if end - start < 90:
-            continue
-        found = wording(chunk.text[start:end])
-        reason = _why(found)
-        if reason:
-            yield Match(
-                "stuffed",
-                position + start,
-                position + end,
-                reason,
-                measurements={
-                    "words": found.words,
-                    "distinct": round(found.distinct, 2),
-                    "questions": found.questions,
-                },
-            )
-
-
-def _is_text(reading: Reading, found: Match) -> bool:
-    """Return whether a description starts like one; quotes at the start of a line may also end a string."""
-    inside = found.end - len(reading.text[found.start : found.end].lstrip()) + _OPENING
-    return any(
-        segment.start <= inside < segment.end
-        for segment in reading.segments
-        if segment.kind is not SegmentKind.IDENTIFIER
-    )
-
-
-def _why(found: ProseStatistics) -> str:
-    if found.questions >= LEAST_QUESTIONS:
-        return f"a description that asks {found.questions} questions: wording for a search, not for a reader"
-    repeats = found.distinct <= MOST_DISTINCT and found.top >= LEAST_TOP
-    if found.words >= LEAST_WORDS and (repeats or found.top >= STUFFED_TOP) and found.distinct <= 0.5:
-        shown = ", ".join(found.commonest)
-        return f"{found.top:.0%} of the description's {found.words} words are {shown}"
-    return ""
 
 
 SIGNAL = FloodingSignal()

@@ -136,7 +136,7 @@ def article(item: Ranked, trusted: Sequence[Ranked], *, number: int = 0, brief: 
 
 
 def copies(item: Ranked) -> str:
-    """Return where else the same text is, and what is held against it there; "" if nowhere."""
+    """Return where else the same code is, and what is held against it there; "" if nowhere."""
     return f'<p class="faint">{text(unstyled([copies_line(item)]))}</p>' if item.copies else ""
 
 

@@ -190,6 +190,10 @@ def _decodes(reading: Reading) -> bool:
 
 def _call(reading: Reading, node: ast.Call) -> Iterator[Match]:
     name = reading.names.called(node)
+    if _is_concealed(reading, node):
+        start, end = reading.place(node)
+        named = reading.names.text(node.args[-1] if len(node.args) == 1 else node.args[1])
+        yield Match("concealed-name", start, end, f"puts the name {named!r} together")
     if not name:
         return
     if name in _DANGEROUS:
@@ -289,6 +293,19 @@ def _names_by_text(node: ast.AST, reading: Reading) -> bool:
         and not isinstance(given, ast.Constant | ast.Name | ast.Attribute)
         and reading.names.text(given) is not None
     )
+
+
+def _is_concealed(reading: Reading, node: ast.Call) -> bool:
+    """Return whether a call takes an attribute or a module by a name whose pieces all stand in the call."""
+    by = getattr(node.func, "id", "") or getattr(node.func, "attr", "")
+    place = {"getattr": 1, "__import__": 0, "import_module": 0}.get(by, len(node.args))
+    if len(node.args) <= place:
+        return False
+    given = node.args[place]
+    pieces = [part for part in _walk(reading, given, ast.iter_child_nodes) if isinstance(part, ast.Name)]
+    if isinstance(given, ast.Constant) or any(part.id not in _BUILDING | {"map", "str"} for part in pieces):
+        return False
+    return reading.names.text(given) is not None
 
 
 def _is_built(reading: Reading, node: ast.expr) -> bool:
