@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 CHECKED_KINDS = frozenset({ChunkKind.FUNCTION, ChunkKind.METHOD})
 BATCH = 256
 FAR = "far:"
+FACTS = "facts:"
 NOT_CHECKED = "not checked yet"
 TRUSTED_ANSWERS = "probes:trusted"
 Subject = tuple[Chunk, SourceFile]
@@ -61,6 +62,12 @@ class ProbeAnswers:
         """Keep answers under the keys of functions, or `TRUSTED_ANSWERS`."""
         if rows and self._catalog is not None:
             self._catalog.put_analyses({key: {"answers": answered} for key, answered in rows.items()})
+
+    def keep_facts(self, rows: Mapping[str, Any]) -> None:
+        """Keep what was derived of trusted files, under the keys of their facts."""
+        facts = {key: value for key, value in rows.items() if key.startswith(FACTS)}
+        if facts and self._catalog is not None:
+            self._catalog.put_analyses(facts)
 
     @staticmethod
     def key(chunk: Chunk) -> str:

@@ -18,10 +18,12 @@ from typing import Any
 
 from codeguard.analysis.rules import load_file_signals
 from codeguard.behavior import BehaviorChecker, SpecLibrary
+from codeguard.behavior.specs.facts import FileFacts, FunctionFacts, facts_version
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
 from codeguard.behavior.verdict.running import Meter, worlds_for
 from codeguard.corpus.serialization import as_json, rebuilt
 from codeguard.index.behavior_reports import (
+    FACTS,
     TRUSTED_ANSWERS,
     Answered,
     KeyedReport,
@@ -32,9 +34,9 @@ from codeguard.index.behavior_reports import (
 )
 from codeguard.index.cluster import Cluster
 from codeguard.index.executor import spread, workers_of
-from codeguard.index.observation_tasks import Compared
+from codeguard.index.observation_tasks import Compared, material_of
 from codeguard.index.sandbox_budget import SandboxBudget
-from codeguard.models import CheckReport, SourceFile, Span, Verdict
+from codeguard.models import CheckReport, SourceFile, Span, Verdict, parts_digest, text_digest
 from codeguard.sandbox import Level, Sandbox
 from codeguard.sandbox.given import Texts
 from codeguard.workers.deadline import CPU, WALL
@@ -74,7 +76,7 @@ class Material:
     `trusted` is None if there is no manifest. `specs` are the user's own. `given` are the
     modules that the sandbox provides. `known` are the keys of the checks whose result is cached, `answered`
     the trusted functions' answers to probes. `signals` are the static ones. `zygotes` is the number of checks
-    that a worker's sandbox may run at once.
+    that a worker's sandbox may run at once. `facts` are what is known of the trusted files, by path.
     """
 
     trusted: Sequence[SourceFile] | None
@@ -86,6 +88,7 @@ class Material:
     answered: Answered = field(default_factory=dict)
     zygotes: int = 1
     given: Texts = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     def shared(self, answered: Answered | None = None) -> Shared:
         """Return it as bytes, the same for the same content; with other answers if there are any."""
@@ -98,6 +101,8 @@ class Material:
             "answered": self.answered if answered is None else answered,
             "zygotes": self.zygotes,
             "given": self.given,
+            "facts": self.facts,
+            "facts_keys": {file.path: facts_key(file) for file in self.trusted or ()},
         }
         return Shared.of_values(value)
 
@@ -110,6 +115,24 @@ class _Bench:
         self.known = frozenset(value["known"])
         self._answered: Answered = value["answered"]
         self._sent = set(self._answered)
+        self._facts_sent = False
+
+    def fresh_facts(self) -> dict[str, Any]:
+        """Return, once, what had to be derived of trusted files, by the key under which it is kept."""
+        if self._facts_sent:
+            return {}
+        self._facts_sent = True
+        found: dict[str, list[FunctionFacts]] = {
+            path: [] for path in self.library.modules.packages if path not in self._value["facts"]
+        }
+        for reference in self.library.references:
+            if reference.path in found:
+                found[reference.path].append(reference.facts)
+        packages, keys = self.library.modules.packages, self._value["facts_keys"]
+        return {
+            keys[path]: FileFacts(tuple(functions), frozenset(packages[path])).to_values()
+            for path, functions in found.items()
+        }
 
     def fresh_answers(self) -> Answered:
         """Return the trusted functions' answers if some were not sent to this worker nor returned by it."""
@@ -119,9 +142,7 @@ class _Bench:
 
     @functools.cached_property
     def library(self) -> SpecLibrary:
-        value = self._value
-        made = _library(json.dumps(value["specs"]), json.dumps(value["trusted"] or []))
-        return replace(made)  # a new one, because a checker fills its indexes
+        return replace(_library(self._value))  # a new one, because a checker fills its indexes
 
     @functools.cached_property
     def checker(self) -> BehaviorChecker:
@@ -160,18 +181,32 @@ def _close() -> None:
         _opened.popitem()[1].close()
 
 
-@functools.lru_cache(maxsize=1)
-def _library(specs: str, trusted: str) -> SpecLibrary:
-    """Return the library of the user's specs and the trusted files, which material with other answers has as well."""
-    own = (SpecFile(Path(path), text.encode("utf-8", "surrogateescape")) for path, text in json.loads(specs))
-    files = [rebuilt(item) for item in json.loads(trusted)]
-    tests = [file for file in files if is_test(file.path)]
-    return SpecLibrary.of(own, spec_files([SHIPPED])).with_trusted(files, tests)
+_libraries: dict[str, SpecLibrary] = {}  # the last one, which material with other answers has as well
+
+
+def _library(value: Mapping[str, Any]) -> SpecLibrary:
+    """Return the library of the user's specs and the trusted files."""
+    key = parts_digest(
+        *(part for spec in value["specs"] for part in spec), *sorted(value["facts_keys"].values())
+    )
+    if key not in _libraries:
+        _libraries.clear()
+        own = (SpecFile(Path(path), text.encode("utf-8", "surrogateescape")) for path, text in value["specs"])
+        files = [rebuilt(item) for item in value["trusted"] or ()]
+        tests = [file for file in files if is_test(file.path)]
+        facts = {path: FileFacts.from_values(item) for path, item in value["facts"].items()}
+        _libraries[key] = SpecLibrary.of(own, spec_files([SHIPPED])).with_trusted(files, tests, facts=facts)
+    return _libraries[key]
+
+
+def facts_key(file: SourceFile) -> str:
+    """Return the key under which the facts of a trusted file are kept."""
+    return FACTS + parts_digest(facts_version(), file.path, file.sha256, text_digest(file.text))
 
 
 @functools.lru_cache(maxsize=1)
 def _bench(shared: Shared) -> _Bench:
-    return _Bench(shared.value())
+    return _Bench(material_of(shared))
 
 
 @functools.lru_cache(maxsize=FILES_KEPT)
@@ -199,7 +234,13 @@ def check_task(shared: Shared) -> Run:
             (far, None if report is None else report.to_json(), meter.spent_s)
             for (far, report), meter in zip(found, meters, strict=True)
         ]
-        yield {"level": level, "reports": rows, "answered": answered, "trusted": bench.fresh_answers()}
+        yield {
+            "level": level,
+            "reports": rows,
+            "answered": answered,
+            "trusted": bench.fresh_answers(),
+            "facts": bench.fresh_facts(),
+        }
 
     return by_values(reports)
 
@@ -319,6 +360,8 @@ class Checks:
         rows = zip(subjects, found["answered"], strict=True)
         kept = {ProbeAnswers.key(chunk): answered for (chunk, _), answered in rows if answered}
         self._answers.keep({**kept, TRUSTED_ANSWERS: found["trusted"]} if found["trusted"] else kept)
+        if not isinstance(self._executor, Cluster):  # what another machine derives is no fact of trusted code
+            self._answers.keep_facts(found["facts"])
         for (_, file), (_, _, spent_s) in zip(subjects, found["reports"], strict=True):
             budget.charge(file.path, float(spent_s))
         return [

@@ -90,8 +90,15 @@ def versions_of(signals: Iterable[FileSignal], names: Sequence[str]) -> dict[str
 
 
 @functools.lru_cache(maxsize=1)
+def material_of(shared: Shared) -> dict[str, Any]:
+    """Return the plain values of the material, read once for all tasks of a worker. Nobody may change them."""
+    value: dict[str, Any] = shared.value()
+    return value
+
+
+@functools.lru_cache(maxsize=1)
 def _engine(shared: Shared) -> Engine:
-    value = shared.value()
+    value = material_of(shared)
     names, trusted, audited = value["signals"], value["trusted"], value["audited"]
     signals = [item for item in load_file_signals() if item.name in names]
     if versions_of(signals, names) != value["versions"]:

@@ -549,14 +549,16 @@ class Workspace:
         `zygotes` is how many checks a worker's sandbox may run at once, by default one for each core;
         `answered` are new answers of the trusted functions to probes.
         """
-        from codeguard.index.evidence_tasks import Material  # imports the checker
+        from codeguard.index.evidence_tasks import Material, facts_key  # imports the checker
         from codeguard.sandbox import Level
 
         zygotes = zygotes or self.settings.jobs or os.cpu_count() or 1
         key = (static.version, self.epoch, zygotes)
         if self._material is None or self._material[0] != key or answered is not None:
+            files = self.trusted_files()
+            facts = {file.path: self.catalog.analysis(facts_key(file)) for file in files}
             made = Material(
-                trusted=None if self.manifest is None else self.trusted_files(),
+                trusted=None if self.manifest is None else files,
                 specs=self._spec_files[0],
                 seed=self.seed,
                 required_level=Level[self.settings.defense.required_level],
@@ -565,6 +567,7 @@ class Workspace:
                 known=[key.removeprefix(FAR) for key in self.catalog.analysis_keys(FAR)],
                 answered=ProbeAnswers(self.catalog).trusted() if answered is None else answered,
                 zygotes=zygotes,
+                facts={path: known for path, known in facts.items() if known is not None},
             )
             self._material = key, made.shared()
         return self._material[1]

@@ -72,7 +72,13 @@ class Dying(Executor):
             future.set_result([TaskAnswer((), self.ended, "because", self.lasting)])
         else:
             reports = [("far", CheckReport(Verdict.PASS, "same", "L3").to_json(), 0.1) for _ in symbols]
-            answer = {"level": "L3", "reports": reports, "answered": [{} for _ in symbols], "trusted": {}}
+            answer = {
+                "level": "L3",
+                "reports": reports,
+                "answered": [{} for _ in symbols],
+                "trusted": {},
+                "facts": {},
+            }
             future.set_result([TaskAnswer((json.dumps(answer).encode(),))])
         return future
 

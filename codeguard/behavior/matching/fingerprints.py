@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
+from typing import TYPE_CHECKING
 
 from codeguard.behavior.inputs.discovery import LISTS, MAPS, NESTED, NUMBERS, REALS, TEXT_LISTS, TEXTS
 from codeguard.behavior.inputs.generation import generate
@@ -23,8 +24,10 @@ from codeguard.behavior.inputs.pools import Arguments, magnitude
 from codeguard.behavior.matching.claims import Features, is_private
 from codeguard.behavior.specs.contract import learn_domain
 from codeguard.behavior.specs.examples import Example, Returns
-from codeguard.behavior.specs.references import Reference
 from codeguard.sandbox.model import CallResult, Iteration, Opaque, Outcome
+
+if TYPE_CHECKING:
+    from codeguard.behavior.specs.references import Reference
 
 MOST_ARGUMENTS = 3
 MOST_REFERENCES = 1_200  # trusted functions to run; those with examples come first

@@ -74,17 +74,22 @@ class Module:
         return frozenset(name.partition(".")[0] for name in names)
 
     @cached_property
+    def listed(self) -> tuple[Definition, ...]:
+        """All functions and methods, in order."""
+        return tuple(definitions(self.statements))
+
+    @cached_property
     def definitions(self) -> Mapping[str, NamedDefinitions]:
         """All functions and methods by name."""
         found: dict[str, list[Definition]] = {}
-        for definition in definitions(self.statements):
+        for definition in self.listed:
             found.setdefault(definition.name, []).append(definition)
         return {name: NamedDefinitions(listed) for name, listed in found.items()}
 
     @cached_property
     def definition_count(self) -> int:
         """The number of functions and methods."""
-        return sum(len(named) for named in self.definitions.values())
+        return len(self.listed)
 
 
 @lru_cache(maxsize=8)

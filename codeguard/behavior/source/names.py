@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
+import copy
 import symtable
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from weakref import WeakKeyDictionary
 
 from codeguard.analysis.python.bindings import bindings, is_main_guard
 from codeguard.behavior.source.definitions import Function, Module
 from codeguard.behavior.source.layout import arguments_of, drops_annotations, part_of
 
+_free_in_class: WeakKeyDictionary[ast.stmt, frozenset[str]] = WeakKeyDictionary()
 _at_once: WeakKeyDictionary[ast.stmt, dict[bool, frozenset[str]]] = WeakKeyDictionary()
 
 
@@ -91,7 +93,16 @@ def trimmed_import(module: Module, index: int, seen: Set[str]) -> ast.stmt | Non
     bound = module.once("aliases", statement, _aliases)
     # One statement may import more names than a function uses.
     fewer, more = (seen, bound.keys()) if len(seen) < len(bound) else (bound.keys(), seen)
-    wanted = {name for name in fewer if name in more} | (bound.keys() & {"*"})
+    wanted = frozenset(name for name in fewer if name in more) | (bound.keys() & {"*"})
+    return module.once(
+        f"imported {sorted(wanted)}", statement, lambda _: _with_names(statement, bound, wanted)
+    )
+
+
+def _with_names(
+    statement: ast.Import | ast.ImportFrom, bound: Mapping[str, list[int]], wanted: Set[str]
+) -> ast.stmt | None:
+    """Return an import of these names only; the same object where many functions need the same."""
     kept = [statement.names[place] for place in sorted(place for name in wanted for place in bound[name])]
     if not kept:
         return None
@@ -115,6 +126,30 @@ def free_names(statement: ast.stmt) -> set[str]:
     """Return the names that a statement takes from its module, except those in annotations."""
     if isinstance(statement, ast.Import | ast.ImportFrom):
         return set()
+    if isinstance(statement, ast.ClassDef) and len(statement.body) > 1:
+        # A class is read once, in whatever parts its methods need it.
+        return _read_names(_class_of(statement, None)).union(
+            *(_names_in(statement, member) for member in statement.body)
+        )
+    return _read_names(statement)
+
+
+def _names_in(owner: ast.ClassDef, member: ast.stmt) -> Set[str]:
+    if member not in _free_in_class:
+        _free_in_class[member] = frozenset(_read_names(_class_of(owner, member)))
+    return _free_in_class[member]
+
+
+def _class_of(owner: ast.ClassDef, member: ast.stmt | None) -> ast.ClassDef:
+    """Return a class without its body, or with nothing but one statement of it."""
+    part = copy.copy(owner)
+    part.body = [ast.Pass() if member is None else member]
+    if member is not None:
+        part.bases, part.keywords, part.decorator_list = [], [], []
+    return part
+
+
+def _read_names(statement: ast.stmt) -> set[str]:
     text = part_of(statement).plain
     try:
         table = symtable.symtable(text, "<chunk>", "exec")

@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 
 from codeguard.behavior.source.definitions import Function
 from codeguard.behavior.verdict.effect_tables import ENVIRONMENT, OBSERVED
-from codeguard.behavior.verdict.effects import Capability, Facts, effect_facts, resolved
+from codeguard.behavior.verdict.effects import Capability, Facts, effect_facts, resolved, together
 from codeguard.corpus.syntax import unqualified_name
 
 # Used names are plain, attributes have a leading dot, and plain calls also occur with a trailing `()`.
@@ -69,7 +69,10 @@ class _Statement:
 
 
 _statements: WeakKeyDictionary[ast.stmt, _Statement] = WeakKeyDictionary()
+# Of the parts of a statement: reduced to what each method needs, one class gives many statements of the same parts.
 _functions: WeakKeyDictionary[ast.stmt, _Part] = WeakKeyDictionary()
+_bindings: WeakKeyDictionary[ast.stmt, _Part] = WeakKeyDictionary()
+_codes: WeakKeyDictionary[ast.AST, _Code] = WeakKeyDictionary()
 
 
 def reachable(name: str, own: ast.stmt, others: Sequence[ast.stmt]) -> EffectReach:
@@ -196,24 +199,31 @@ def _reachable_by_class(first: Sequence[_Part], parts: Sequence[_Part]) -> list[
 
 def _read(statement: ast.stmt) -> _Statement:
     if statement not in _statements:
-        on_import: list[ast.stmt] = []
-        in_branches: list[ast.stmt] = []
+        on_import: list[ast.AST] = []
+        in_branches: list[ast.AST] = []
         parts: list[_Part] = []
         _split([statement], "", on_import, in_branches, parts)
         _statements[statement] = _Statement(_code(on_import), _code(in_branches), tuple(parts))
     return _statements[statement]
 
 
-def _code(statements: list[ast.stmt]) -> _Code:
-    module = ast.Module(statements, type_ignores=[])
-    return _Code(effect_facts(module), frozenset(_names(module)))
+def _code(pieces: Sequence[ast.AST]) -> _Code:
+    """Return statements and expressions as one piece of code."""
+    known = [_code_of(piece) for piece in pieces]
+    return _Code(together(code.facts for code in known), frozenset().union(*(code.uses for code in known)))
+
+
+def _code_of(piece: ast.AST) -> _Code:
+    if piece not in _codes:
+        _codes[piece] = _Code(effect_facts(piece), frozenset(_names(piece)))
+    return _codes[piece]
 
 
 def _split(
     statements: Sequence[ast.stmt],
     owner: str,
-    on_import: list[ast.stmt],
-    in_branches: list[ast.stmt],
+    on_import: list[ast.AST],
+    in_branches: list[ast.AST],
     parts: list[_Part],
 ) -> None:
     """Separate code that runs on import, certainly or possibly, from functions that are only defined."""
@@ -225,7 +235,7 @@ def _split(
         elif isinstance(statement, ast.ClassDef):
             head = [*statement.decorator_list, *statement.bases]
             head += [keyword.value for keyword in statement.keywords]
-            uses = frozenset(name for item in head for name in _names(item))
+            uses = _code(head).uses
             names = frozenset((statement.name, f".{statement.name}"))
             parts.append(_Part(names, _Code(Facts(), uses), owner))
             _split(statement.body, statement.name, on_import, in_branches, parts)
@@ -242,16 +252,23 @@ def _split(
             parts.append(_binding(statement, owner))
             if not _is_alias(statement):
                 on_import.append(statement)
-        on_import += map(ast.Expr, head)
+        on_import += head
 
 
 def _binding(statement: ast.stmt, owner: str) -> _Part:
     """Return the part for a statement; anything beyond a binding happens on import."""
+    if statement not in _bindings:
+        _bindings[statement] = _read_binding(statement, owner)
+    return _bindings[statement]
+
+
+def _read_binding(statement: ast.stmt, owner: str) -> _Part:
     bound = frozenset(_bound(statement))
     # `method.__doc__ = …` binds no name in its class.
     attributes = frozenset(name for name in bound if name.startswith("."))
     names = attributes.union(*(_leading_to(name, owner) for name in bound - attributes))
-    code = _Code(effect_facts(statement), _own_names(_names(statement), owner))
+    found = _code_of(statement)
+    code = _Code(found.facts, _own_names(found.uses, owner))
     return _Part(names, code, owner, bound) if _is_alias(statement) else _Part(names, code, owner, once=True)
 
 

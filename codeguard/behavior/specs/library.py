@@ -11,13 +11,12 @@ from pathlib import Path
 
 from codeguard.behavior.matching.claims import Features, ReferenceIndex, Similarity, name_words
 from codeguard.behavior.matching.fingerprints import FingerprintIndex, is_short, worth_probing
-from codeguard.behavior.matching.text_overlap import numbered_text
-from codeguard.behavior.source.definitions import read_module
 from codeguard.behavior.source.importing import Tree
 from codeguard.behavior.source.modules import NO_MODULES, TrustedModules
 from codeguard.behavior.source.needed import KNOWN_PACKAGES
 from codeguard.behavior.specs.assertions import merged_examples, test_examples
 from codeguard.behavior.specs.examples import Spec
+from codeguard.behavior.specs.facts import FileFacts, file_facts
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
 from codeguard.behavior.specs.recorded import recorded_examples
 from codeguard.behavior.specs.references import Reference, references_of
@@ -61,13 +60,19 @@ class SpecLibrary:
         return cls(specs=(*specs, *rest))
 
     def with_trusted(
-        self, files: Iterable[SourceFile], tests: Iterable[SourceFile] = (), *, package: str = ""
+        self,
+        files: Iterable[SourceFile],
+        tests: Iterable[SourceFile] = (),
+        *,
+        package: str = "",
+        facts: Mapping[str, FileFacts] | None = None,
     ) -> SpecLibrary:
         """Return this library with the functions of verified trusted files as references.
 
         `package` is the import name of the folder that the paths are relative to, if it is itself a
         package. `tests` are trusted test files, whose assertions are read, never run. Recorded
-        specs among the trusted files apply to the functions that they name.
+        specs among the trusted files apply to the functions that they name. `facts` are those of files by path; those
+        of other files are derived.
 
         Raises:
             SpecError: a file of recorded specs is malformed.
@@ -75,16 +80,17 @@ class SpecLibrary:
         read = sorted(files, key=lambda file: file.path)  # the order decides between equal matches
         asserting = sorted(tests, key=lambda file: file.path)
         tested = merged_examples(test_examples(file) for file in asserting)
-        modules = {file.path: read_module(file.text) for file in read if file.language == "python"}
-        tree = Tree(
-            {**self.modules.tree.texts, **{file.path: file.text for file in read if file.path in modules}},
-            package,
-        )
-        trusted = TrustedModules({**self.modules.modules, **modules}, tree)
+        python = [file for file in read if file.language == "python"]
+        tree = Tree({**self.modules.tree.texts, **{file.path: file.text for file in python}}, package)
+        packages = dict(self.modules.packages)
+        trusted = TrustedModules(tree, packages)
+        known = facts or {}
         recorded = recorded_examples(read)
-        references = [
-            reference for file in read for reference in references_of(file, trusted, tested, recorded)
-        ]
+        references: list[Reference] = []
+        for file in python:
+            own = known.get(file.path) or file_facts(file.path, trusted.modules[file.path])
+            packages[file.path] = own.packages
+            references.extend(references_of(file, trusted, tested, recorded, own))
         texts = (part for file in (*read, *asserting) for part in (file.path, file.sha256))
         digest = parts_digest(self.trusted_digest, *texts)
         return SpecLibrary(self.specs, (*self.references, *references), trusted, digest)
@@ -94,7 +100,7 @@ class SpecLibrary:
 
         `given` are the names of the modules that the user gives the sandbox.
         """
-        with_examples = sum(bool(reference.written) for reference in self.references)
+        with_examples = sum(reference.has_examples for reference in self.references)
         have = {*sys.stdlib_module_names, *KNOWN_PACKAGES, *given}
         missing: Counter[str] = Counter()
         for reference in self.references:
@@ -146,7 +152,7 @@ class SpecLibrary:
         found: dict[tuple[str, ...], Reference] = {}
         for reference in self.references:
             if is_short(reference.features) and worth_probing(reference.features):
-                found.setdefault(numbered_text(reference.definition.node), reference)
+                found.setdefault(reference.facts.numbered, reference)
         return found
 
     @cached_property

@@ -8,12 +8,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from codeguard.analysis.python.bindings import name_bound_by
-from codeguard.behavior.matching.claims import Features, function_features
-from codeguard.behavior.matching.stubs import is_declaration, is_overload
+from codeguard.behavior.matching.claims import Features
 from codeguard.behavior.source.definitions import (
     Definition,
     Module,
-    definitions,
     parse_or_none,
     read_module,
     unparse,
@@ -27,6 +25,7 @@ from codeguard.behavior.source.surroundings import Runnable, Surroundings, surro
 from codeguard.behavior.specs.calls import positional
 from codeguard.behavior.specs.docstrings import docstring_examples
 from codeguard.behavior.specs.examples import Example
+from codeguard.behavior.specs.facts import FileFacts, FunctionFacts, file_facts
 from codeguard.errors import SpecError
 from codeguard.models import SourceFile, parts_digest
 
@@ -39,21 +38,31 @@ NO_RECORDS: Mapping[tuple[str, str], Sequence[Example]] = {}
 class Reference:
     """A trusted function with its features and examples.
 
-    The code that it needs to run is extracted when first used, because most references of a large
-    corpus never are.
+    Its file is parsed, and the code that it needs to run extracted, when first used, because most references of a
+    large corpus never are. `shown` are examples of its name in trusted tests, `recorded` its own recorded ones.
     """
 
-    definition: Definition
-    features: Features
-    written: tuple[Example, ...]
+    facts: FunctionFacts = field(repr=False)
     path: str
-    module: Module = field(repr=False)
+    text: str = field(repr=False)
     trusted: TrustedModules = field(repr=False)
+    shown: tuple[Example, ...] = ()
+    recorded: tuple[Example, ...] = ()
 
     @property
     def name(self) -> str:
         """The function's name."""
-        return self.definition.name
+        return self.facts.name
+
+    @property
+    def qualified_name(self) -> str:
+        """The name with the class as a prefix."""
+        return self.facts.qualified_name
+
+    @property
+    def features(self) -> Features:
+        """What it is found by."""
+        return self.facts.features
 
     @property
     def text(self) -> str:
@@ -63,7 +72,37 @@ class Reference:
     @property
     def origin(self) -> str:
         """File and line."""
-        return f"{self.path}:{self.definition.node.lineno}"
+        return f"{self.path}:{self.facts.line}"
+
+    @cached_property
+    def module(self) -> Module:
+        """The statements of its file."""
+        known = self.trusted.modules
+        return known[self.path] if self.path in known else read_module(self.text)
+
+    @cached_property
+    def definition(self) -> Definition:
+        """The function in its file."""
+        return self.module.listed[self.facts.place]
+
+    @property
+    def has_examples(self) -> bool:
+        """Whether anything shows what it returns."""
+        return self.facts.documented or bool(self.shown or self.recorded)
+
+    @cached_property
+    def written(self) -> tuple[Example, ...]:
+        """The examples as they are written: in its docstring, in tests, recorded."""
+        if not self.has_examples:
+            return ()
+        own = docstring_examples(self.definition, self.path) if self.facts.documented else ()
+        return (*own, *(_placed(example, self.definition) for example in self.shown), *self.recorded)
+
+    @property
+    def home(self) -> Home | None:
+        """Its file among the trusted ones."""
+        tree = self.trusted.tree
+        return Home(tree, self.path) if tree.has(self.path) else None
 
     @cached_property
     def surroundings(self) -> Surroundings:
@@ -73,8 +112,7 @@ class Reference:
     @cached_property
     def usable(self) -> Runnable | None:
         """The function with the code it needs; None if it is too large or nested too deeply."""
-        tree = self.trusted.tree
-        return self.surroundings.runnable(Home(tree, self.path) if tree.has(self.path) else None)
+        return self.surroundings.runnable(self.home)
 
     @property
     def runnable(self) -> Runnable:
@@ -102,22 +140,22 @@ def references_of(
     trusted: TrustedModules = NO_MODULES,
     tested: Mapping[str, Sequence[Example]] = NO_EXAMPLES,
     recorded: Mapping[tuple[str, str], Sequence[Example]] = NO_RECORDS,
+    facts: FileFacts | None = None,
 ) -> Iterator[Reference]:
     """Yield the functions and methods of a file that callers can reach.
 
-    `tested` are examples by function name, `recorded` those by path and qualified name.
+    `tested` are examples by function name, `recorded` those by path and qualified name. Without `facts` they are
+    derived from the file.
     """
     if file.language != "python":
         return
-    module = trusted.modules.get(file.path) or read_module(file.text)
-    for definition in definitions(module.statements):
-        node = definition.node
-        declared = is_declaration(node, file.path) or is_overload(node, module.statements)
-        if not definition.nested and not declared:
-            shown = [_placed(example, definition) for example in tested.get(definition.name, ())]
-            own = () if definition.is_setter else recorded.get((file.path, definition.qualified_name), ())
-            written = (*docstring_examples(definition, file.path), *shown, *own)
-            yield Reference(definition, function_features(definition), written, file.path, module, trusted)
+    if facts is None:
+        known = trusted.modules
+        facts = file_facts(file.path, known[file.path] if file.path in known else read_module(file.text))
+    for item in facts.functions:
+        own = () if item.is_setter else recorded.get((file.path, item.qualified_name), ())
+        shown = tuple(tested.get(item.name, ()))
+        yield Reference(item, file.path, file.text, trusted, shown, tuple(own))
 
 
 def _placed(example: Example, definition: Definition) -> Example:

@@ -150,6 +150,23 @@ def effect_facts(tree: ast.AST) -> Facts:
     )
 
 
+def together(pieces: Iterable[Facts]) -> Facts:
+    """Return the facts of pieces of source as those of one."""
+    known = list(pieces)
+    if len(known) == 1:
+        return known[0]
+    return Facts(
+        tuple(item for piece in known for item in piece.imports),
+        frozenset().union(*(piece.modules for piece in known)),
+        tuple(item for piece in known for item in piece.assigned),
+        frozenset().union(*(piece.defined for piece in known)),
+        frozenset().union(*(piece.certain for piece in known)),
+        frozenset().union(*(piece.chains for piece in known)),
+        frozenset().union(*(piece.loaded for piece in known)),
+        frozenset().union(*(piece.lookups for piece in known)),
+    )
+
+
 def _roots(classes: Sequence[ast.expr]) -> Iterator[ast.Name]:
     """Yield the modules that classes are written with, as `ssl` in `ssl.SSLSocket`."""
     for node in classes:

@@ -41,7 +41,9 @@ class Probes:
 
     def rows(self, runner: CallRunner, targets: Sequence[str], calls: Calls) -> Steps[list[Answers]]:
         """Return the answers of several functions of one source to the same calls, None where there is none."""
-        key = parts_digest(self.basis, runner.runnable.source, *targets, *map(_written, calls))
+        home = runner.runnable.home
+        around = "" if home is None else home.digest()  # an answer beside another helper is another answer
+        key = parts_digest(self.basis, runner.runnable.source, around, *targets, *map(_written, calls))
         kept = self.used.get(key) or self.known.get(key)
         if kept is not None and [len(row) for row in kept] == [len(calls)] * len(targets):
             self.used[key] = kept

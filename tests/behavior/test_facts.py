@@ -1,0 +1,57 @@
+"""What is derived of a trusted file is the same read back, and a library made of it is the same library."""
+
+import json
+from dataclasses import replace
+
+from codeguard.behavior.source.definitions import read_module
+from codeguard.behavior.specs.facts import FileFacts, file_facts
+from codeguard.behavior.specs.library import SpecLibrary
+from codeguard.corpus.chunking import chunk_file
+
+TEXT = '''
+import os
+
+class Stack:
+    @property
+    def top(self):
+        return self.items[-1]
+
+    @top.setter
+    def top(self, value):
+        self.items[-1] = value
+
+def clamp(value, low=0, *, high=10):
+    """Limit a value to an interval.
+
+    >>> clamp(12)
+    10
+    """
+    return max(low, min(value, high))
+
+def double(value):
+    return value * 2 + len("a\\0b")
+'''
+FILE = chunk_file("tools.py", TEXT.encode())
+
+
+def test_facts_are_the_same_read_back() -> None:
+    facts = file_facts(FILE.path, read_module(FILE.text))
+    assert [item.qualified_name for item in facts.functions] == ["Stack.top", "Stack.top", "clamp", "double"]
+    assert FileFacts.from_values(json.loads(json.dumps(facts.to_values()))) == facts
+
+
+def test_a_library_of_known_facts_is_the_one_that_derives_them() -> None:
+    derived = SpecLibrary.load(shipped=False).with_trusted([FILE])
+    facts = {FILE.path: file_facts(FILE.path, read_module(FILE.text))}
+    known = SpecLibrary.load(shipped=False).with_trusted([FILE], facts=facts)
+    assert [item.digest for item in known.references] == [item.digest for item in derived.references]
+    assert [item.written for item in known.references] == [item.written for item in derived.references]
+    assert (known.short_texts.keys(), known.coverage()) == (derived.short_texts.keys(), derived.coverage())
+
+
+def test_a_library_takes_the_facts_that_it_is_given() -> None:
+    facts = file_facts(FILE.path, read_module(FILE.text))
+    fewer = replace(facts, functions=facts.functions[-1:])
+    library = SpecLibrary.load(shipped=False).with_trusted([FILE], facts={FILE.path: fewer})
+    assert [item.name for item in library.references] == ["double"]
+    assert "value * 2" in library.references[0].definition.text
