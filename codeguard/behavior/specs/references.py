@@ -65,7 +65,7 @@ class Reference:
         return self.facts.features
 
     @property
-    def text(self) -> str:
+    def prose(self) -> str:
         """Its name and description."""
         return f"{self.name} {self.definition.docstring}"
 

@@ -129,7 +129,7 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
     examples, doubted, problem, effects = yield from _confirmed_examples(reference, runner)
     contract = replace(
         written_contract(
-            reference.text,
+            reference.prose,
             [item.args for item in examples if item.args],
             reference.definition.node,
             reference.runnable.source,
@@ -179,7 +179,7 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
     results += [
         (item.args or (), item.expected.value) for item in examples if isinstance(item.expected, Returns)
     ]
-    left = replace(profile.contract, leaves_open=open_respects(reference.text, results))
+    left = replace(profile.contract, leaves_open=open_respects(reference.prose, results))
     return replace(profile, generated=tuple(seen), contract=left)
 
 
