@@ -117,7 +117,7 @@ MISTAKES = [
     ("check theirs/x.py --against nosuch.py", 2, "cannot read nosuch.py", "check the path"),
     ("equiv ours/m.py theirs/x.py", 2, "which function?", "FILE::FUNCTION"),
     ("explain behavior.fial", 2, "no such rule", "behavior.fail"),
-    ("explain", 2, "missing argument 'RULE'", "codeguard explain --help"),
+    ("explain", 2, "missing argument 'RULE|FILE::SYMBOL'", "codeguard explain --help"),
     ("accept 1234 --reason x", 2, "not a digest", "64 hexadecimal digits"),
     (f"accept {DIGEST} --reason ", 2, "reason", "1 to 2000"),
     ("trust verify", 2, "no signing policy", "[signing] table"),

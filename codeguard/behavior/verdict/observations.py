@@ -25,7 +25,7 @@ from codeguard.behavior.verdict.comparison import (
 )
 from codeguard.behavior.verdict.differences import Differences, differences, is_changed, is_hidden
 from codeguard.behavior.verdict.differential import CandidateSession
-from codeguard.behavior.verdict.effect_tables import CONVICTING, ENVIRONMENT, ESCAPE, LOOKING
+from codeguard.behavior.verdict.effect_tables import CONVICTING, ENVIRONMENT, ESCAPE, LOOKING, OUTWARD
 from codeguard.behavior.verdict.effects import Capability, capabilities_beyond, observed_effects
 from codeguard.behavior.verdict.profiles import Profile
 from codeguard.behavior.verdict.values import Comparison, is_empty_result, result_kind
@@ -217,20 +217,21 @@ class Observations:
     def worst(self) -> list[Capability]:
         """The capabilities that may convict.
 
-        What was not observed counts only if the function itself does it or calls what does by its name. Where results
-        or a name alone show the counterpart, reading code or frames does not count at all.
+        What was not observed counts only if the function itself does it or calls what does by its name; of a copied
+        class, what its methods do outside counts as well. Where results or a name alone show the counterpart, reading
+        code or frames does not count at all.
         """
         candidate = self.session.candidate
         seen = {capability.kind for capability in observed_effects(self.result.effects)}
         convicting = CONVICTING if self.claimed and not self.name_only else CONVICTING - {ESCAPE}
+        reached = {str(item) for item in candidate.surroundings.reached_by_calls}
         own = set(candidate.effects_of_file)
-        if not self.of_copied_class:
-            own &= {str(item) for item in candidate.surroundings.reached_by_calls}
-        return [
-            item
-            for item in self.extra
-            if item.kind in seen & CONVICTING or (item.kind in convicting and str(item) in own)
-        ]
+
+        def is_own(item: Capability) -> bool:
+            of_class = self.of_copied_class and item.kind in OUTWARD
+            return item.kind in convicting and str(item) in own and (of_class or str(item) in reached)
+
+        return [item for item in self.extra if item.kind in seen & CONVICTING or is_own(item)]
 
     @property
     def effects_beyond(self) -> bool:

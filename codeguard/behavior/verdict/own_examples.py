@@ -19,6 +19,8 @@ from codeguard.behavior.specs.examples import Example, Returns
 from codeguard.behavior.specs.references import with_needed_code
 from codeguard.behavior.verdict.comparison import Case, CaseResult, case_of_example, compare_results
 from codeguard.behavior.verdict.differential import CandidateSession
+from codeguard.behavior.verdict.effect_tables import OUTWARD
+from codeguard.behavior.verdict.profiles import UNSTEADY
 from codeguard.behavior.verdict.reports import row_report
 from codeguard.behavior.verdict.running import Steps, call_of
 from codeguard.behavior.verdict.table import named
@@ -79,6 +81,11 @@ def _hides_failures(source: str) -> bool:
     return tree is None
 
 
+def _depends_on_more(candidate: CandidateFunction) -> bool:
+    """Return whether a function may give something else elsewhere: by chance, at another time, with other files."""
+    return any(item.kind in OUTWARD | UNSTEADY for item in candidate.reach.possible)
+
+
 def against_own_examples(session: CandidateSession) -> Steps[CheckReport | None]:
     """Report a candidate that contradicts an example in its own description, in both worlds.
 
@@ -87,7 +94,7 @@ def against_own_examples(session: CandidateSession) -> Steps[CheckReport | None]
     """
     pairs = [(item, call_of(item, session.candidate.runnable)) for item in shown_examples(session.candidate)]
     cases = [case_of_example(example, call) for example, call in pairs if call is not None]
-    if not cases or _hides_failures(session.candidate.runnable.source):
+    if not cases or _hides_failures(session.candidate.runnable.source) or _depends_on_more(session.candidate):
         return None
     ordinary, other = yield from session.ask(cases, twice=True)
     twice = zip(compare_results(cases, ordinary.calls), other.calls[::-1], strict=False)
