@@ -114,14 +114,14 @@ DEFAULTS: Mapping[str, Weight] = {
     "capabilities.install-hook": Weight(2.0, "runs before anything has been imported"),
     "capabilities.beyond-twin": Weight(2.0, "uses a resource that its trusted twin does not use"),
     "gates.unrelated-exit": Weight(
-        1.5, "right except where a condition says so; three of 30,000 honest functions"
+        1.5, "right except where a condition says so; four of 30,000 honest functions"
     ),
-    "idle.effect": Weight(1.5, "an effect that serves nobody who calls; one of 700 honest functions"),
+    "idle.effect": Weight(1.5, "an effect that serves nobody who calls; one of 900 honest functions"),
     "idle.import": Weight(
         1.0, "repeating the import installs what nobody knows; a compatibility module does it"
     ),
     "stuffing.stuffed": Weight(
-        1.5, "takes back what the repeated words gain in a search; says nothing of the code"
+        1.5, "takes back what repeated words gain in a search; six of 30,000 honest functions"
     ),
     "imports.lookalike": Weight(2.0, "repeating the import installs the imitation"),
     "imports.unknown-package": Weight(0.3, "private packages are unknown, too"),

@@ -26,6 +26,7 @@ from codeguard.escaping import escaped
 from codeguard.index.behavior_reports import checkable
 from codeguard.integrations.documents import MOST_COPIES
 from codeguard.models import CONVICTING, CheckReport, Chunk, Coverage, OnDisk, Severity, Trust, Verdict
+from codeguard.ranking.defense import DEMOTING
 from codeguard.ranking.documents import EXTENSIONS, read_document
 from codeguard.ranking.inventory import Inventory
 from codeguard.ranking.reranking import Ranked, keeps
@@ -110,7 +111,7 @@ def make_server(guard: CodeGuard, *, mode: str = "drop", roots: Sequence[Path] =
         to compare them with the trusted code. `outcome` is one of
         `verified`: every function was run and did what trusted code does;
         `contradicted`: a function does something else than the trusted code that it stands for;
-        `suspicious`: something of medium severity or more was found by reading;
+        `suspicious`: something was found by reading that speaks against it;
         `unknown`: none of these, which is no approval.
         `ran` names the functions that were run and against what, `not_run` the others and why. With a purpose,
         `own` names code of the team's own for it.
@@ -280,7 +281,7 @@ class _Assistant:
     def _report(self, report: AuditReport, fence: Fence, *, whole: bool) -> dict[str, Any]:
         grave = report.failing(Severity.MEDIUM)
         # An assistant is about to read it: what fails no build, because it is less sure, is suspicious enough.
-        doubtful = any(item.severity >= Severity.MEDIUM for item in report.open)
+        doubtful = any(item.severity >= Severity.MEDIUM or item.rule in DEMOTING for item in report.open)
         unread = not report.files or (whole and bool(report.skipped))
         ordered = sorted(report.open, key=lambda item: (-item.severity, -item.confidence))
         return {

@@ -66,6 +66,7 @@ class IdleSignal:
 
 def _effects(reading: Reading, function: Function) -> Iterator[Match]:
     calls = [node for node in walk(function) if isinstance(node, ast.Call | ast.Attribute)]
+    calls = [node for node in calls if reading.names.function_of(node) is function]
     acting = [(node, does) for node in calls if (does := _effect(reading, node))]
     if not acting or not _computes(function):
         return
@@ -192,10 +193,16 @@ def _is_used(statement: ast.AST, node: ast.AST, wanted: set[str]) -> bool:
 
 def _imports(reading: Reading, functions: list[Function]) -> Iterator[Match]:
     """Yield functions whose file imports a package that nobody knows, and makes no use of it."""
+    statements = {reading.place(node)[0] for node in reading.nodes_of(ast.Import)}
     idle: dict[str, str] = {}
     for imported in imports_of(reading):
         name = imported.package
-        if imported.guarded or name in STANDARD_LIBRARY or normalised(name) in PYTHON_PACKAGES:
+        if (
+            imported.guarded
+            or imported.start not in statements
+            or name in STANDARD_LIBRARY
+            or normalised(name) in PYTHON_PACKAGES
+        ):
             continue
         idle[name] = f"imports {name}, which is no well-known package, and does nothing with it"
     if not idle:
