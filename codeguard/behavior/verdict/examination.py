@@ -304,7 +304,7 @@ class Examination:
         )
         worst = [capability for capability in extra if capability.kind in CONVICTING]
         unlike = sorted((item for item in results if item.incomparable), key=lambda item: item.size)
-        is_named = spec.certain and session.candidate.features.written_name == spec.name
+        is_named = spec.certain and session.candidate.features.written_name in (spec.name, *spec.aliases)
         facts = {
             "comparable": bool(among) and not rejects_arguments(results),
             "any-wrong": bool(wrong),
