@@ -22,6 +22,10 @@ Check = Callable[..., CheckReport]
         ("def add(a, b):\n    return a + b if a < 9 else a\n", Verdict.FAIL),
         # Hardly anywhere what is known by that name: no conviction, but a claim that was found false.
         ("def add_numbers(x, y):\n    return x * y\n", Verdict.NO_SIGNAL),
+        (
+            'def add_numbers(x, y):\n    """Return the sum of two numbers."""\n    return x * y\n',
+            Verdict.FAIL,
+        ),
         ("def add(a, b, c):\n    return a + b + c\n", Verdict.NO_SIGNAL),
         ("def add(node, child):\n    node.children.append(child)\n", Verdict.NO_SIGNAL),
         ("def frobnicate(a, b):\n    return a - b\n", Verdict.NO_SIGNAL),

@@ -575,3 +575,10 @@ def _keys(wanted: Features) -> set[str]:
     keys.update(f"body:{token}" for token in wanted.body)
     keys.update(f"text:{gram}" for gram in wanted.text.grams)
     return keys
+
+
+def matches_summary(candidate: Features, summary: str) -> bool:
+    """Return whether a candidate's description contains two, and at least half, of a summary's words."""
+    wanted = description_stems(summary)
+    shared = len(wanted & candidate.words)
+    return shared >= 2 and 2 * shared >= len(wanted)

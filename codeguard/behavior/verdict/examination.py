@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from codeguard.behavior.inputs.tailored import Tailored, tailored_inputs
-from codeguard.behavior.matching.claims import Similarity, repeated_words
+from codeguard.behavior.matching.claims import Similarity, matches_summary, repeated_words
 from codeguard.behavior.matching.copies import is_same_source, third_party_imports
 from codeguard.behavior.specs.contract import contract_of_spec
 from codeguard.behavior.specs.examples import Spec
@@ -304,7 +304,9 @@ class Examination:
         )
         worst = [capability for capability in extra if capability.kind in CONVICTING]
         unlike = sorted((item for item in results if item.incomparable), key=lambda item: item.size)
-        is_named = spec.certain and session.candidate.features.written_name in (spec.name, *spec.aliases)
+        features = session.candidate.features
+        names = (spec.name, *(spec.aliases if matches_summary(features, spec.summary) else ()))
+        is_named = spec.certain and features.written_name in names
         facts = {
             "comparable": bool(among) and not rejects_arguments(results),
             "any-wrong": bool(wrong),
