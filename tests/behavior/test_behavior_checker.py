@@ -10,7 +10,7 @@ from codeguard.behavior import BehaviorChecker, SpecLibrary
 from codeguard.behavior.verdict.reports import WATCHED_FIRST
 from codeguard.corpus.chunking import chunk_file
 from codeguard.models import CheckReport, Verdict
-from codeguard.sandbox import Job, JobResult, Sandbox
+from codeguard.sandbox import Job, JobResult, Level, Sandbox
 
 Check = Callable[..., CheckReport]
 
@@ -157,3 +157,35 @@ def test_only_what_passes_is_watched_line_by_line_on_a_few_calls_where_they_reac
     file = chunk_file("theirs.py", f"def scale(values, factor):\n    {body}\n".encode())
     assert BehaviorChecker(library, sandbox, seed=b"seed").check(file.chunks[-1], file).verdict is verdict
     assert [len(job.calls) for job in jobs if job.trace] == watched
+
+
+def test_alone_it_has_the_shipped_specs_and_a_sandbox_of_its_own() -> None:
+    wrong = {
+        "add": "def add(a, b):\n    return a - b\n",
+        "factorial": "def factorial(n):\n    return sum(range(n + 1))\n",
+        "reverse_string": "def reverse_string(text):\n    return text\n",
+    }
+    with BehaviorChecker() as checker:
+        reports = dict(checker.check_code("\n\n".join(wrong.values()) + "\n\ndef other(x):\n    return x\n"))
+        if any(report.verdict is Verdict.UNSUPPORTED for report in reports.values()):
+            assert {report.level for report in reports.values()} <= {"L0", "L1"}
+            pytest.skip("nothing runs here: the sandbox is below L2")
+        assert {name: report.verdict for name, report in reports.items()} == {
+            **dict.fromkeys(wrong, Verdict.FAIL),
+            "other": Verdict.NO_SIGNAL,
+        }
+        ((name, report),) = checker.check_code("def add(a, b):\n    return a + b\n")
+        assert (name, report.verdict) == ("add", Verdict.PASS)
+        assert [name for name, _ in checker.check_code("def add(a): pass\n\ndef add(a, b): pass\n")] == [
+            "add"
+        ] * 2
+        for text in ("", "def add(a, b:", "\0", "\ud800"):
+            assert checker.check_code(text) == []
+
+
+def test_alone_nothing_runs_below_the_level_that_is_required() -> None:
+    with BehaviorChecker(
+        sandbox=Sandbox(Level.L0, without=frozenset({"seccomp"})), required_level=Level.L3
+    ) as checker:
+        ((_, report),) = checker.check_code("def add(a, b):\n    return a - b\n")
+    assert report.verdict is Verdict.UNSUPPORTED

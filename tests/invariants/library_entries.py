@@ -129,7 +129,11 @@ def api(guard: CodeGuard) -> dict[str, Shown]:
         one = {
             path: checker.check(chunk, file) for (chunk, file), path in zip(subjects, reports, strict=True)
         }
-    for name, by_path in {"check_many": reports, "check": one}.items():
+        text = {
+            file.path: dict(checker.check_code(file.text)).get(chunk.symbol, reports[file.path])
+            for chunk, file in subjects
+        }
+    for name, by_path in {"check_many": reports, "check": one, "check_code": text}.items():
         found[f"BehaviorChecker.{name}"] = shown(
             by_path, vouched=(path for path, report in by_path.items() if report.verdict.value == "pass")
         )

@@ -157,11 +157,10 @@ def test_an_error_of_the_store_is_one_of_ours(manager: DefenseManager) -> None:
 def test_the_example_of_the_page_prints_what_the_page_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     page = (ROOT / "docs" / "how-to" / "chroma.md").read_text()
-    (code, *_), (printed,) = (
-        re.findall(r"```python\n(.*?)```", page, re.S),
-        re.findall(r"```text\n(.*?)```", page, re.S),
-    )
-    output = io.StringIO()
-    with redirect_stdout(output):
-        exec(compile(code, "chroma.md", "exec"), {})
-    assert output.getvalue() == printed
+    examples = re.findall(r"```python\n(.*?)```\n\nIt prints:\n\n```text\n(.*?)```", page, re.S)
+    assert len(examples) == 2
+    for code, printed in examples:
+        output = io.StringIO()
+        with redirect_stdout(output):
+            exec(compile(code, "chroma.md", "exec"), {})
+        assert output.getvalue() == printed

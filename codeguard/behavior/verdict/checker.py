@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import math
+import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Self
 
 from codeguard.behavior.budget import SPENT, Budget
 from codeguard.behavior.matching.candidate import TOO_LARGE, CandidateFunction, read_candidate
@@ -46,8 +48,10 @@ from codeguard.behavior.verdict.running import (
 )
 from codeguard.behavior.verdict.table import named
 from codeguard.behavior.version import POLICY_VERSION
+from codeguard.corpus.chunking import chunk_file
 from codeguard.errors import SandboxError
 from codeguard.models import CheckReport, Chunk, Coverage, SourceFile, Verdict, parts_digest
+from codeguard.sandbox import Sandbox
 from codeguard.sandbox.model import JobResult, Level, Status
 from codeguard.workers.deadline import CPU, LEAST_S, Deadline, DeadlineError
 
@@ -68,21 +72,30 @@ Plan = tuple[CandidateFunction, list[tuple[Reference, Similarity]]]
 class BehaviorChecker:
     """Checks untrusted functions against a library of specs and trusted functions, inside a sandbox.
 
-    `seed` is the installation's secret; it determines the generated inputs and the order of the
-    calls. Below the sandbox level `required_level` nothing is run. `answered` are the trusted functions'
-    answers to probes in earlier runs; they are replaced by those that this run needs.
+    Alone it has the shipped specs, a sandbox of its own that runs nothing below level L2, which `close` or the end
+    of a `with` ends, and a random seed. `seed` is the installation's secret; it determines the generated inputs and
+    the order of the calls. Below the sandbox level `required_level` nothing is run. `answered` are the trusted
+    functions' answers to probes in earlier runs; they are replaced by those that this run needs.
     """
 
     def __init__(
         self,
-        library: SpecLibrary,
-        sandbox: Runs,
+        library: SpecLibrary | None = None,
+        sandbox: Runs | None = None,
         *,
-        seed: bytes,
+        seed: bytes | None = None,
         budget: Budget | None = None,
-        required_level: Level = Level.L0,
+        required_level: Level | None = None,
         answered: Answered | None = None,
     ) -> None:
+        own = Sandbox(required_level or Level.L2) if sandbox is None else None
+        self.close: Callable[[], None] = own.close if own else lambda: None
+        sandbox = sandbox or own
+        assert sandbox is not None
+        if required_level is None:
+            required_level = own.level_required if own else Level.L0
+        library = SpecLibrary.load() if library is None else library
+        seed = secrets.token_bytes(32) if seed is None else seed
         self._library = library
         self._sandbox = sandbox
         self._seed = seed
@@ -100,6 +113,25 @@ class BehaviorChecker:
         self._last: tuple[CandidateFunction, Plan | CheckReport] | None = None
         self._plans: dict[tuple[object, ...], Plan | CheckReport] = {}
         self._spent: dict[tuple[str, str], float] = {}  # CPU seconds on the imports of a file
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def check_code(self, code: str) -> list[tuple[str, CheckReport]]:
+        """Return each function and method in a text of Python, by its name in the text, with its report.
+
+        A name that is bound twice is there twice. A text that does not parse, or is none, has no functions.
+
+        Raises:
+            CorpusError: the text is larger than a file may be.
+        """
+        file = chunk_file("code.py", code.encode("utf-8", "replace"))
+        subjects = [(chunk, file) for chunk in file.chunks if chunk.kind in ("function", "method")]
+        reports = self.check_many(subjects)
+        return [(chunk.symbol, report) for (chunk, _), report in zip(subjects, reports, strict=True)]
 
     def check(self, chunk: Chunk, file: SourceFile) -> CheckReport:
         """Return the report of one function."""
