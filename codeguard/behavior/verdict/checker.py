@@ -102,6 +102,7 @@ class BehaviorChecker:
         self._budget = replace(budget or Budget(), worlds=worlds_for(seed))
         self._required_level = required_level
         self._profiles: dict[str, Profile] = {}
+        self._adequacies: dict[str, float] = {}
         self._basis = parts_digest(
             POLICY_VERSION,
             self._budget.fingerprint(),
@@ -339,7 +340,7 @@ class BehaviorChecker:
         if isinstance(plan, CheckReport):
             return report
         report = _unless_replaced(_with_real_name(report, plan[0].definition.name), plan[0])
-        if report.claims or report.verdict in DECIDED:
+        if report.claims or report.verdict in DECIDED or _agrees(report):
             return report
         return replace(report, claims=self._lookalike_name(plan[0]))
 
@@ -353,7 +354,7 @@ class BehaviorChecker:
         if isinstance(plan, CheckReport):
             return plan
         session = CandidateSession(plan[0], self._sandbox.level, self._budget, self._seed, probes)
-        examination = Examination(session)
+        examination = Examination(session, self._adequacies)
         report = yield from self._compared(plan, examination)
         undecided = report.verdict is Verdict.NO_SIGNAL and not report.refuted
         if undecided or report.verdict is Verdict.DIFFERS:
@@ -410,9 +411,7 @@ class BehaviorChecker:
             if profile is None:  # only the most similar one was run beforehand
                 profile = self._profiles[reference.digest] = yield from self._observed(reference)
             found = yield from examination.against_reference(profile, similarity, best=place == 0)
-            if found.verdict is Verdict.PASS or (
-                found.verdict is not Verdict.NO_SIGNAL and not similarity.found_by_results
-            ):
+            if _agrees(found) or (found.verdict is not Verdict.NO_SIGNAL and not similarity.found_by_results):
                 return found, True
             if found.verdict is not Verdict.NO_SIGNAL:
                 # The claim rests on results only, and the next reference may match all of them.
@@ -546,6 +545,11 @@ def _is_open(report: CheckReport | None) -> bool:
         return True
     spared = bool(report.decided_by) and "conviction" in named(report.decided_by).stages
     return report.verdict is Verdict.NO_SIGNAL and not report.refuted and not spared
+
+
+def _agrees(report: CheckReport) -> bool:
+    """Return whether every call agreed, on calls that show it or on such that are too weak."""
+    return report.verdict is Verdict.PASS or report.decided_by == "too-weak"
 
 
 def _with_missing_names(
