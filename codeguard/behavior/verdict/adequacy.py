@@ -15,7 +15,7 @@ from codeguard.behavior.matching.repairs import single_edits
 from codeguard.behavior.verdict.profiles import ObservedCall, Profile
 from codeguard.behavior.verdict.running import Batch, CallRunner, Steps
 from codeguard.behavior.verdict.values import Comparison, compare_with_reference
-from codeguard.sandbox.model import Level, Outcome
+from codeguard.sandbox.model import CallResult, Level, Outcome
 
 MOST_EDITS = 24
 LEAST_EDITS = 3  # of fewer, a share says nothing
@@ -41,20 +41,29 @@ def adequacy_of(profile: Profile, level: Level, budget: Budget) -> Steps[float]:
 
 
 def _unnoticed(runner: CallRunner, names: Sequence[str], calls: Sequence[ObservedCall]) -> Steps[list[str]]:
-    """Return the edits that give on all calls what the function gives; each has a child of its own."""
-    same = []
-    for name in names:
-        batch = Batch(tuple(replace(item.call, target=name) for item in calls))
-        (result,) = yield from runner.run(batch, patient=False)
-        pairs = zip(calls, result.calls, strict=False)
-        differs = any(
-            (item.answer.outcome is Outcome.RETURNED) is not (answer.outcome is Outcome.RETURNED)
-            or compare_with_reference(item.answer, answer, item.call.args) is Comparison.DIFFERENT
-            for item, answer in pairs
-        )
-        if not differs:
-            same.append(name)
+    """Return the edits that give on all calls what the function gives; one that ends its child gives something else."""
+    same: list[str] = []
+    while names:
+        asked = tuple(replace(item.call, target=name) for name in names for item in calls)
+        (result,) = yield from runner.run(Batch(asked), patient=False)
+        rows = [result.calls[start : start + len(calls)] for start in range(0, len(asked), len(calls))]
+        whole = [
+            len(row) == len(calls) and all(item.outcome is not Outcome.NOT_RUN for item in row)
+            for row in rows
+        ]
+        ended = whole.index(False) if False in whole else len(names)
+        same += [name for name, row in zip(names[:ended], rows, strict=False) if not _notice(calls, row)]
+        names = names[ended + 1 :]
     return same
+
+
+def _notice(calls: Sequence[ObservedCall], answers: Sequence[CallResult]) -> bool:
+    """Return whether an edit gives something else on a call than the function."""
+    return any(
+        (item.answer.outcome is Outcome.RETURNED) is not (answer.outcome is Outcome.RETURNED)
+        or compare_with_reference(item.answer, answer, item.call.args) is Comparison.DIFFERENT
+        for item, answer in zip(calls, answers, strict=True)
+    )
 
 
 def _spread(items: Sequence[Item], most: int) -> list[Item]:
