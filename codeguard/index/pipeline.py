@@ -21,7 +21,6 @@ from codeguard.errors import REBUILD, CorpusError, NothingToDoError, StoreError
 from codeguard.index.catalog import TO_BE_READ_AGAIN, Catalog, FileState
 from codeguard.index.embedding import open_embedding
 from codeguard.index.embedding.base import Vectors
-from codeguard.index.embedding_tasks import embed_texts
 from codeguard.index.evidence import Judge, VerdictCounts
 from codeguard.index.evidence_tasks import start_workers
 from codeguard.index.executor import open_executor
@@ -207,7 +206,7 @@ class Indexer:
         _refuse_empty(found, discovery)
         update.refuse_loss(plan, names, trusted_names)
         self._workspace.refuse_embedding()
-        with open_executor(settings.jobs or os.cpu_count() or 1, settings.cluster) as executor:
+        with open_executor(settings.jobs or os.cpu_count() or 1) as executor:
             self._executor = executor
             forget(self._catalog)
             found_there = self._found_in_store()
@@ -231,7 +230,7 @@ class Indexer:
             outcome = judge.outcome()
             coverage = judge.coverage()
             quarantined = self._quarantine(outcome.convicted if quarantine else (), run)
-            passing = [*judge.unable(), *(found_there.lines(self._catalog) if found_there else ())]
+            passing = found_there.lines(self._catalog) if found_there else []
             if run.restored:
                 passing.append(f"the vector store had lost {run.restored} chunks: they are written again")
             self._workspace.warnings.extend(passing)
@@ -393,9 +392,7 @@ class Indexer:
             run.vectors.clear()
             missing = list(dict.fromkeys(texts))
         if missing:
-            name = self._catalog.meta("embedding_name") or ""
-            vectors = embed_texts(self._executor, self._workspace.embedding, name, missing)
-            run.vectors.update(zip(missing, vectors, strict=True))
+            run.vectors.update(zip(missing, self._workspace.embedding.embed(missing), strict=True))
         return np.stack([run.vectors[text] for text in texts])
 
     def _restore_vectors(self, run: _Run) -> None:

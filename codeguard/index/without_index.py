@@ -11,6 +11,7 @@ import platformdirs
 
 from codeguard.config import CATALOG, LEVELS, Settings
 from codeguard.errors import NoIndexError, StoreError
+from codeguard.index.sandbox_budget import own_level
 from codeguard.index.trusted_base import TrustedBase
 from codeguard.index.workspace import Workspace
 from codeguard.models import SourceFile
@@ -94,8 +95,6 @@ def ensure_level(workspace: Workspace) -> str:
     required = workspace.settings.defense.required_level
     if known in LEVELS and LEVELS.index(known) >= LEVELS.index(required):
         return known
-    from codeguard.index.worker_facts import own_level
-
     level = own_level().name
     workspace.catalog.set_meta("sandbox_level", level)
     return level

@@ -580,10 +580,8 @@ class Workspace:
     def checks_by(self, executor: Executor, material: Callable[[Answered | None], Shared]) -> CheckWorkers:
         """Return the runner of behavior checks by an executor's workers, with this material."""
         from codeguard.index.evidence_tasks import Checks
-        from codeguard.sandbox import Level
 
-        required = Level[self.settings.defense.required_level]
-        return Checks(executor, material, required, ProbeAnswers(self.catalog))
+        return Checks(executor, material, ProbeAnswers(self.catalog))
 
     @property
     def specs_digest(self) -> str:
