@@ -93,14 +93,11 @@ def index(
 
 def _indexed_before(settings: Settings) -> tuple[str, ...]:
     """Return the paths of earlier runs that are still there; raise ConfigError if nothing was indexed."""
-    from codeguard.index.moved import FOLLOWED, refuse_gone
+    from codeguard.index.trusted_paths import refuse_gone
     from codeguard.index.workspace import Workspace
 
     known: list[Path] = []
     with contextlib.suppress(NoIndexError), contextlib.closing(Workspace(settings)) as workspace:
-        for line in workspace.warnings:
-            if line.endswith(FOLLOWED):  # the run itself does not meet the old paths any more
-                warn(line)
         known = workspace.indexed_paths
         refuse_gone(Path(workspace.catalog.meta("root") or "."), known, workspace.trusted_paths)
     there = tuple(str(path) for path in known if os.path.lexists(path))

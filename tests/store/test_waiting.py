@@ -20,8 +20,8 @@ from codeguard.index import catalog
 from codeguard.index.catalog import Catalog
 from codeguard.index.store import Row, SharedStore, VectorStore
 from codeguard.index.store.wire import connect, receive, send
+from codeguard.index.swapping import held
 from codeguard.index.workspace import WRITING
-from codeguard.index.writer_lock import held
 from codeguard.integrations.chroma import GuardedCollection
 from codeguard.integrations.documents import DocumentJudge
 from codeguard.trust import state_files
