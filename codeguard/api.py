@@ -112,8 +112,8 @@ class CodeGuard:
         """Bring the index up to date with these paths and the trusted ones; see `Indexer.run`.
 
         `exclude` are .gitignore patterns of files to leave out, in this run and later ones; `!GLOB` takes one back.
-        With `rebuild` it is rebuilt from the files, including those of earlier runs, and so is an index of
-        another user or an older version; see `codeguard.index.rebuild.rebuild`.
+        With `rebuild` it is rebuilt from the files, including those of earlier runs; see
+        `codeguard.index.rebuild.rebuild`.
         """
         from codeguard.index.pipeline import Indexer, found_first
 
@@ -121,7 +121,7 @@ class CodeGuard:
             [Path(path) for path in part] for part in (paths, self._trust, self._untrust)
         )
         exists = (self._settings.state / CATALOG).exists()
-        if rebuild or (exists and self.catalog.foreign):
+        if rebuild:
             from codeguard.index.rebuild import rebuild as make_new
 
             self.close()

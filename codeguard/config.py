@@ -121,8 +121,7 @@ class Settings:
     `store` is a folder or the URL of a Chroma server; `state_dir` holds the
     catalog, cached evidence, manifest and seed (the store's folder unless the
     store is remote). `specs` are folders of the user's own TOML specs.
-    `cluster` is the address of a dask scheduler that does the heavy work
-    instead of `jobs` processes here. `shared_state` are state directories
+    `jobs` is the number of worker processes. `shared_state` are state directories
     that other installations write as well, on purpose.
     `share` lets a server process hold an embedded store and serve every process of this user, until it was
     idle for `share_idle_s` seconds; without it the store belongs to one process at a time. A process that serves a
@@ -141,7 +140,6 @@ class Settings:
     embedding: str = "auto"
     specs: tuple[str, ...] = ()
     jobs: int | None = None
-    cluster: str | None = None
     lexical_weight: float | None = None
     share: bool = True
     share_idle_s: float = 60.0
@@ -266,7 +264,6 @@ def _settings(table: Mapping[str, Any], where: str) -> Settings:
         "embedding": str,
         "specs": list,
         "jobs": int,
-        "cluster": str,
         "lexical_weight": float,
         "share": bool,
         "share_idle_s": float,

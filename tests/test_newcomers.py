@@ -1,7 +1,7 @@
-"""What CONTRIBUTING promises: a format, an embedding, a language, a signal, a rule, an attack is one new file.
+"""What CONTRIBUTING promises: a format, a language, a signal, a rule, an attack is one new file.
 
 Each test writes that file (a rule: with its text) into a folder of its own, lets the package look there
-as well, and finds the newcomer at work with nothing else touched. Signals and embeddings come from an installed
+as well, and finds the newcomer at work with nothing else touched. Signals come from an installed
 distribution, too.
 """
 
@@ -26,9 +26,7 @@ from codeguard.analysis.rules.insecure.engine import load_checks
 from codeguard.audit import rules as audit_rules
 from codeguard.config import DefenseConfig
 from codeguard.corpus.chunking import chunk_file, grammars, languages, registry
-from codeguard.errors import ConfigError, EmbeddingError
-from codeguard.index import embedding
-from codeguard.index.embedding import available_embeddings, open_embedding
+from codeguard.errors import ConfigError
 from codeguard.index.static_evidence import StaticEvidence
 from codeguard.models import Trust
 from codeguard.ranking.defense import DefenseManager
@@ -93,54 +91,6 @@ def test_a_format_is_one_file(add: Add, tmp_path: Path) -> None:
         [sys.executable, "-P", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert (done.stdout.strip(), done.returncode) == ("m.py,1,audit.inline-ignore", 1), done.stderr
-
-
-EMBEDDING = """
-import numpy as np
-from codeguard.index.embedding.base import EmbeddingKind, unit_rows
-
-
-class Length:
-    identity, dimension, note = "length@1", 2, ""
-
-    def __init__(self, scale):
-        self.scale = float(scale or 1)
-
-    def embed(self, texts):
-        return unit_rows(np.array([[len(text) * self.scale, 1.0] for text in texts]))
-
-
-KIND = EmbeddingKind(
-    "length", open=lambda options: Length(options.model), state=lambda options: (True, "counts"), takes_model=True
-)
-"""
-
-
-def test_an_embedding_is_one_file(add: Add) -> None:
-    add(embedding, "length.py", EMBEDDING)
-    opened = open_embedding("length:2")
-    assert opened.embed(["ab"])[0].tolist() == pytest.approx([4 / 17**0.5, 1 / 17**0.5])
-    assert ("length:MODEL", True, "counts") in [
-        (item.name, item.available, item.detail) for item in available_embeddings()
-    ]
-    with pytest.raises(EmbeddingError, match="length:MODEL"):
-        open_embedding("length")
-
-
-def test_an_embedding_comes_from_another_distribution(
-    installed: Callable[[str, str], None], tmp_path: Path
-) -> None:
-    installed(EMBEDDING, f"[codeguard.embeddings]\nlength = newcomer_{tmp_path.name}:KIND\n")
-    assert open_embedding("length:1").identity == "length@1"
-    assert "length:MODEL" in [item.name for item in available_embeddings()]
-
-
-def test_an_embedding_of_another_distribution_that_is_none_is_refused(
-    installed: Callable[[str, str], None], tmp_path: Path
-) -> None:
-    installed("KIND = 3\n", f"[codeguard.embeddings]\nlength = newcomer_{tmp_path.name}:KIND\n")
-    with pytest.raises(EmbeddingError, match="expected an EmbeddingKind named 'length'"):
-        open_embedding("length:1")
 
 
 def test_a_language_is_one_file(add: Add, monkeypatch: pytest.MonkeyPatch) -> None:

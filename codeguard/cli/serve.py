@@ -29,7 +29,7 @@ def serve(context: click.Context, store: str | None, port: int, write: bool) -> 
     """
     from codeguard.api import CodeGuard
     from codeguard.config import below_level
-    from codeguard.index.worker_facts import own_level
+    from codeguard.index.sandbox_budget import own_level
     from codeguard.integrations.web.application import Application
     from codeguard.integrations.web.gate import Gate
     from codeguard.integrations.web.server import bound

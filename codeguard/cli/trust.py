@@ -28,7 +28,7 @@ from codeguard.cli.trust_inputs import (
     tree_differences,
 )
 from codeguard.errors import ConfigError, ManifestError
-from codeguard.index.scopes import below
+from codeguard.index.trusted_paths import below
 
 if TYPE_CHECKING:
     from codeguard.trust import Manifest, VerifiedManifest

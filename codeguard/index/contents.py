@@ -10,8 +10,7 @@ from codeguard.errors import ConfigError, ManifestError, NothingToDoError
 from codeguard.index.on_disk import IndexOnDisk, found_on_disk, is_indexed
 from codeguard.index.pipeline import Indexer
 from codeguard.index.retrieval_text import retrievable
-from codeguard.index.scopes import below
-from codeguard.index.trusted_paths import name_in_index, trusted_by_name
+from codeguard.index.trusted_paths import below, name_in_index, trusted_by_name
 from codeguard.index.unchanged import LAST_RUN, forget
 from codeguard.index.workspace import Workspace
 from codeguard.models import Chunk

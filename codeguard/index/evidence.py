@@ -14,13 +14,11 @@ from codeguard.analysis.chunk_trust import trust_in_file
 from codeguard.behavior import POLICY_VERSION
 from codeguard.index.behavior_reports import Answered, checkable
 from codeguard.index.catalog import FileState
-from codeguard.index.cluster import Cluster
 from codeguard.index.executor import spread, workers_of
 from codeguard.index.observation_tasks import ExaminationRequest, ExaminedFile, examine_files
 from codeguard.index.report import FALSE_CLAIM, Progress, Suspect
-from codeguard.index.sandbox_budget import SandboxBudget
+from codeguard.index.sandbox_budget import SandboxBudget, own_level
 from codeguard.index.siblings import siblings_digest
-from codeguard.index.worker_facts import own_level
 from codeguard.index.workspace import Workspace
 from codeguard.models import (
     CONVICTING,
@@ -33,7 +31,6 @@ from codeguard.models import (
     Verdict,
     parts_digest,
 )
-from codeguard.sandbox import Level
 from codeguard.trust.acceptances import load_acceptances
 from codeguard.workers.tasks import Shared, encoded
 
@@ -63,13 +60,12 @@ class Judge:
         self._catalog = workspace.catalog
         self._progress = progress
         self._executor = executor
-        self._required = Level[workspace.settings.defense.required_level]
         self._due = self._read = 0  # files whose signals are needed, and those of them that were read
         self.budget = SandboxBudget.of(workspace.settings.defense)
         self.unfinished: list[str] = []  # a line for each file that `run` could not fully examine
         self._enabled = workspace.settings.defense.enable_behavior
         if self._enabled:
-            self._catalog.set_meta("sandbox_level", self._level().name)
+            self._catalog.set_meta("sandbox_level", own_level().name)
         self._static = workspace.static_evidence(workspace.settings.defense)
         self._siblings = workspace.siblings()
         self._version = f"{workspace.epoch}\0{self._static.version}\0{self._enabled}"
@@ -104,16 +100,6 @@ class Judge:
         self.unfinished += [f"{chunk.path}: {report.reason}" for chunk, report in reports.failed]
         return checked
 
-    def unable(self) -> list[str]:
-        """Return a line for each worker of a cluster whose sandbox is too weak for behavior checks."""
-        workers = self._executor.workers if isinstance(self._executor, Cluster) and self._enabled else ()
-        required = self._required
-        return [
-            f"worker {worker.address} offers {worker.level.name}, {required.name} is required: it runs no checks"
-            for worker in workers
-            if worker.level < required
-        ]
-
     def _observed(self, requests: Iterable[ExaminationRequest]) -> Iterator[ExaminedFile]:
         """Yield the workers' observations; a file counts as done once its answer has arrived."""
         sent = 0
@@ -131,17 +117,10 @@ class Judge:
             self._progress("signals", self._read - (sent - answered), self._due)
             yield seen
 
-    def _level(self) -> Level:
-        """Return the level at which checks will run: on a cluster that of its workers."""
-        if isinstance(self._executor, Cluster):
-            return self._executor.level(self._required)
-        return own_level()
-
     def _shared(self, answered: Answered | None = None) -> Shared:
-        """Return what workers need: those of this machine share its cores, one of a cluster has its own."""
+        """Return what workers need, which share the cores of this machine."""
         cores = self._workspace.settings.jobs or os.cpu_count() or 1
-        zygotes = 1 if isinstance(self._executor, Cluster) else max(1, cores // workers_of(self._executor))
-        return self._workspace.material(self._static, zygotes, answered)
+        return self._workspace.material(self._static, max(1, cores // workers_of(self._executor)), answered)
 
     def _read_one_by_one(self, paths: Sequence[str]) -> Iterator[SourceFile]:
         for path in paths:

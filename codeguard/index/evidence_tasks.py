@@ -32,7 +32,6 @@ from codeguard.index.behavior_reports import (
     is_test,
     judged,
 )
-from codeguard.index.cluster import Cluster
 from codeguard.index.executor import spread, workers_of
 from codeguard.index.observation_tasks import Compared, material_of
 from codeguard.index.sandbox_budget import SandboxBudget
@@ -63,8 +62,7 @@ FIRST_CHECKS = (1, 1, 2, 2, 4, 4, 8, 8)  # in the first tasks, so that the user 
 KNOWN_PREFIX = 16  # hex digits of a check's key that tell a worker that its result is cached
 CHECKING = ItemBounds(CHECKING_S, 300.0)  # per function; the sandbox has its own limits
 CHECKING_TOGETHER = ItemBounds(CHECKING_S + CHECKS_A_TASK, 120.0 * CHECKS_A_TASK)
-# For trusted functions; a bound at all, because what has none runs beside the sandbox of a cluster's worker, which
-# would read the trusted code twice.
+# For trusted functions.
 TRUSTED_TOGETHER = ItemBounds(None, 1800.0)
 CHECKED_SO_FAR = {CPU: Verdict.TIMEOUT, WALL: Verdict.ERROR, MEMORY: Verdict.MEMORY}
 
@@ -277,10 +275,9 @@ class Checks:
         self,
         executor: Executor,
         shared: Callable[[Answered | None], Shared],
-        required: Level,
         answers: ProbeAnswers = ProbeAnswers(),  # noqa: B008 - it keeps nothing
     ) -> None:
-        self._executor = executor.at_level(required) if isinstance(executor, Cluster) else executor
+        self._executor = executor
         self._shared = shared
         self._answers = answers
 
@@ -360,8 +357,7 @@ class Checks:
         rows = zip(subjects, found["answered"], strict=True)
         kept = {ProbeAnswers.key(chunk): answered for (chunk, _), answered in rows if answered}
         self._answers.keep({**kept, TRUSTED_ANSWERS: found["trusted"]} if found["trusted"] else kept)
-        if not isinstance(self._executor, Cluster):  # what another machine derives is no fact of trusted code
-            self._answers.keep_facts(found["facts"])
+        self._answers.keep_facts(found["facts"])
         for (_, file), (_, _, spent_s) in zip(subjects, found["reports"], strict=True):
             budget.charge(file.path, float(spent_s))
         return [

@@ -13,7 +13,7 @@ from codeguard.corpus.discovery import Discovery, FoundFile, discover, find_file
 from codeguard.corpus.stamps import UNSETTLED
 from codeguard.errors import CorpusError
 from codeguard.index.catalog import Catalog, FileState
-from codeguard.index.scopes import below
+from codeguard.index.trusted_paths import below
 from codeguard.models import OnDisk
 from codeguard.trust.installation import is_own_state
 
@@ -64,7 +64,7 @@ class IndexOnDisk:
     """Compares files of an index with the disk; each is looked at once, so make a new one for each answer."""
 
     def __init__(self, catalog: Catalog, tops: Sequence[Path]) -> None:
-        root = None if catalog.foreign else catalog.meta("root")  # nothing says where the files of others are
+        root = catalog.meta("root")
         self._catalog = catalog
         self._root = None if root is None else Path(root)
         self._tops = tops

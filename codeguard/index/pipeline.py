@@ -17,26 +17,22 @@ from codeguard.config import Settings, below_level, check_exclusions
 from codeguard.corpus.chunking.chunker import is_prose
 from codeguard.corpus.discovery import EXCLUDED, Discovery, FoundFile, read_file
 from codeguard.corpus.secrets import scanner
-from codeguard.errors import REBUILD, CorpusError, NothingToDoError, StoreError
+from codeguard.errors import CorpusError, NothingToDoError
 from codeguard.index.catalog import TO_BE_READ_AGAIN, Catalog, FileState
 from codeguard.index.embedding import open_embedding
 from codeguard.index.embedding.base import Vectors
-from codeguard.index.embedding_tasks import embed_texts
 from codeguard.index.evidence import Judge, VerdictCounts
 from codeguard.index.evidence_tasks import start_workers
 from codeguard.index.executor import open_executor
 from codeguard.index.file_tasks import PASSING, chunked, masked
-from codeguard.index.moved import FOLLOWED, refuse_gone, remember_place
 from codeguard.index.on_disk import found_on_disk, is_indexed
 from codeguard.index.report import IndexReport, Progress, Suspect, WithheldLines
 from codeguard.index.retrieval_text import holds_recorded_specs, retrievable, retrieval_text
 from codeguard.index.sandbox_budget import BudgetReport
-from codeguard.index.scopes import below
 from codeguard.index.store.base import row_of
-from codeguard.index.store_contents import StoreContents
-from codeguard.index.store_writer import StoreWriter
 from codeguard.index.swapping import discard_unfinished
 from codeguard.index.trusted import REPLACED, TrustUpdate, signed_trees
+from codeguard.index.trusted_paths import below, refuse_gone
 from codeguard.index.unchanged import forget, remember
 from codeguard.index.workspace import Stage, Workspace
 from codeguard.models import Chunk, Skipped, SourceFile, SpecCoverage
@@ -179,8 +175,6 @@ class Indexer:
     ) -> IndexReport:
         start = time.monotonic()
         run = _Run()
-        if self._catalog.foreign:
-            raise StoreError(f"the index in {self._workspace.state} was made by another user", hint=REBUILD)
         update = TrustUpdate(self._workspace)
         fresh = self._catalog.meta("root") is None
         root = self._root()
@@ -207,10 +201,9 @@ class Indexer:
         _refuse_empty(found, discovery)
         update.refuse_loss(plan, names, trusted_names)
         self._workspace.refuse_embedding()
-        with open_executor(settings.jobs or os.cpu_count() or 1, settings.cluster) as executor:
+        with open_executor(settings.jobs or os.cpu_count() or 1) as executor:
             self._executor = executor
             forget(self._catalog)
-            found_there = self._found_in_store()
             # Words first: they can be searched while the rest follows.
             self._workspace.reached(Stage.WORDS)
             self._workspace.remember_chunker()
@@ -231,10 +224,10 @@ class Indexer:
             outcome = judge.outcome()
             coverage = judge.coverage()
             quarantined = self._quarantine(outcome.convicted if quarantine else (), run)
-            passing = [*judge.unable(), *(found_there.lines(self._catalog) if found_there else ())]
             if run.restored:
-                passing.append(f"the vector store had lost {run.restored} chunks: they are written again")
-            self._workspace.warnings.extend(passing)
+                self._workspace.warnings.append(
+                    f"the vector store had lost {run.restored} chunks: they are written again"
+                )
             self._workspace.reached(Stage.COMPLETE)
         self._executor = default_workers()
         report = self._report(
@@ -242,23 +235,15 @@ class Indexer:
         )
         report = replace(report, trusted_before=plan.as_before, not_written=installed)
         # An unchanged run would not report it.
-        if not passing and not any(line.endswith((REPLACED, FOLLOWED)) for line in report.warnings):
+        if not run.restored and not any(line.endswith(REPLACED) for line in report.warnings):
             remember(self._catalog, settings, paths, trust, untrust, quarantine, discovery, report)
         return report
-
-    def _found_in_store(self) -> StoreContents | None:
-        """Return the existing content of a server's store if the catalog has just been created."""
-        if not self._workspace.settings.remote or self._catalog.meta("store") is not None:
-            return None
-        self._progress("reading the store", 0, 1)
-        return StoreContents(self._workspace.vectors)
 
     def _root(self) -> Path:
         remembered = self._catalog.meta("root")
         if remembered is None:
             remembered = str(first_root(self._workspace.settings))
             self._catalog.set_meta("root", remembered)
-            remember_place(self._catalog)
         return Path(remembered)
 
     def _scanned_otherwise(self) -> bool:
@@ -361,26 +346,24 @@ class Indexer:
     def repair(self, run: _Run | None = None) -> None:
         """Write the catalog's intended changes to the vector store; also completes them after a crash."""
         run = run or _Run()
-        with StoreWriter(self._workspace) as writer:
-            self._tell(writer, run)
-
-    def _tell(self, writer: StoreWriter, run: _Run) -> None:
-        """Send intended changes that are not being written yet to the store."""
         total, kept_out = self._catalog.intended(), self._catalog.quarantined()
         done = 0
-        # As many again may be being written.
-        while intents := writer.untold(self._catalog.intents(2 * CHUNKS_A_BATCH)).first(CHUNKS_A_BATCH):
+        while intents := self._catalog.intents(CHUNKS_A_BATCH):
             self._progress("vectors", done, total)
-            writer.begin()
+            vectors = self._workspace.vectors  # the process that serves it starts while the batch is embedded
             chunks = {
                 id_: chunk
                 for id_, chunk in self._catalog.chunks(intents.write).items()
                 if retrievable(chunk) and id_ not in kept_out
             }
-            rows = [row_of(id_, chunk) for id_, chunk in chunks.items()]
-            writer.tell(intents, rows, self._embed(list(chunks.values()), run) if rows else None)
+            if chunks:
+                rows = [row_of(id_, chunk) for id_, chunk in chunks.items()]
+                vectors.add(rows, self._embed(list(chunks.values()), run))
+            if intents.delete:
+                vectors.delete(intents.delete)
+            self._catalog.clear_intents([*intents.write, *intents.delete])
             done += len(intents.write)
-            run.added += len(rows)
+            run.added += len(chunks)
             run.removed += len(intents.delete)
         if total:
             self._progress("vectors", total, total)
@@ -393,9 +376,7 @@ class Indexer:
             run.vectors.clear()
             missing = list(dict.fromkeys(texts))
         if missing:
-            name = self._catalog.meta("embedding_name") or ""
-            vectors = embed_texts(self._executor, self._workspace.embedding, name, missing)
-            run.vectors.update(zip(missing, vectors, strict=True))
+            run.vectors.update(zip(missing, self._workspace.embedding.embed(missing), strict=True))
         return np.stack([run.vectors[text] for text in texts])
 
     def _restore_vectors(self, run: _Run) -> None:

@@ -13,13 +13,15 @@ from codeguard.config import Settings
 from codeguard.corpus.chunking import CHUNKER_ID
 from codeguard.corpus.discovery import FoundFile
 from codeguard.corpus.installed import left_out
-from codeguard.errors import ConfigError, CorpusError, ManifestError
+from codeguard.errors import ConfigError, ManifestError
 from codeguard.index.on_disk import place_of_name
-from codeguard.index.scopes import below, scopes_of
 from codeguard.index.trusted_paths import (
     TrustedPath,
+    below,
     marked_signed,
     name_in_index,
+    outermost,
+    refuse_vanished,
     trusted_by_name,
     trusted_by_path,
     with_changes,
@@ -99,16 +101,6 @@ def signed_trees(
     return trees, warnings
 
 
-def refuse_vanished(known: Sequence[TrustedPath]) -> None:
-    """Raise CorpusError if a trusted path is no longer on the disk."""
-    for item in known:
-        if item.trusted and not os.path.lexists(item.path):
-            raise CorpusError(
-                f"{item.path} is trusted since {item.since[:10]} and is no longer there",
-                hint=f"bring it back, say where it lies now with --trust, or give it up: --untrust {item.path}",
-            )
-
-
 class TrustUpdate:
     """Records what is trusted, for the indexer."""
 
@@ -131,7 +123,8 @@ class TrustUpdate:
         tops = [*self._workspace.indexed_paths, *(path.resolve() for path in paths), *given]
         now = datetime.now(UTC).replace(microsecond=0).isoformat()
         known = with_changes(before, given, taken, root, now, tops)
-        scopes = scopes_of([*paths, *trust], root, tops)
+        asked = outermost(path.resolve() for path in (*paths, *trust))
+        scopes = [name_in_index(path, root, tops) for path in asked]
         met = [
             item
             for item in known

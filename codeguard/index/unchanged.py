@@ -49,7 +49,7 @@ SYSTEM = (
 )
 NAMESPACES = ("user", "mnt", "pid", "net", "cgroup")
 VARIABLES = ("CODEGUARD_", "CHROMA_", "HF_", "OPENAI_", "XDG_", "PATH", "PYTHON", "TMPDIR", "HOME")
-UNIMPORTANT = {"jobs": None, "cluster": None, "share": True, "share_idle_s": 0.0, "wait_s": 60.0}
+UNIMPORTANT = {"jobs": None, "share": True, "share_idle_s": 0.0, "wait_s": 60.0}
 
 
 def unchanged_report(

@@ -378,8 +378,6 @@ class Searcher:
                 break
         else:
             return
-        if workspace.catalog.foreign:  # its totals are nobody's
-            due = min(1, workspace.catalog.count())
         if due and not held:
             raise StoreError(
                 f"the vector store {workspace.vectors.location} is empty, the index has {due} chunks in it",
@@ -389,7 +387,7 @@ class Searcher:
             self._store_warnings = (
                 f"the vector store lacks {due - held} of {due} chunks: run codeguard store verify --repair",
             )
-        elif held > due and not workspace.settings.remote and not workspace.catalog.foreign:
+        elif held > due and not workspace.settings.remote:
             self._store_warnings = (STRANGE,)
         self._counted = state
 
@@ -509,7 +507,7 @@ class Searcher:
                 *self._workspace.warnings,
                 *warnings,
                 *_masked(results),
-                *(() if self._workspace.catalog.foreign else _not_on_disk(results)),
+                *_not_on_disk(results),
             ),
         )
 

@@ -16,9 +16,12 @@ OTHER_FILES = ("config.json", "special_tokens_map.json", "tokenizer_config.json"
 
 def padded_graph(loaded: WeightFiles) -> bytes:
     """Return the graph with padding: three inputs, an attention mask, and the token rows as output."""
-    raw, _ = build_graph(loaded.tensors, whole=True)
+    raw, tensors = build_graph(loaded.tensors)
     model = onnx.load_model_from_string(raw)
     graph = model.graph
+    for tensor in graph.initializer:
+        if tensor.name in tensors:
+            tensor.CopyFrom(numpy_helper.from_array(np.array(tensors[tensor.name]), tensor.name))
     graph.initializer.extend(
         [
             numpy_helper.from_array(np.ones(1, dtype=np.float32), "one"),

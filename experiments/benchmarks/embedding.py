@@ -36,7 +36,8 @@ import numpy as np
 from codeguard.index.chroma_import import import_chromadb
 from codeguard.index.embedding import Embedding, open_embedding
 from codeguard.index.embedding.base import Vectors
-from codeguard.index.embedding.minilm import first_loaded, open_tokenizer
+from codeguard.index.embedding.minilm import open_tokenizer
+from codeguard.index.embedding.weights import first_loaded
 from experiments.benchmarks.chroma_files import place
 from experiments.benchmarks.standard_library import described, functions, read, shuffled, standard_files
 
@@ -116,8 +117,6 @@ def open_all(home: Path) -> dict[str, Embedding]:
     functions_.ONNXMiniLM_L6_V2.DOWNLOAD_PATH = place(first_loaded(), home)
     embeddings: dict[str, Embedding] = {"chroma": ChromaFunction(functions_.ONNXMiniLM_L6_V2())}
     embeddings |= {name: open_embedding(name) for name in ("static", "minilm")}
-    if importlib.util.find_spec("openvino"):
-        embeddings["openvino"] = open_embedding("openvino")
     embeddings["lexical"] = open_embedding("lexical")
     return embeddings
 
@@ -180,7 +179,7 @@ def retrieval(embeddings: dict[str, Embedding]) -> dict[str, dict[str, float]]:
     bodies = [pair.body for pair in pairs]
     result = {}
     for name, embedding in embeddings.items():
-        if name in {"chroma", "openvino"}:
+        if name == "chroma":
             continue
         scores = embedding.embed([pair.summary for pair in pairs]) @ embedding.embed(bodies).T
         ranks = (scores > np.diag(scores)[:, None]).sum(axis=1) + 1
@@ -206,7 +205,7 @@ def histogram(sources: Iterable[str]) -> dict[str, int]:
 
 def versions() -> dict[str, str]:
     """Return the versions of what is measured."""
-    names = ("chromadb", "onnxruntime", "openvino", "tokenizers", "numpy")
+    names = ("chromadb", "onnxruntime", "tokenizers", "numpy")
     return {name: importlib.metadata.version(name) for name in names if importlib.util.find_spec(name)}
 
 

@@ -1,6 +1,6 @@
 """Index end to end against LlamaIndex and LangChain, each into Chroma with the same weights, on the same files.
 
-    python -m experiments.benchmarks.end_to_end [--files N] [--rounds N] [--embeddings minilm openvino] [--json FILE]
+    python -m experiments.benchmarks.end_to_end [--files N] [--rounds N] [--embeddings minilm] [--json FILE]
 
 Ours chunks, embeds, writes catalog and vectors, verifies trust, trains the
 character model and looks at every file with the static signals: everything
@@ -35,7 +35,7 @@ from typing import Any
 from codeguard.api import CodeGuard
 from codeguard.config import DefenseConfig, Settings
 from codeguard.index.chroma_import import import_chromadb
-from codeguard.index.embedding.minilm import first_loaded
+from codeguard.index.embedding.weights import first_loaded
 from experiments.benchmarks.chroma_files import place
 from experiments.benchmarks.processor import adopt_orphans, processor_seconds
 from experiments.benchmarks.stages import Stages
@@ -235,7 +235,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--files", type=int, default=60)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--embeddings", nargs="*", default=["minilm", "openvino"])
+    parser.add_argument("--embeddings", nargs="*", default=["minilm"])
     parser.add_argument("--side", help="run one side and print its figures (used by this script itself)")
     parser.add_argument("--corpus", type=Path)
     parser.add_argument("--stages", action="store_true", help="with --side: by stages")
@@ -244,9 +244,8 @@ def main() -> None:
     if given.side:
         print(json.dumps(side(given.side, given.corpus, by_stage=given.stages)))
         return
-    embeddings = [name for name in given.embeddings if name != "openvino" or importlib.util.find_spec(name)]
     peers = [name for name, module in PEERS.items() if importlib.util.find_spec(module.partition(".")[0])]
-    figures = measure([*embeddings, *peers], given.files, given.rounds)
+    figures = measure([*given.embeddings, *peers], given.files, given.rounds)
     print(json.dumps(figures, indent=1))
     if given.json:
         given.json.parent.mkdir(parents=True, exist_ok=True)

@@ -185,7 +185,6 @@ ENTRIES = [
     _command("init", "init|ours", codes=(2,), leaves_out=NO_ANSWER, changes=True),
     _command("setup", "setup|cursor|--yes", leaves_out=NO_ANSWER, changes=True),
     _command("accept", f"accept|{_DIGEST}|--reason|x", leaves_out=NO_ANSWER, changes=True),
-    _command("store compact", "store|compact", leaves_out=NO_ANSWER, changes=True),
     _command("trust build", _MANIFEST, leaves_out=NO_ANSWER, changes=True),
     _command("trust show", _MANIFEST, "trust|show|ours/codeguard.manifest.json", leaves_out=NO_ANSWER, changes=True),
     _command("trust sign", _MANIFEST, "trust|sign|ours/codeguard.manifest.json|--key|none", codes=(0, 2),

@@ -64,18 +64,17 @@ def made(folder: Path) -> Path:
     return folder
 
 
-def settings_of(corpus: Path, state: Path, jobs: int = 1, cluster: str | None = None) -> Settings:
-    return lexical_settings(corpus, state, jobs=jobs, cluster=cluster)
+def settings_of(corpus: Path, state: Path, jobs: int = 1) -> Settings:
+    return lexical_settings(corpus, state, jobs=jobs)
 
 
 def index(
     corpus: Path,
     state: Path,
     jobs: int = 1,
-    cluster: str | None = None,
     progress: Progress = lambda stage, done, total: None,
 ) -> IndexReport:
-    with CodeGuard.open(settings=settings_of(corpus, state, jobs, cluster), trust=[corpus / "ours"]) as guard:
+    with CodeGuard.open(settings=settings_of(corpus, state, jobs), trust=[corpus / "ours"]) as guard:
         return guard.index([corpus], progress=progress)
 
 

@@ -276,12 +276,12 @@ class Server:
 
     def _embedding_of(self, name: str, identity: str) -> Embedding:
         """Return the embedding of an index, so that single queries need not load the model themselves."""
-        from codeguard.index.embedding.choose import by_workers, open_embedding
+        from codeguard.index.embedding.choose import LOCAL, open_embedding
 
         with self._opening:
             if self._embedding is None or self._embedding.identity != identity:
                 try:
-                    opened = open_embedding(name) if by_workers(name) else None
+                    opened = open_embedding(name) if name in LOCAL else None  # a service's key stays there
                 except CodeguardError as error:
                     raise StoreError(error.problem, hint=error.hint) from None
                 if opened is None or opened.identity != identity:
