@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from codeguard.behavior.inputs.generation import generate
 from codeguard.behavior.inputs.learning import learn_shape
 from codeguard.behavior.inputs.shapes import NumberBounds
-from codeguard.behavior.source.constants import UnknownError, fold
+from codeguard.behavior.source.constants import Constants
 from codeguard.behavior.source.definitions import Definition, definitions, read_module
 from codeguard.behavior.source.layout import separate_branches
 from codeguard.behavior.source.surroundings import surroundings
@@ -27,6 +27,7 @@ from codeguard.behavior.verdict.profiles import random_for
 from codeguard.behavior.verdict.values import Comparison, same_value
 from codeguard.corpus.chunking import chunk_file
 from codeguard.sandbox.model import Iteration, Opaque
+from codeguard.syntax.constants import UnknownValueError
 
 
 def only(code: str) -> Definition:
@@ -176,7 +177,7 @@ def test_a_function_gets_what_it_needs_and_nothing_else() -> None:
     ],
 )
 def test_constants_are_folded(expression: str, value: object) -> None:
-    assert fold(ast.parse(expression, mode="eval").body) == value
+    assert Constants().fold(ast.parse(expression, mode="eval").body) == value
 
 
 @pytest.mark.parametrize(
@@ -192,8 +193,8 @@ def test_constants_are_folded(expression: str, value: object) -> None:
     ],
 )
 def test_what_is_no_small_constant_is_not_worked_out(expression: str) -> None:
-    with pytest.raises(UnknownError):
-        fold(ast.parse(expression, mode="eval").body)
+    with pytest.raises(UnknownValueError):
+        Constants().fold(ast.parse(expression, mode="eval").body)
 
 
 @pytest.mark.parametrize(
