@@ -10,8 +10,7 @@ from random import Random
 import pytest
 
 from codeguard.behavior.inputs.discovery import guesses
-from codeguard.behavior.inputs.generation import generate
-from codeguard.behavior.inputs.mutation import numbers_inside
+from codeguard.behavior.inputs.generation import generate, numbers_inside
 from codeguard.behavior.source.definitions import Definition, definitions
 from codeguard.behavior.specs.contract import learn_domain
 from codeguard.behavior.specs.files import spec_files

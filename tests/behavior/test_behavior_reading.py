@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codeguard.behavior.inputs.generation import generate
-from codeguard.behavior.inputs.learning import learn_shape
-from codeguard.behavior.inputs.shapes import NumberBounds
+from codeguard.behavior.inputs.shapes import NumberBounds, learn_shape
 from codeguard.behavior.source.constants import Constants
 from codeguard.behavior.source.definitions import Definition, definitions, read_module
 from codeguard.behavior.source.layout import separate_branches

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from codeguard.behavior.inputs.pools import Arguments
+from codeguard.behavior.inputs.generation import Arguments
 from codeguard.behavior.source.definitions import Definition, Function, Parameter, parse_or_none, unparse
 from codeguard.behavior.specs.calls import value_of
 from codeguard.behavior.specs.examples import Example

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from random import Random
 
-from codeguard.behavior.inputs.generation import generate
+from codeguard.behavior.inputs.generation import Arguments, generate, until_error
 from codeguard.behavior.inputs.guards import (
     Guard,
     Slots,
@@ -19,8 +19,7 @@ from codeguard.behavior.inputs.guards import (
     inputs_satisfying,
     nearby,
 )
-from codeguard.behavior.inputs.pools import Arguments, until_error
-from codeguard.behavior.inputs.shapes import ValueShape, shape_type
+from codeguard.behavior.inputs.shapes import ValueShape
 from codeguard.behavior.matching.candidate import CandidateFunction
 from codeguard.behavior.source.constants import literals_of
 from codeguard.behavior.source.definitions import parse_or_none
@@ -196,7 +195,7 @@ def _literal_variants(
 
 
 def _with_literal(value: object, literal: object, shape: ValueShape) -> Iterator[object]:
-    kind = shape_type(literal)
+    kind = type(literal).__name__
     if kind in shape.kinds:
         yield literal
     elif kind == "int" and "float" in shape.kinds and isinstance(literal, int):

@@ -13,10 +13,9 @@ from random import Random
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.discovery import guesses, related_guesses
 from codeguard.behavior.inputs.files import file_guesses, requires_path
-from codeguard.behavior.inputs.generation import generate
+from codeguard.behavior.inputs.generation import Arguments, generate, magnitude
 from codeguard.behavior.inputs.objects import object_guesses
 from codeguard.behavior.inputs.options import OptionalParameter, filled_calls, has_option, plain_base
-from codeguard.behavior.inputs.pools import Arguments, magnitude
 from codeguard.behavior.source.constants import literals_of
 from codeguard.behavior.source.definitions import Definition, Parameter, parse_or_none, unparse
 from codeguard.behavior.source.surroundings import Runnable
