@@ -68,9 +68,6 @@ def test_what_a_broken_line_is_part_of_is_not_read(text: str, names: list[str]) 
         ("For example, f([1], 2) -> [3, (4,)].", ([1], 2), Returns([3, (4,)])),
         ("* f([1], 2) => 'a, b'", ([1], 2), Returns("a, b")),
         ("f([1], 2) returns True", ([1], 2), Returns(True)),
-        ("f(abc, 2) = 3", ("abc", 2), Returns(3)),
-        ("For x = [1, 2], y = 3 the output should be 5.", ([1, 2], 3), Returns(5)),
-        ("Input: x = [1], y = 2\nOutput: [3]", ([1], 2), Returns([3])),
         ("f([1], 2) = 1 + 2", ([1], 2), None),
         (">>> f([1], 2)\n<generator object f at 0x7f>", ([1], 2), None),
     ],
@@ -97,8 +94,6 @@ def test_plain():
     assert total(value) == 3
     assert 4 == double(2)
     assert not empty(value)
-    for given, wanted in [("a", 1), ("bb", 2)]:
-        assert size(given) == wanted
     with pytest.raises(ValueError):
         double("x", "y")
 
@@ -123,7 +118,6 @@ def test_assertions_are_read_and_never_run() -> None:
     }
     assert found["total"][0].args == ([1, 2],)
     assert found["empty"][0].expected == Returns(False)
-    assert [example.args for example in found["size"]] == [("a",), ("bb",)]
     assert found["nothing"][0].expected == Returns(None)
 
 

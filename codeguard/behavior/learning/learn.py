@@ -15,12 +15,12 @@ from codeguard.behavior.learning.selection import KEPT, confirm, select
 from codeguard.behavior.specs.examples import Example, Spec
 from codeguard.behavior.specs.files import RECORDED_NAME, SpecFile
 from codeguard.behavior.specs.library import SpecLibrary
-from codeguard.behavior.specs.recorded import (
+from codeguard.behavior.specs.references import Reference
+from codeguard.behavior.specs.toml import (
     merged_specs,
     recorded_specs,
     recorded_specs_text,
 )
-from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.running import BudgetSpentError, Meter, Runs, Steps, drive, metered
 from codeguard.corpus.chunking import chunk_file
 from codeguard.corpus.discovery import discover, read_file

@@ -10,8 +10,8 @@ from codeguard.behavior.budget import Budget
 from codeguard.behavior.learning.samples import SampledExample
 from codeguard.behavior.specs.calls import NotPlainError, read_literal
 from codeguard.behavior.specs.examples import Example, Raises, Returns
-from codeguard.behavior.specs.recorded import literal
 from codeguard.behavior.specs.references import Reference, with_needed_code
+from codeguard.behavior.specs.toml import literal
 from codeguard.behavior.verdict.effect_tables import CONVICTING
 from codeguard.behavior.verdict.effects import observed_effects
 from codeguard.behavior.verdict.profiles import is_stable
