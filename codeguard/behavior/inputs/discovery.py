@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from codeguard.behavior.inputs.pools import Arguments
+from codeguard.behavior.inputs.generation import Arguments
 from codeguard.behavior.source.definitions import Definition, Parameter
 from codeguard.behavior.specs.calls import NotPlainError, read_literal
 from codeguard.behavior.specs.contract import excluded_by

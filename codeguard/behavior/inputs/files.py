@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from codeguard.behavior.inputs.discovery import LISTS, NUMBERS, TEXTS, suggested_values
-from codeguard.behavior.inputs.pools import Arguments
+from codeguard.behavior.inputs.generation import Arguments
 from codeguard.behavior.source.definitions import Definition, Parameter
 from codeguard.behavior.specs.contract import excluded_by
 

@@ -14,9 +14,10 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from codeguard.behavior.source.constants import UnknownError, constants_of, fold, literals_of
+from codeguard.behavior.source.constants import Constants
 from codeguard.behavior.source.definitions import Function, unparse
 from codeguard.corpus.syntax import variables_in
+from codeguard.syntax.constants import UnknownValueError
 
 MAX_GUARDS = 60
 MAX_LENGTH = 4_000  # elements of a sequence that is made to reach a length
@@ -61,14 +62,13 @@ class Guard:
     @property
     def constants(self) -> tuple[object, ...]:
         """The constants that are compared with, and the constants inside the compared expressions."""
-        inner = (value for condition in self.conditions for value in literals_of(condition.subject))
+        inner = (value for condition in self.conditions for value in Constants().literals(condition.subject))
         return (*(condition.constant for condition in self.conditions), *inner)
 
 
 def guards_of(node: Function, parameters: Sequence[str], module: ast.Module | None = None) -> list[Guard]:
     """Return the guards of a function; `parameters` are the names that a caller fills."""
-    known = {**(constants_of(module) if module is not None else {}), **constants_of(node)}
-    known = {name: value for name, value in known.items() if name not in parameters}
+    known = Constants(*([module] if module is not None else []), node, hidden=parameters)
     aliases = _aliases(node, frozenset(parameters))
     found: dict[str, Guard] = {}
     for tests in _paths(node.body, ()):
@@ -173,7 +173,7 @@ def _inlined(test: ast.expr, aliases: Mapping[str, ast.expr]) -> ast.expr:
     return test
 
 
-def _condition(test: ast.expr, parameters: frozenset[str], known: Mapping[str, object]) -> Condition | None:
+def _condition(test: ast.expr, parameters: frozenset[str], known: Constants) -> Condition | None:
     """Read a test as a condition; negation is ignored, because both sides of a branch are of interest."""
     match test:
         case ast.Call(ast.Attribute(value=subject, attr=method), [other]) if method in _METHODS:
@@ -185,13 +185,13 @@ def _condition(test: ast.expr, parameters: frozenset[str], known: Mapping[str, o
     values: list[object] = []
     for side in sides:
         try:
-            values.append(UnknownError if variables_in(side) & parameters else fold(side, known))
-        except UnknownError:
-            values.append(UnknownError)
+            values.append(UnknownValueError if variables_in(side) & parameters else known.fold(side))
+        except UnknownValueError:
+            values.append(UnknownValueError)
     first, second = values
-    if second is not UnknownError and first is UnknownError:
+    if second is not UnknownValueError and first is UnknownValueError:
         return Condition(sides[0], name, second)
-    if first is not UnknownError and second is UnknownError:
+    if first is not UnknownValueError and second is UnknownValueError:
         return Condition(sides[1], _CONTAINS if name == _IN else name, first)
     return None
 
@@ -314,8 +314,8 @@ def _with_part(current: object, part: ast.expr, value: object) -> Iterator[objec
     """Yield a sequence or mapping with an item or a slice replaced; short sequences are extended."""
     try:
         bounds = [part.lower, part.upper] if isinstance(part, ast.Slice) else [part]
-        low, *rest = [None if item is None else fold(item) for item in bounds]
-    except UnknownError:
+        low, *rest = [None if item is None else Constants().fold(item) for item in bounds]
+    except UnknownValueError:
         return
     if isinstance(current, dict):
         yield {**current, low: value}
@@ -349,8 +349,8 @@ def _undone(
     if square and kind is ast.Mult and 0 <= value < 1e12:
         yield from (math.isqrt(int(value)), math.isqrt(int(value)) + 1)
     try:
-        constant = fold(other)
-    except UnknownError:
+        constant = Constants().fold(other)
+    except UnknownValueError:
         return
     if isinstance(constant, bool) or not isinstance(constant, int | float):
         return

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from codeguard.behavior.inputs.pools import Arguments
-from codeguard.behavior.source.constants import UnknownError, fold
+from codeguard.behavior.inputs.generation import Arguments
 from codeguard.behavior.source.definitions import Definition, Function, Parameter, parse_or_none, unparse
+from codeguard.behavior.specs.calls import value_of
 from codeguard.behavior.specs.examples import Example
 
 MAX_VALUES = 7
@@ -181,11 +181,7 @@ def has_option(parameters: Sequence[Parameter], option: OptionalParameter) -> bo
 def _values(parameter: Parameter, node: Function) -> Iterator[str]:
     found: list[str] = []
     compared = list(_compared(parameter.name, node))
-    try:
-        default = fold(ast.parse(parameter.default, mode="eval").body)
-        known = True
-    except (UnknownError, SyntaxError, ValueError):
-        default, known = None, False
+    default = value_of(parameter.default)
     if is_called(parameter, node):
         found += CALLABLES
     elif isinstance(default, bool):
@@ -203,7 +199,7 @@ def _values(parameter: Parameter, node: Function) -> Iterator[str]:
         ]
         found += ANYTHING
     for text in dict.fromkeys([*compared, *found]):
-        if text != parameter.default or not known:
+        if text != parameter.default:
             yield text
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ast
+import contextlib
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from random import Random
 
-from codeguard.behavior.inputs.generation import generate
+from codeguard.behavior.inputs.generation import Arguments, generate, until_error
 from codeguard.behavior.inputs.guards import (
     Guard,
     Slots,
@@ -19,11 +19,11 @@ from codeguard.behavior.inputs.guards import (
     inputs_satisfying,
     nearby,
 )
-from codeguard.behavior.inputs.pools import Arguments, until_error
-from codeguard.behavior.inputs.shapes import ValueShape, shape_type
+from codeguard.behavior.inputs.shapes import ValueShape
 from codeguard.behavior.matching.candidate import CandidateFunction
-from codeguard.behavior.source.constants import UnknownError, constants_of, fold, literals_of
+from codeguard.behavior.source.constants import literals_of
 from codeguard.behavior.source.definitions import parse_or_none
+from codeguard.behavior.specs.calls import NotPlainError, read_literal
 from codeguard.behavior.specs.contract import Domain
 from codeguard.behavior.specs.references import Reference
 
@@ -82,7 +82,7 @@ def own_literals(candidate: CandidateFunction, known: frozenset[str]) -> list[ob
     if tree is None:
         return []
     found: dict[str, object] = {}
-    for value in literals_of(tree, constants_of(tree)):
+    for value in literals_of(tree):
         if is_magic(value, known):
             found.setdefault(repr(value), value)
     return list(found.values())[:MAX_LITERALS]
@@ -106,13 +106,11 @@ def known_literals(reference: Reference, examples: Sequence[Arguments]) -> froze
     known: set[str] = set()
     tree = parse_or_none(reference.runnable.source)
     if tree is not None:
-        known.update(repr(value) for value in literals_of(tree, constants_of(tree)))
+        known.update(repr(value) for value in literals_of(tree))
     text = reference.definition.docstring
     for number in re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?", text):
-        try:
-            known.add(repr(fold(ast.parse(number, mode="eval").body)))
-        except (UnknownError, SyntaxError, ValueError):
-            continue
+        with contextlib.suppress(NotPlainError):
+            known.add(repr(read_literal(number)))
     known.update(repr(quoted) for _, quoted in re.findall(r"(['\"])(.*?)\1", text))
     for args, kwargs in examples:
         for value in (*args, *kwargs.values()):
@@ -197,7 +195,7 @@ def _literal_variants(
 
 
 def _with_literal(value: object, literal: object, shape: ValueShape) -> Iterator[object]:
-    kind = shape_type(literal)
+    kind = type(literal).__name__
     if kind in shape.kinds:
         yield literal
     elif kind == "int" and "float" in shape.kinds and isinstance(literal, int):

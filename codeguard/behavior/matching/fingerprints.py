@@ -19,8 +19,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from codeguard.behavior.inputs.discovery import LISTS, MAPS, NESTED, NUMBERS, REALS, TEXT_LISTS, TEXTS
-from codeguard.behavior.inputs.generation import generate
-from codeguard.behavior.inputs.pools import Arguments, magnitude
+from codeguard.behavior.inputs.generation import Arguments, generate, magnitude
 from codeguard.behavior.matching.claims import Features, is_private
 from codeguard.behavior.specs.contract import learn_domain
 from codeguard.behavior.specs.examples import Example, Returns

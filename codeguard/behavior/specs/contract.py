@@ -14,8 +14,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from codeguard.behavior.inputs.learning import learn_shape
-from codeguard.behavior.inputs.shapes import NumberBounds, ValueShape
+from codeguard.behavior.inputs.shapes import NumberBounds, ValueShape, learn_shape
 from codeguard.behavior.source.definitions import Definition, Function, Parameter, parse_or_none, unparse
 from codeguard.behavior.specs.examples import Example, Returns, Spec
 from codeguard.sandbox.model import Iteration

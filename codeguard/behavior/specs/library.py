@@ -18,9 +18,8 @@ from codeguard.behavior.specs.assertions import merged_examples, test_examples
 from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.facts import FileFacts, file_facts
 from codeguard.behavior.specs.files import SHIPPED, SpecFile, spec_files
-from codeguard.behavior.specs.recorded import recorded_examples
 from codeguard.behavior.specs.references import Reference, references_of
-from codeguard.behavior.specs.toml import parse_specs
+from codeguard.behavior.specs.toml import parse_specs, recorded_examples
 from codeguard.models import SourceFile, SpecCoverage, parts_digest
 
 MOST_NAMESAKES = 3

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from codeguard.behavior.inputs.generation import magnitude
 from codeguard.behavior.inputs.objects import STOOD_IN
-from codeguard.behavior.inputs.pools import magnitude
 from codeguard.behavior.source.surroundings import Runnable
 from codeguard.behavior.specs.examples import Example, Prints, Raises, Returns
 from codeguard.behavior.verdict.profiles import ObservedCall

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 
 from codeguard.behavior.budget import Budget
+from codeguard.behavior.inputs.generation import Arguments
 from codeguard.behavior.inputs.objects import needs_objects
 from codeguard.behavior.inputs.options import is_called, share_options
-from codeguard.behavior.inputs.pools import Arguments
 from codeguard.behavior.matching.candidate import CandidateFunction
 from codeguard.behavior.matching.claims import DISTINCTIVE_DOC_WORDS, Similarity
 from codeguard.behavior.matching.fingerprints import Calls

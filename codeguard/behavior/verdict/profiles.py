@@ -13,11 +13,10 @@ from random import Random
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.discovery import guesses, related_guesses
 from codeguard.behavior.inputs.files import file_guesses, requires_path
-from codeguard.behavior.inputs.generation import generate
+from codeguard.behavior.inputs.generation import Arguments, generate, magnitude
 from codeguard.behavior.inputs.objects import object_guesses
 from codeguard.behavior.inputs.options import OptionalParameter, filled_calls, has_option, plain_base
-from codeguard.behavior.inputs.pools import Arguments, magnitude
-from codeguard.behavior.source.constants import constants_of, literals_of
+from codeguard.behavior.source.constants import literals_of
 from codeguard.behavior.source.definitions import Definition, Parameter, parse_or_none, unparse
 from codeguard.behavior.source.surroundings import Runnable
 from codeguard.behavior.specs.calls import value_of
@@ -150,7 +149,7 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
     if calls:
         domain = learned_domain(calls, reference.definition)
         tree = parse_or_none(reference.runnable.source)
-        literals = [] if tree is None else list(literals_of(tree, constants_of(tree)))
+        literals = [] if tree is None else literals_of(tree)
         inputs = list(generate(calls, domain, random, budget.generated, literals))
         more, effects = yield from reference_results(runner, reference, inputs, examples)
         profile = replace(

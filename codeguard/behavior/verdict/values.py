@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any
 
-from codeguard.behavior.inputs.pools import MAX_DEPTH
+from codeguard.behavior.inputs.generation import MAX_DEPTH
 from codeguard.behavior.specs.examples import Expected, Prints, Raises, Returns
 from codeguard.sandbox.model import CallResult, Iteration, Opaque, Outcome
 
