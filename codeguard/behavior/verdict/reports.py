@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from codeguard.behavior.source.definitions import Definition
-from codeguard.behavior.verdict.comparison import Case, CaseResult
+from codeguard.behavior.verdict.comparison import INCONCLUSIVE_EXCEPTIONS, Case, CaseResult
 from codeguard.behavior.verdict.coverage import merged_coverage, unreached
 from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.effects import Capability
 from codeguard.behavior.verdict.running import Batch, Steps
 from codeguard.behavior.verdict.state import is_self_contained
 from codeguard.behavior.verdict.table import UNSHOWN, Row
-from codeguard.behavior.verdict.values import INCONCLUSIVE_EXCEPTIONS
 from codeguard.models import CheckReport, Coverage, Verdict
 from codeguard.sandbox.model import Iteration, JobResult, LineCoverage, Status
 
