@@ -26,9 +26,9 @@ from codeguard.behavior.verdict.comparison import (
     write_call,
     write_result,
 )
-from codeguard.behavior.verdict.coverage import unreached
 from codeguard.behavior.verdict.effects import observed_effects
 from codeguard.behavior.verdict.profiles import Profile, is_stable, observe, random_for
+from codeguard.behavior.verdict.reports import unreached
 from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of, worlds_for
 from codeguard.sandbox.model import Call, CallResult, JobResult, Level, Outcome, Tier
 
@@ -115,8 +115,9 @@ def compare_functions(
     ]
     wrong = [row for row in rows if row[3] is Comparison.DIFFERENT]
     compared = [row for row in rows if row[3] is not Comparison.UNKNOWN]
-    lost = [unreached(side.reference.runnable.node, side.run.coverage) for side in sides]
-    lines = [side.run.coverage for side in sides if side.run.coverage is not None]
+    traced = [[] if side.run.coverage is None else [side.run.coverage] for side in sides]
+    lost = [unreached(side.reference.runnable, part) for side, part in zip(sides, traced, strict=True)]
+    lines = [part for parts in traced for part in parts]
     report = replace(
         report,
         calls=len(examples),
