@@ -21,9 +21,9 @@ from codeguard.behavior.specs.docstrings import docstring_examples
 from codeguard.behavior.specs.examples import Raises, Returns
 from codeguard.behavior.specs.templates import literal_values, with_values
 from codeguard.behavior.verdict import values
+from codeguard.behavior.verdict.comparison import Comparison, same_value
 from codeguard.behavior.verdict.effects import module_capabilities
 from codeguard.behavior.verdict.profiles import random_for
-from codeguard.behavior.verdict.values import Comparison, same_value
 from codeguard.corpus.chunking import chunk_file
 from codeguard.sandbox.model import Iteration, Opaque
 from codeguard.syntax.constants import UnknownValueError

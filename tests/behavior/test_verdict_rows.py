@@ -17,7 +17,7 @@ from tests.behavior.conftest import Check
 
 # Spec and text rows are asked about observations that one look at the candidate gives.
 OF_SPECS = {"shipped", "another-function", "spec-claimed", "effects", "completed"}
-OF_TEXT = {"does-nothing", "identical", "one-edit-away", "contradicts-itself"}
+OF_TEXT = {"does-nothing", "identical", "one-edit-away"}
 
 
 @dataclass(frozen=True)
@@ -393,10 +393,6 @@ CASES = {
         "def zz(stuff):\n    kept = []\n    for thing in sorted(stuff, key=len):\n        if thing and thing in kept:\n"
         "            kept += [thing]\n    return kept\n",
         UNIQUE.replace("in their order", "by length").replace("in rows", "in sorted(rows, key=len)"),
-    ),
-    "contradicts-itself": Case(
-        'def rest(xs):\n    """Return all but the first item.\n\n    >>> rest([1, 2, 3])\n    [2, 3]\n    """\n'
-        "    return xs[2:]\n"
     ),
 }  # fmt: skip
 

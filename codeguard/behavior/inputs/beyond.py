@@ -11,7 +11,7 @@ import string
 from collections.abc import Collection, Iterator, Sequence
 from random import Random
 
-from codeguard.behavior.inputs.pools import Arguments
+from codeguard.behavior.inputs.generation import Arguments
 
 LARGEST_EXAMPLES = 2
 MOST_CALLS = 96

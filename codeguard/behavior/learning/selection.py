@@ -12,16 +12,16 @@ from codeguard.behavior.specs.calls import NotPlainError, read_literal
 from codeguard.behavior.specs.examples import Example, Raises, Returns
 from codeguard.behavior.specs.references import Reference, with_needed_code
 from codeguard.behavior.specs.toml import literal
-from codeguard.behavior.verdict.effect_tables import CONVICTING
-from codeguard.behavior.verdict.effects import observed_effects
-from codeguard.behavior.verdict.profiles import is_stable
-from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of
-from codeguard.behavior.verdict.values import (
+from codeguard.behavior.verdict.comparison import (
     INCONCLUSIVE_EXCEPTIONS,
     Comparison,
     compare_with_example,
     same_value,
 )
+from codeguard.behavior.verdict.effect_tables import CONVICTING
+from codeguard.behavior.verdict.effects import observed_effects
+from codeguard.behavior.verdict.profiles import is_stable
+from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of
 from codeguard.errors import SpecError
 from codeguard.sandbox.model import Call, CallResult, Iteration, JobResult, Level, Opaque, Outcome
 

@@ -12,9 +12,9 @@ from typing import TypeVar
 
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.matching.repairs import single_edits
+from codeguard.behavior.verdict.comparison import Comparison, compare_with_reference
 from codeguard.behavior.verdict.profiles import ObservedCall, Profile
 from codeguard.behavior.verdict.running import Batch, CallRunner, Steps
-from codeguard.behavior.verdict.values import Comparison, compare_with_reference
 from codeguard.sandbox.model import CallResult, Level, Outcome
 
 MOST_EDITS = 24

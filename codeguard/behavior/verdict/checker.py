@@ -23,7 +23,6 @@ from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.effects import module_capabilities
 from codeguard.behavior.verdict.examination import Examination
-from codeguard.behavior.verdict.own_examples import against_own_examples, shown_examples
 from codeguard.behavior.verdict.probing import Answered, Fingerprint, Probes, fingerprint
 from codeguard.behavior.verdict.profiles import Profile, observe
 from codeguard.behavior.verdict.repaired import (
@@ -263,7 +262,7 @@ class BehaviorChecker:
         probed = not references and self._can_be_probed(candidate)
         specs = self._library.specs_for(candidate.features)
         named = bool(self._namesakes(candidate))
-        if not (references or probed or named or specs or shown_examples(candidate)):
+        if not (references or probed or named or specs):
             reason = "no spec and no similar trusted function accepts its arguments"
             effects, claims = candidate.effects_of_file, self._lookalike_name(candidate)
             return CheckReport(
@@ -355,11 +354,7 @@ class BehaviorChecker:
             return plan
         session = CandidateSession(plan[0], self._sandbox.level, self._budget, self._seed, probes)
         examination = Examination(session, self._adequacies)
-        report = yield from self._compared(plan, examination)
-        undecided = report.verdict is Verdict.NO_SIGNAL and not report.refuted
-        if undecided or report.verdict is Verdict.DIFFERS:
-            report = (yield from against_own_examples(session)) or report
-        return report
+        return (yield from self._compared(plan, examination))
 
     def _compared(self, plan: Plan, examination: Examination) -> Steps[CheckReport]:
         """Compare a candidate with specs and trusted functions."""

@@ -22,16 +22,17 @@ from codeguard.behavior.verdict.comparison import (
     NOT_TAKEN,
     Case,
     CaseResult,
+    Comparison,
     case_of_observed,
     comparable_results,
     compare_results,
+    compare_with_reference,
     rejects_arguments,
     wrong_results,
 )
 from codeguard.behavior.verdict.probing import Answers, Probes
 from codeguard.behavior.verdict.profiles import ObservedCall, Profile, reference_results
 from codeguard.behavior.verdict.running import SUBJECT, Batch, CallRunner, Steps, makes_an_instance
-from codeguard.behavior.verdict.values import Comparison, compare_with_reference
 from codeguard.sandbox.model import Call, CallResult, JobResult, Level, Outcome, Tier
 
 

@@ -19,7 +19,7 @@ from codeguard.behavior.verdict.comparison import (
     LEAST_AGREEMENT,
     Case,
     CaseResult,
-    case_of_example,
+    Comparison,
     case_of_observed,
     comparable_results,
     compare_results,
@@ -41,7 +41,6 @@ from codeguard.behavior.verdict.reports import other_use, row_report, with_cover
 from codeguard.behavior.verdict.running import Steps, call_of, shared_runs
 from codeguard.behavior.verdict.state import REPEATS, changed_by_repetition
 from codeguard.behavior.verdict.table import ALWAYS, UNSHOWN, Row, decide
-from codeguard.behavior.verdict.values import Comparison
 from codeguard.models import CONVICTING as CONVICTING_VERDICTS
 from codeguard.models import CheckReport, Verdict
 from codeguard.sandbox.model import JobResult, Outcome, Status, Tier
@@ -103,7 +102,7 @@ class Examination:
     def _cases(self, profile: Profile) -> list[Case]:
         session, runnable = self.session, self.session.candidate.runnable
         pairs = [(example, call_of(example, runnable)) for example in profile.examples]
-        cases = [case_of_example(example, call) for example, call in pairs if call is not None]
+        cases = [Case(call, example) for example, call in pairs if call is not None]
         own = session.candidate.definition.parameters
         wanted = [item for item in profile.generated if item.has_options(own)]
         made = [case_of_observed(item, runnable, profile.silence_free) for item in wanted]
@@ -214,7 +213,7 @@ class Examination:
             return
         contradicted = seen.profile.contract.contradicted
         pairs = [(item, call_of(item, self.session.candidate.runnable)) for item in contradicted]
-        cases = [case_of_example(item, call) for item, call in pairs if call is not None]
+        cases = [Case(call, item) for item, call in pairs if call is not None]
         (result,) = yield from self.session.ask(cases)
         judged = compare_results(cases, result.calls)
         seen.meets_description = bool(judged) and all(item.comparison is Comparison.SAME for item in judged)
@@ -332,7 +331,7 @@ class Examination:
         """Check the candidate against a hand-written spec."""
         session = self.session
         pairs = [(example, call_of(example, session.candidate.runnable)) for example in spec.cases]
-        cases = [case_of_example(example, call) for example, call in pairs if call is not None]
+        cases = [Case(call, example) for example, call in pairs if call is not None]
         (result,) = yield from session.ask(cases)
         results = compare_results(cases, result.calls)
         wrong, among = wrong_results(results), len(comparable_results(results))

@@ -20,8 +20,11 @@ from codeguard.behavior.verdict.comparison import (
     LEAST_AGREEMENT,
     Case,
     CaseResult,
+    Comparison,
     comparable_results,
     compare_results,
+    is_empty_result,
+    result_kind,
     wrong_results,
 )
 from codeguard.behavior.verdict.differences import Differences, differences, is_changed, is_hidden
@@ -29,7 +32,6 @@ from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.effect_tables import CONVICTING, ENVIRONMENT, ESCAPE, LOOKING, OUTWARD
 from codeguard.behavior.verdict.effects import Capability, capabilities_beyond, observed_effects
 from codeguard.behavior.verdict.profiles import Profile
-from codeguard.behavior.verdict.values import Comparison, is_empty_result, result_kind
 from codeguard.models import Verdict
 from codeguard.sandbox.model import CallResult, JobResult, Outcome, Status
 

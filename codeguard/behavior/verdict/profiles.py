@@ -31,10 +31,7 @@ from codeguard.behavior.specs.contract import (
 from codeguard.behavior.specs.examples import Example, Prints, Raises, Returns
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.specs.templates import literal_values, with_values
-from codeguard.behavior.verdict.effect_tables import CHANCE, CLOCK, ENVIRONMENT, FILES
-from codeguard.behavior.verdict.effects import Capability, module_capabilities, observed_effects
-from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of
-from codeguard.behavior.verdict.values import (
+from codeguard.behavior.verdict.comparison import (
     INCONCLUSIVE_EXCEPTIONS,
     Comparison,
     compare_with_example,
@@ -43,6 +40,9 @@ from codeguard.behavior.verdict.values import (
     result_kind,
     same_value,
 )
+from codeguard.behavior.verdict.effect_tables import CHANCE, CLOCK, ENVIRONMENT, FILES
+from codeguard.behavior.verdict.effects import Capability, module_capabilities, observed_effects
+from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of
 from codeguard.corpus.syntax import unqualified_name
 from codeguard.sandbox.model import Call, CallResult, Level, Outcome
 

@@ -30,7 +30,7 @@ from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import (
     Case,
     CaseResult,
-    case_of_example,
+    Comparison,
     case_of_observed,
     comparable_results,
     compare_results,
@@ -40,7 +40,6 @@ from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.probing import Fingerprint, Probes
 from codeguard.behavior.verdict.profiles import Profile
 from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of
-from codeguard.behavior.verdict.values import Comparison
 
 MOST_KINDS = 4
 SHARP = 5  # probes of each kind for the first run of a variant
@@ -260,11 +259,7 @@ def _confirmed(runner: CallRunner, profile: Profile, repair: Repair) -> Steps[Re
 def _plain_cases(profile: Profile, runnable: Runnable) -> list[Case]:
     """Return the trusted function's calls with plain arguments, as calls of another function."""
     found = [case_of_observed(item, runnable, profile.silence_free) for item in profile.generated]
-    found += [
-        case_of_example(item, call)
-        for item in profile.examples
-        if (call := call_of(item, runnable)) is not None
-    ]
+    found += [Case(call, item) for item in profile.examples if (call := call_of(item, runnable)) is not None]
     return [item for item in found if item is not None and item.call.args is not None]
 
 

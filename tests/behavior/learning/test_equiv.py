@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from in_process import codeguard
 
-from codeguard.behavior.equivalence import identical
+from codeguard.behavior.verdict.comparison import Comparison, same_value
 from codeguard.sandbox import Iteration, Opaque
 
 pytestmark = pytest.mark.ci
@@ -117,4 +117,5 @@ def test_a_missing_function_is_told(tmp_path: Path) -> None:
     ],
 )
 def test_identical(first: object, second: object, same: bool | None) -> None:
-    assert identical(first, second) is same
+    wanted = {True: Comparison.SAME, False: Comparison.DIFFERENT, None: Comparison.UNKNOWN}[same]
+    assert same_value(first, second, strict=True) is wanted
