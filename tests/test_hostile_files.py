@@ -1,10 +1,11 @@
-"""A third party's detector that a file can make hang, swell or die: everybody finishes, names it and goes on."""
+"""A detector that a file can make hang, swell or die: everybody finishes, names it and goes on."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
 import os
+import shutil
 import sqlite3
 import sys
 from collections.abc import Iterable
@@ -15,7 +16,7 @@ from typing import ClassVar
 import pytest
 from lexical_settings import lexical_settings
 
-from codeguard.analysis import Reading
+from codeguard.analysis import Reading, rules
 from codeguard.analysis.rules import DetectorContext, Match, Rule
 from codeguard.api import CodeGuard
 from codeguard.audit.findings import AuditReport
@@ -81,12 +82,16 @@ class Ran:
     kept: int
 
 
-def install(site: Path) -> None:
-    """Install the detector the way a third party's is: an entry point that worker processes find, too."""
-    info = site / "third_party-1.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: third-party\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[codeguard.signals]\nhostile = test_hostile_files:SIGNAL\n")
+def install(site: Path) -> Path:
+    """Return a folder with the detector; worker processes find it in a copy of the package."""
+    analysis = Path(rules.__path__[0]).parent
+    copy = site / "codeguard"
+    shutil.copytree(analysis, copy / "analysis", ignore=shutil.ignore_patterns("__pycache__"))
+    for item in analysis.parent.iterdir():
+        if item.name not in ("analysis", "__pycache__"):
+            (copy / item.name).symlink_to(item)
+    (copy / "analysis" / "rules" / "hostile.py").write_text("from test_hostile_files import SIGNAL\n")
+    return copy / "analysis" / "rules"
 
 
 def settings_of(root: Path) -> Settings:
@@ -97,7 +102,7 @@ def settings_of(root: Path) -> Settings:
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     root = tmp_path_factory.mktemp("corpus")
     list(chunked(default_workers(), [("before.py", b"x = 1\n")]))  # a worker that began without the detector
-    install(root / "site")
+    found_in = install(root / "site")
     (root / "files").mkdir()
     for number, word in enumerate((*HOSTILE, "MARK", "PLAIN")):
         text = f"import json\n\n\ndef load_{number}(path):\n    return json.load(path), '{word}'\n"
@@ -106,6 +111,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
         patch.setenv("XDG_CONFIG_HOME", str(root / "config"))
         patch.setenv("XDG_STATE_HOME", str(root / "state"))
         patch.setattr(sys, "path", [str(root / "site"), str(TESTS), *sys.path])
+        patch.setattr(rules, "__path__", [str(found_in)])
         patch.setattr("codeguard.index.observation_tasks.OBSERVING", ItemBounds(0.4))
         with CodeGuard.open(settings=settings_of(root)) as guard:
             report = guard.index([root / "files"])

@@ -44,8 +44,6 @@ def signals(context: click.Context, format_: str) -> None:
         )
 
     def reason_of(key: str, rule: Rule) -> str:
-        if key not in DEFAULTS and rule.weight is not None:
-            return "the signal's own"
         return default(key, rule.severity if key in weights.own else Severity.INFO).reason
 
     for signal in registered:

@@ -80,7 +80,7 @@ def executor() -> Iterator[Executor]:
 
 
 def audited(executor: Executor, name: str, data: bytes) -> list[Finding]:
-    names = [item.name for item in load_file_signals(third_party=False)]
+    names = [item.name for item in load_file_signals()]
     (found,) = inspect_all([Source(name, data=data)], executor, Compared(None, None, names).shared(), names)
     return list(found.findings)
 
@@ -169,7 +169,7 @@ def test_a_bound_is_told_to_both(executor: Executor) -> None:
 
 
 def test_observations_survive_the_way_between_processes(executor: Executor) -> None:
-    names = [item.name for item in load_file_signals(third_party=False)]
+    names = [item.name for item in load_file_signals()]
     file = chunk_one("m.py", EXFILTRATION.encode())
     (seen,) = examine_files(executor, Compared(None, None, names).shared, names, [ExaminationRequest(file)])
     for item in seen.observations:

@@ -52,7 +52,7 @@ def answer():
 if __name__ == "__main__":
     app.run(debug=True)
 """
-SIGNALS = load_file_signals(third_party=False)
+SIGNALS = load_file_signals()
 INSPECTOR = Inspector(SIGNALS, DetectorContext())
 
 

@@ -134,18 +134,6 @@ def test_what_states_its_own_confidence(rule: str, severity: Severity, expected:
     assert measured_confidence(rule, severity) is expected
 
 
-def test_rules_of_other_packages_state_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    their = type("Their", (), {"name": "shouting", "__module__": "their_package"})()
-    monkeypatch.setattr(precision, "load_all", lambda: (their,))
-    precision._foreign.cache_clear()
-    measured_confidence.cache_clear()
-    try:
-        assert measured_confidence("shouting.comment", Severity.MEDIUM) is None
-    finally:
-        precision._foreign.cache_clear()
-        measured_confidence.cache_clear()
-
-
 def test_the_table_is_parsed_once_for_all_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed = []
     monkeypatch.setattr(

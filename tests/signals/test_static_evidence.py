@@ -245,7 +245,7 @@ def test_a_signal_gets_the_trusted_files_where_there_are_some(file: SourceFile) 
 
 
 def test_the_version_depends_on_the_code() -> None:
-    ours = {item.name: signal_version(item) for item in load_file_signals(third_party=False)}
+    ours = {item.name: signal_version(item) for item in load_file_signals()}
     assert len({*ours.values(), signal_version(CountingMarker())}) == len(ours) + 1
 
 

@@ -37,7 +37,6 @@ class Rule:
     good: str = ""
     cwe: tuple[int, ...] = ()
     language: str = "python"  # language of the examples
-    weight: float | None = None  # ranking weight of a rule without a row in `codeguard.weights`
     remediation: str = ""
     tested: bool = False
     special_of: tuple[str, ...] = ()
@@ -56,9 +55,9 @@ class HasRules(Protocol):
 
 
 def own_weights(signals: Iterable[HasRules]) -> dict[str, float]:
-    """Return the ranking weight of each rule of these signals: its own weight, or one by severity."""
+    """Return the default ranking weight of each rule of these signals."""
     return {
-        key: default(key, rule.severity).value if rule.weight is None else rule.weight
+        key: default(key, rule.severity).value
         for signal in signals
         for rule in signal.rules
         for key in [f"{signal.name}.{rule.id}"]

@@ -1,7 +1,6 @@
 """Signals that examine a retrieved chunk: its origin, distance, behavior and text.
 
-Chunks come in with their file, trust and distance, evidence goes out. Each module that defines `SIGNAL` is
-one; other packages add signals through an entry point of the group `codeguard.signals`.
+Chunks come in with their file, trust and distance, evidence goes out. Each module that defines `SIGNAL` is one.
 """
 
 from __future__ import annotations
@@ -27,8 +26,7 @@ def load_signals() -> tuple[Signal, ...]:
 
 def load_all() -> tuple[AnySignal, ...]:
     """Return every registered signal; see `codeguard.analysis.rules.registered`."""
-    shapes = (Signal, FileSignal, CorpusSignal)
-    return tuple(registered([rules.__name__, __name__], shapes))
+    return tuple(registered([rules.__name__, __name__], Signal, FileSignal, CorpusSignal))
 
 
 def refuse_unknown(config: DefenseConfig) -> None:
