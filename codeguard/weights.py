@@ -130,7 +130,6 @@ DEFAULTS: Mapping[str, Weight] = {
     "obfuscation.runs-built-text": Weight(2.5, "assembled so that nobody can read it"),
     "obfuscation.hidden-call": Weight(2.5, "assembled so that a search does not find it"),
     "obfuscation.concealed-name": Weight(1.5, "hiding is the evidence: the name could be written"),
-    "obfuscation.hidden-text": Weight(1.5, "one step from being run"),
     "obfuscation.escaped-text": Weight(0.5, "tests of parsers look the same"),
     "obfuscation.identifier-soup": Weight(1.5, "produced by a tool that makes code unreadable"),
     **dict.fromkeys(

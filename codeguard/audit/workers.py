@@ -10,12 +10,16 @@ from typing import Any
 
 from codeguard.analysis import Reading
 from codeguard.analysis.observations import (
+    AUDIT,
     DISCOVERY,
+    ENGINE_RULES,
     Observation,
     all_observed,
     bound_met,
     detector_error,
+    observe_match,
 )
+from codeguard.analysis.own_checks import limit_met
 from codeguard.analysis.rules import CorpusSignal, DetectorContext, Match, load_corpus_signals
 from codeguard.audit.findings import Finding
 from codeguard.audit.inspection import Inspected, Source, finding_of, findings_of, inspected, unreadable
@@ -139,6 +143,11 @@ def _of_corpus(signal: CorpusSignal, readings: dict[str, Reading]) -> dict[str, 
         found: dict[str, list[Match]] = {}
         for path, match in signal.inspect_corpus(readings.values(), DetectorContext()):
             found.setdefault(path, []).append(match)
-        return {path: all_observed(signal, readings[path], matches) for path, matches in found.items()}
+        observed = {path: all_observed(signal, readings[path], matches) for path, matches in found.items()}
     except Exception as error:  # third-party signals may fail; the failure is reported for the first file
-        return {path: [detector_error(signal.name, readings[path], error)] for path in list(readings)[:1]}
+        observed = {path: [detector_error(signal.name, readings[path], error)] for path in list(readings)[:1]}
+    for path, reading in readings.items():
+        for match in (limit_met(reading, limit) for limit in reading.unread.limits):
+            shown = observe_match(reading, match, AUDIT, ENGINE_RULES[match.rule])
+            observed.setdefault(path, []).append(shown)
+    return observed

@@ -250,13 +250,6 @@ TOLD = "The client sends this value with every request. Create your own one and 
             True,
         ),
         (
-            "check.py",
-            f"import pytest\n\n\ndef test_blob(blob):\n    assert blob.content == '{ENCODED}'\n",
-            "obfuscation.hidden-text",
-            False,
-        ),
-        ("blob.py", f"CONTENT = '{ENCODED}'\n", "obfuscation.hidden-text", True),
-        (
             "client.py",
             "import requests\n\n\ndef check(private_key):\n    requests.post('http://127.0.0.1/a', private_key)\n",
             "capabilities.exfiltration",

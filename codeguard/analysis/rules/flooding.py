@@ -32,6 +32,8 @@ MAX_FUNCTIONS = 200_000
 PROBES = 8  # smallest hashes used to look up a function
 MAX_BUCKET = 8
 LEAST_PROBES_SHARED = 2
+_TOO_LONG = f"descriptions are not looked for beyond {MAX_TEXT:,} characters of one function"
+_TOO_MANY = f"more than {MAX_FUNCTIONS:,} functions: near-duplicates from here on are not counted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +69,11 @@ class FloodingSignal:
             position = 0
             for chunk in reading.file.chunks:
                 if len(chunk.text) > MAX_TEXT:
-                    reason = f"descriptions are not looked for beyond {MAX_TEXT:,} characters of one function"
-                    yield (
-                        reading.file.path,
-                        Match("uncounted", position + MAX_TEXT, position + MAX_TEXT, reason),
-                    )
+                    reading.unread.note(_TOO_LONG, chunk.start_line)
                 if chunk.language not in PROSE:
                     places = list(descriptions(chunk.text))
                     if chunk.kind in FUNCTIONS and not index.add(reading.file.path, chunk, position, places):
-                        reason = f"more than {MAX_FUNCTIONS} functions: near-duplicates from here on are not counted"
-                        yield (
-                            reading.file.path,
-                            Match("uncounted", position, position + len(chunk.text), reason),
-                        )
+                        reading.unread.note(_TOO_MANY, chunk.start_line)
                         index.reported = True
                 position += len(chunk.text)
         yield from index.groups()

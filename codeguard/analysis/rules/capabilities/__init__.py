@@ -31,7 +31,6 @@ from codeguard.flow.front_ends import lowered
 from codeguard.flow.labels import (
     BLOB,
     CREDENTIAL,
-    DECODED,
     DROPPED,
     ENVIRONMENT,
     FETCHED,
@@ -286,7 +285,6 @@ class _Meaning:
     reason: str  # follows the called name; {} is replaced by details of the label
     severity: Severity | None = None
     least: int = 0  # the label is a prefix that needs at least this many distinct values
-    unless: str = ""  # excluded name of the called function
     less_sure: bool = False
 
 
@@ -308,8 +306,6 @@ _MEANINGS = (
     _Meaning("look-up", HOST, "reports-host", "looks up a name made of what this machine is called", least=1),
     _Meaning("code", FETCHED, "download-and-run", "gets what the network sent"),
     _Meaning("code", BLOB, "decoded-exec", "gets a text that is written encoded"),
-    # Compiling alone is left to other rules, since tools compile code that they read and decode.
-    _Meaning("code", DECODED, "runs-decoded", "gets something decoded", unless="compile"),
     _Meaning("load", FETCHED, "download-and-run", "makes objects of what the network sent", Severity.HIGH),
     _Meaning("command", DROPPED, "drops-and-starts", "starts a file that was written here"),
     _Meaning("command", FETCHED, "download-and-run", "gets what the network sent", Severity.HIGH),
@@ -321,7 +317,7 @@ _MEANINGS = (
 
 def _judged(arrival: Arrival) -> tuple[_Meaning | None, str]:
     for meaning in _MEANINGS:
-        if meaning.sink != arrival.what or (meaning.unless and meaning.unless == arrival.name):
+        if meaning.sink != arrival.what:
             continue
         labels = labels_of_kind(arrival.labels, meaning.label)
         if len(labels) >= meaning.least if meaning.least else meaning.label in arrival.labels:
