@@ -124,7 +124,6 @@ DEFAULTS: Mapping[str, Weight] = {
         1.5, "takes back what repeated words gain in a search; six of 30,000 honest functions"
     ),
     "imports.lookalike": Weight(2.0, "repeating the import installs the imitation"),
-    "imports.unknown-package": Weight(0.3, "private packages are unknown, too"),
     "imports.install-source": Weight(1.0, "a different package index is a way to replace packages"),
     "imports.runtime-install": Weight(1.0, "bypasses every lock file; notebooks do it"),
     "obfuscation.runs-built-text": Weight(2.5, "assembled so that nobody can read it"),

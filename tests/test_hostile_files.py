@@ -11,13 +11,12 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 from lexical_settings import lexical_settings
 
 from codeguard.analysis import Reading, rules
-from codeguard.analysis.rules import DetectorContext, Match, Rule
+from codeguard.analysis.rules import DetectorContext, FileSignal, Match, Rule
 from codeguard.api import CodeGuard
 from codeguard.audit.findings import AuditReport
 from codeguard.audit.run import AuditOptions, audit
@@ -39,35 +38,28 @@ BOUND = {
 }  # fmt: skip
 
 
-class Hostile:
-    """Sees the word MARK; does what a text says."""
-
-    name: ClassVar[str] = "hostile"
-    summary: ClassVar[str] = "sees MARK"
-    needs: ClassVar[frozenset[str]] = frozenset()
-    rules: ClassVar[tuple[Rule, ...]] = (Rule("mark", "MARK", Severity.MEDIUM, Confidence.LOW),)
-
-    def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
-        text = reading.text
-        while "'LOOP" in text:
-            pass
-        while "'DEAF" in text:
-            ctypes.CDLL(None).qsort((ctypes.c_char * 8)(), 1 << 40, 0, ctypes.CDLL(None).memcmp)
-        while "'SWALLOW" in text:
-            with contextlib.suppress(BaseException):
-                while True:
-                    pass
-        if "'ALLOCATE" in text:
-            bytearray(4 << 30)
-        if "'LEAVE" in text:
-            os._exit(0)
-        if "'RAISE" in text:
-            raise ValueError("no")
-        if "'MARK" in text:
-            yield Match("mark", text.index("MARK"), text.index("MARK") + 4, "seen")
+def inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
+    """See the word MARK; do what a text says."""
+    text = reading.text
+    while "'LOOP" in text:
+        pass
+    while "'DEAF" in text:
+        ctypes.CDLL(None).qsort((ctypes.c_char * 8)(), 1 << 40, 0, ctypes.CDLL(None).memcmp)
+    while "'SWALLOW" in text:
+        with contextlib.suppress(BaseException):
+            while True:
+                pass
+    if "'ALLOCATE" in text:
+        bytearray(4 << 30)
+    if "'LEAVE" in text:
+        os._exit(0)
+    if "'RAISE" in text:
+        raise ValueError("no")
+    if "'MARK" in text:
+        yield Match("mark", text.index("MARK"), text.index("MARK") + 4, "seen")
 
 
-SIGNAL = Hostile()
+SIGNAL = FileSignal("hostile", "sees MARK", (Rule("mark", "MARK", Severity.MEDIUM, Confidence.LOW),), inspect)
 
 
 @dataclass(frozen=True)

@@ -162,16 +162,14 @@ def test_a_detector_is_one_file(add: Add) -> None:
     add(
         rules,
         "shouting.py",
-        "from codeguard.analysis.rules import Match, Rule\n"
+        "from codeguard.analysis.rules import FileSignal, Match, Rule\n"
         "from codeguard.models import Confidence, Severity\n"
-        "class Shouting:\n"
-        "    name, summary, needs = 'shouting', 'sees capitals', frozenset()\n"
-        "    rules = (Rule('loud', 'all capitals', Severity.MEDIUM, Confidence.LOW),)\n"
-        "    def inspect(self, reading, context):\n"
-        "        at = reading.text.find('LOUD')\n"
-        "        if at >= 0:\n"
-        "            yield Match('loud', at, at + 4, 'loud')\n"
-        "SIGNAL = Shouting()\n",
+        "RULES = (Rule('loud', 'all capitals', Severity.MEDIUM, Confidence.LOW),)\n"
+        "def inspect(reading, context):\n"
+        "    at = reading.text.find('LOUD')\n"
+        "    if at >= 0:\n"
+        "        yield Match('loud', at, at + 4, 'loud')\n"
+        "SIGNAL = FileSignal('shouting', 'sees capitals', RULES, inspect)\n",
     )
     (signal,) = [item for item in load_file_signals() if item.name == "shouting"]
     file = chunk_file("m.py", b"def f():\n    return 'LOUD'\n")

@@ -3,7 +3,7 @@
 In: files as `codeguard.analysis.Reading`. Out: matches, each with a rule and its position. May
 import `codeguard.analysis` and the layers below it.
 
-A module of this package registers a `FileSignal` or a `CorpusSignal` by defining `SIGNAL`.
+A module of this package registers a `FileSignal` by defining `SIGNAL`.
 """
 
 from __future__ import annotations
@@ -14,15 +14,13 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from codeguard.analysis.rules.base import CorpusSignal, DetectorContext, FileSignal, Match, Rule
+from codeguard.analysis.rules.base import DetectorContext, FileSignal, Match, Rule
 
 __all__ = [
-    "CorpusSignal",
     "DetectorContext",
     "FileSignal",
     "Match",
     "Rule",
-    "load_corpus_signals",
     "load_file_signals",
     "registered",
 ]
@@ -31,11 +29,6 @@ __all__ = [
 def load_file_signals() -> tuple[FileSignal, ...]:
     """Return the registered signals that inspect files."""
     return tuple(registered([__name__], FileSignal))
-
-
-def load_corpus_signals() -> tuple[CorpusSignal, ...]:
-    """Return the registered signals that inspect the whole corpus."""
-    return tuple(registered([__name__], CorpusSignal))
 
 
 def registered(packages: Sequence[str], *shapes: type) -> list[Any]:

@@ -12,12 +12,11 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
-from typing import ClassVar
 
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.python.imports import SCRIPTS
 from codeguard.analysis.python.test_files import is_in_test
-from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match, Rule, rules_of
+from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, FileSignal, Match, rules_of
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import walk
 from codeguard.flow.effects import DECODING, RUNNING_CODE, RUNNING_COMMANDS
@@ -47,26 +46,17 @@ _ESCAPE = lazy(r"\\x(..)|\\u00(..)|\\u\{(..)\}|\\(1[0-7]{2})")
 _MOST_ESCAPES = 400
 
 
-class ObfuscationSignal:
-    """Examines the spelling of names and texts, and how those that are called or run are put together."""
-
-    name: ClassVar[str] = "obfuscation"
-    intent: ClassVar[bool] = True
-    summary: ClassVar[str] = "code that hides what it does"
-    needs: ClassVar[frozenset[str]] = frozenset()
-    rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
-
-    def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
-        """Yield obfuscated code."""
-        apart, script = reading.unread.apart, reading.language in SCRIPTS
-        if script or reading.language == "python":
-            yield from apart("escaped-text", _spelled, reading)
-            yield from apart("identifier-soup", _soup, reading)
-        if reading.tree is not None:
-            for node in reading.nodes_of(ast.Call):
-                yield from apart("the rules about calls", _call, reading, node)
-        elif script:
-            yield from apart("the rules for scripts", _packed, reading)
+def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
+    """Yield obfuscated code."""
+    apart, script = reading.unread.apart, reading.language in SCRIPTS
+    if script or reading.language == "python":
+        yield from apart("escaped-text", _spelled, reading)
+        yield from apart("identifier-soup", _soup, reading)
+    if reading.tree is not None:
+        for node in reading.nodes_of(ast.Call):
+            yield from apart("the rules about calls", _call, reading, node)
+    elif script:
+        yield from apart("the rules for scripts", _packed, reading)
 
 
 def _spelled(reading: Reading) -> Iterator[Match]:
@@ -229,4 +219,6 @@ def _is_built(reading: Reading, node: ast.expr) -> bool:
     return False
 
 
-SIGNAL = ObfuscationSignal()
+SIGNAL = FileSignal(
+    "obfuscation", "code that hides what it does", tuple(rules_of(__file__).values()), _inspect, intent=True
+)
