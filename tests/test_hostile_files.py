@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 from lexical_settings import lexical_settings
 
+from codeguard import analysis
 from codeguard.analysis import Reading, rules
+from codeguard.analysis.engine import engine_version
 from codeguard.analysis.rules import DetectorContext, FileSignal, Match, Rule
 from codeguard.api import CodeGuard
 from codeguard.audit.findings import AuditReport
@@ -76,10 +78,10 @@ class Ran:
 
 def install(site: Path) -> Path:
     """Return a folder with the detector; worker processes find it in a copy of the package."""
-    analysis = Path(rules.__path__[0]).parent
+    own = Path(rules.__path__[0]).parent
     copy = site / "codeguard"
-    shutil.copytree(analysis, copy / "analysis", ignore=shutil.ignore_patterns("__pycache__"))
-    for item in analysis.parent.iterdir():
+    shutil.copytree(own, copy / "analysis", ignore=shutil.ignore_patterns("__pycache__"))
+    for item in own.parent.iterdir():
         if item.name not in ("analysis", "__pycache__"):
             (copy / item.name).symlink_to(item)
     (copy / "analysis" / "rules" / "hostile.py").write_text("from test_hostile_files import SIGNAL\n")
@@ -104,6 +106,8 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
         patch.setenv("XDG_STATE_HOME", str(root / "state"))
         patch.setattr(sys, "path", [str(root / "site"), str(TESTS), *sys.path])
         patch.setattr(rules, "__path__", [str(found_in)])
+        patch.setattr(analysis, "__path__", [str(found_in.parent)])  # what workers are asked for is of one version
+        engine_version.cache_clear()
         patch.setattr("codeguard.index.observation_tasks.OBSERVING", ItemBounds(0.4))
         with CodeGuard.open(settings=settings_of(root)) as guard:
             report = guard.index([root / "files"])
@@ -120,6 +124,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
             drop = guard.query("load json from a path", k=20, mode="drop")
         patch.setattr("codeguard.index.observation_tasks.OBSERVING", ItemBounds(0.4))
         found = audit([root / "files"], AuditOptions(behavior=False), settings_of(root / "none"))
+    engine_version.cache_clear()
     return Ran(report, query, again, drop, found, kept)
 
 
