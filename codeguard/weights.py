@@ -124,13 +124,11 @@ DEFAULTS: Mapping[str, Weight] = {
         1.5, "takes back what repeated words gain in a search; six of 30,000 honest functions"
     ),
     "imports.lookalike": Weight(2.0, "repeating the import installs the imitation"),
-    "imports.unknown-package": Weight(0.3, "private packages are unknown, too"),
     "imports.install-source": Weight(1.0, "a different package index is a way to replace packages"),
     "imports.runtime-install": Weight(1.0, "bypasses every lock file; notebooks do it"),
     "obfuscation.runs-built-text": Weight(2.5, "assembled so that nobody can read it"),
     "obfuscation.hidden-call": Weight(2.5, "assembled so that a search does not find it"),
     "obfuscation.concealed-name": Weight(1.5, "hiding is the evidence: the name could be written"),
-    "obfuscation.hidden-text": Weight(1.5, "one step from being run"),
     "obfuscation.escaped-text": Weight(0.5, "tests of parsers look the same"),
     "obfuscation.identifier-soup": Weight(1.5, "produced by a tool that makes code unreadable"),
     **dict.fromkeys(

@@ -1,14 +1,12 @@
 """What CONTRIBUTING promises: a format, a language, a signal, a rule, an attack is one new file.
 
 Each test writes that file (a rule: with its text) into a folder of its own, lets the package look there
-as well, and finds the newcomer at work with nothing else touched. Signals come from an installed
-distribution, too.
+as well, and finds the newcomer at work with nothing else touched.
 """
 
 from __future__ import annotations
 
 import importlib
-import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -19,19 +17,13 @@ import pytest
 from click.testing import CliRunner
 
 from codeguard import reports
-from codeguard.analysis import Reading
+from codeguard.analysis import Reading, rules
 from codeguard.analysis.rules import insecure, load_file_signals
 from codeguard.analysis.rules.insecure.engine import RuleIndex as Checks
 from codeguard.analysis.rules.insecure.engine import load_checks
-from codeguard.audit import rules as audit_rules
-from codeguard.config import DefenseConfig
 from codeguard.corpus.chunking import chunk_file, grammars, languages, registry
-from codeguard.errors import ConfigError
 from codeguard.index.static_evidence import StaticEvidence
-from codeguard.models import Trust
-from codeguard.ranking.defense import DefenseManager
-from codeguard.ranking.signals import load_all, load_signals
-from codeguard.ranking.signals.base import Subject
+from codeguard.models import Severity, Trust
 from codeguard.weights import Weights
 from experiments import attacks
 
@@ -115,78 +107,23 @@ def test_a_language_is_one_file(add: Add, monkeypatch: pytest.MonkeyPatch) -> No
             getattr(kept, "cache_clear", lambda: None)()
 
 
-SIGNAL = """
-from codeguard.analysis.rules import Match, Rule
-from codeguard.models import Confidence, Evidence, Severity
-from codeguard.ranking.signals.base import Moment
-
-
-class Shouting:
-    name, summary, needs, intent = "shouting", "sees capitals", frozenset(), True
-    rules = (Rule("loud", "all capitals", Severity.MEDIUM, Confidence.LOW, weight=0.7),
-             Rule("plain", "no weight of its own", Severity.LOW, Confidence.LOW))
-
-    def inspect(self, reading, context):
-        at = reading.text.find("LOUD")
-        if at >= 0:
-            yield Match("loud", at, at + 4, "loud")
-            yield Match("plain", at, at + 4, "plain")
-
-
-class Long:
-    name, summary, needs, moment = "long", "sees long chunks", frozenset(), Moment.QUERY
-    rules = (Rule("chunk", "a long chunk", Severity.LOW, Confidence.LOW, weight=0.4),)
-
-    def examine(self, subject, context):
-        rule = "chunk" if len(subject.chunk.text) < 1000 else "unknown"
-        yield Evidence("long", rule, context.weights[f"long.{rule}"], "long")
-
-
-FILES, CHUNKS = Shouting(), Long()
-"""
-
-
-def test_a_signal_comes_from_another_distribution_with_weights_of_its_own(
-    installed: Callable[[str, str], None], tmp_path: Path
-) -> None:
-    module = f"newcomer_{tmp_path.name}"
-    installed(SIGNAL, f"[codeguard.signals]\nshouting = {module}:FILES\nlong = {module}:CHUNKS\n")
-    assert {"shouting", "long"} <= {item.name for item in load_all()}
-    audit_rules._signals_of_intent.cache_clear()
-    try:
-        assert [audit_rules.kind_of_rule(rule) for rule in ("shouting.loud", "long.chunk")] == [
-            "intent",
-            "flaw",
-        ]
-    finally:
-        audit_rules._signals_of_intent.cache_clear()
-    file = chunk_file("m.py", b"def f():\n    return 'LOUD'\n")
+def test_a_detector_is_one_file(add: Add) -> None:
+    add(
+        rules,
+        "shouting.py",
+        "from codeguard.analysis.rules import FileSignal, Match, Rule\n"
+        "from codeguard.models import Confidence, Severity\n"
+        "RULES = (Rule('loud', 'all capitals', Severity.MEDIUM, Confidence.LOW),)\n"
+        "def inspect(reading, context):\n"
+        "    at = reading.text.find('LOUD')\n"
+        "    if at >= 0:\n"
+        "        yield Match('loud', at, at + 4, 'loud')\n"
+        "SIGNAL = FileSignal('shouting', 'sees capitals', RULES, inspect)\n",
+    )
     (signal,) = [item for item in load_file_signals() if item.name == "shouting"]
-    static = StaticEvidence(Weights(), file_signals=[signal])
-    found = static(file.chunks[0], file, Trust.UNLISTED)
-    assert {(item.id, item.penalty) for item in found} == {("loud", 0.7), ("plain", 0.1)}
-    configured = StaticEvidence(Weights({"shouting.loud": 2.0}), file_signals=[signal])
-    assert max(item.penalty for item in configured(file.chunks[0], file, Trust.UNLISTED)) == 2.0
-    (chunks,) = [item for item in load_signals() if item.name == "long"]
-    manager = DefenseManager(DefenseConfig(), signals=[chunks])
-    (item,) = manager.evidence(Subject(file.chunks[0], file, Trust.UNLISTED))
-    assert (item.id, item.penalty) == ("chunk", 0.4)
-    listed = json.loads(_run("signals", "--format", "json"))["signals"]
-    assert [row["weight"] for row in listed if row["signal"] == "long"] == [0.4]
-
-
-def test_a_weight_that_nobody_has_is_an_error_and_not_zero(
-    installed: Callable[[str, str], None], tmp_path: Path
-) -> None:
-    installed(SIGNAL, f"[codeguard.signals]\nlong = newcomer_{tmp_path.name}:CHUNKS\n")
-    (chunks,) = [item for item in load_signals() if item.name == "long"]
-    file = chunk_file("m.py", b"def f():\n    return '" + b"x" * 2000 + b"'\n")
-    manager = DefenseManager(DefenseConfig(), signals=[chunks])
-    (item,) = manager.evidence(Subject(file.chunks[0], file, Trust.UNLISTED))
-    assert item.id == "detector_error"
-    assert "long.unknown" in item.reason
-    with pytest.raises(ConfigError, match=r"weight 'no\.such'"):
-        Weights()["no.such"]
+    file = chunk_file("m.py", b"def f():\n    return 'LOUD'\n")
+    found = StaticEvidence(Weights(), file_signals=[signal])(file.chunks[0], file, Trust.UNLISTED)
+    assert [(item.id, item.penalty) for item in found] == [("loud", Weights().of("", Severity.MEDIUM))]
 
 
 def test_a_rule_is_rows_in_one_file(add: Add) -> None:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import re
-import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -43,7 +41,7 @@ from codeguard.analysis.reading import IN_CELLS, IN_PROSE, Reading
 from codeguard.analysis.rules.base import DetectorContext, FileSignal, Match
 from codeguard.corpus.chunking import gave_up
 from codeguard.corpus.embedded import MOST, code_in_prose
-from codeguard.models import SourceFile, parts_digest
+from codeguard.models import SourceFile
 from codeguard.syntax.unread import Failure
 from codeguard.workers.deadline import WALL, Allowance, Deadline, DeadlineError
 from codeguard.workers.tasks import LOOKING_S, SOFT_SHARE
@@ -96,8 +94,7 @@ class _DetectorResult:
 class Engine:
     """The detectors, ready to examine files.
 
-    `observe` yields the engine's own step first, then one step per detector in order. The step of a
-    detector whose services are not available is empty.
+    `observe` yields the engine's own step first, then one step per detector in order.
     """
 
     def __init__(self, signals: Iterable[FileSignal], context: DetectorContext) -> None:
@@ -115,8 +112,7 @@ class Engine:
         chosen = [item for item in self._signals if only is None or item.name in only]
         yield examination.own()
         for later, signal in zip(range(len(chosen) - 1, -1, -1), chosen, strict=True):
-            able = self._context.services.meet(signal.needs)
-            yield examination.step(signal, RESERVED_S * later) if able else Step(signal.name, ())
+            yield examination.step(signal, RESERVED_S * later)
 
 
 @dataclass(frozen=True)
@@ -276,7 +272,7 @@ def _matches(
         found.why, found.lasting = f"the signal {signal.name} gave {error}", error.bound != WALL
     except MemoryError:
         found.why = f"the signal {signal.name} took more memory than a file is given"
-    except Exception as error:  # third-party detectors may raise anything
+    except Exception as error:  # hostile text meets code that did not expect it
         found.error = error
     if len(found.matches) == MATCHES:
         reading.unread.note(f"of {signal.name} no more than {MATCHES:,} places were looked at")
@@ -300,70 +296,14 @@ def kind_and_digest(file: SourceFile) -> tuple[str, ...]:
     return (file.sha256, file.language, file_kind(file), *(("gave up",) if gave_up(file) else ()))
 
 
-def signal_version(signal: FileSignal) -> str:
-    """Return a digest of all code and data that a detector's matches depend on, including the engine's.
-
-    A detector that imports another one's code changes with it; one that does not keeps its version.
-    """
-    module = sys.modules.get(type(signal).__module__)
-    name = getattr(module, "__name__", "")
-    package = f"{analysis.__name__}.rules."
-    if not name.startswith(package):
-        file = getattr(module, "__file__", None)
-        own = _digest_of((Path(file),)) if isinstance(file, str) else ""
-        return parts_digest(engine_version(), own)
-    return parts_digest(
-        engine_version(), *map(_rules_digest, sorted(_used_by(name.removeprefix(package).split(".")[0])))
-    )
-
-
 @functools.cache
 def engine_version() -> str:
-    """Return a digest of the code of `analysis`, `flow` and `syntax` that all detectors share."""
-    folder = Path(analysis.__path__[0])
-    rules = folder / "rules"
-    shared = [path for path in _code_in(folder) if rules not in path.parents]
-    shared += [path for package in (flow, model_of_source) for path in _code_in(Path(package.__path__[0]))]
-    shared += [rules / name for name in ("base.py", "services.py")]
-    return _digest_of((*shared, *sorted(Path(corpus.__path__[0]).glob("*.py"))))
-
-
-_IMPORTED = re.compile(rb"codeguard\.analysis\.rules\.(\w+)")
-
-
-@functools.cache
-def _used_by(name: str) -> frozenset[str]:
-    """Return a built-in detector and those that it imports from, transitively."""
-    known, new = {name}, {name}
-    while new:
-        files = [path for item in new for path in _files_of(item) if path.suffix == ".py"]
-        named = {match.decode() for path in files for match in _IMPORTED.findall(path.read_bytes())}
-        new = {item for item in named if _files_of(item)} - known
-        known |= new
-    return frozenset(known)
-
-
-@functools.cache
-def _rules_digest(name: str) -> str:
-    return _digest_of(_files_of(name))
-
-
-def _files_of(name: str) -> tuple[Path, ...]:
-    """Return the files of a module or package of `rules`, including its data."""
-    rules = Path(analysis.__path__[0]) / "rules"
-    if (rules / name).is_dir():
-        return tuple(_code_in(rules / name))
-    return tuple(path for path in (rules / f"{name}.py", rules / f"{name}.toml") if path.is_file())
-
-
-def _code_in(folder: Path) -> list[Path]:
-    # The interpreter writes bytecode to temporary files first.
-    return [path for path in sorted(folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts]
-
-
-@functools.cache
-def _digest_of(files: tuple[Path, ...]) -> str:
+    """Return a digest of all code and data that the observations of a file depend on."""
+    packages = (analysis, flow, model_of_source)
+    paths = [path for package in packages for path in sorted(Path(package.__path__[0]).rglob("*"))]
     digest = hashlib.sha256()
-    for path in files:
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    for path in (*paths, *sorted(Path(corpus.__path__[0]).glob("*.py"))):
+        # The interpreter writes bytecode to temporary files first.
+        if path.is_file() and "__pycache__" not in path.parts:
+            digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()

@@ -17,7 +17,6 @@ from pathlib import Path
 from codeguard.analysis.rules.base import LESS_SURE
 from codeguard.audit.findings import Finding, is_fact
 from codeguard.models import Confidence, Severity
-from codeguard.ranking.signals import load_all
 
 TABLE = Path(__file__).with_suffix(".toml")
 
@@ -86,19 +85,13 @@ def _measured() -> tuple[Scale, Counts]:
 
 
 @cache
-def _foreign() -> frozenset[str]:
-    """Return the signals of other packages, whose rules keep the confidence that they state."""
-    return frozenset(item.name for item in load_all() if not type(item).__module__.startswith("codeguard."))
-
-
-@cache
 def measured_confidence(rule: str, severity: Severity) -> Confidence | None:
     """Return the confidence of a rule (`signal.rule`) as measured; None if it states its own.
 
     Less severe findings state their own, and facts: what the audit says of its own reading, of a manifest, or of lines
     that a change removed.
     """
-    if severity < Severity.MEDIUM or is_fact(rule) or rule.partition(".")[0] in _foreign():
+    if severity < Severity.MEDIUM or is_fact(rule):
         return None
     scale, judged = _measured()  # parsing it for each rule took half of a small audit
     return scale.confidence(rule, judged)

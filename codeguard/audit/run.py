@@ -14,8 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from codeguard.analysis.rules import CorpusSignal, FileSignal
-from codeguard.analysis.rules.imports.declared import declares_packages
+from codeguard.analysis.rules import FileSignal
 from codeguard.audit.bytecode import made_of_sources
 from codeguard.audit.evidence import Checked, behavior_findings, provenance_findings
 from codeguard.audit.findings import AuditReport, Finding, Standing, with_fingerprints
@@ -24,7 +23,7 @@ from codeguard.audit.inspection import Inspected, Side, Source, own_modules, tol
 from codeguard.audit.precision import with_confidence
 from codeguard.audit.rules import RuleSelection, all_rules
 from codeguard.audit.skipped_files import secret_file_findings, skipped_findings
-from codeguard.audit.workers import corpus_findings, inspect_all, workers_for
+from codeguard.audit.workers import inspect_all, workers_for
 from codeguard.config import CATALOG, Settings, check_jobs
 from codeguard.corpus.agent_files import agent_file_kind
 from codeguard.corpus.discovery import NOT_REGULAR, discover
@@ -157,7 +156,6 @@ class _Audit:
         self._stack = stack
         registered = load_all()
         self._signals = [item.name for item in registered if isinstance(item, FileSignal)]
-        self._corpus = [item for item in registered if isinstance(item, CorpusSignal)]
         rules = all_rules(registered)
         self._special_of = {item.id: item.rule.special_of for item in rules if item.rule.special_of}
         options.selection.check(rules)
@@ -245,8 +243,6 @@ class _Audit:
             [item for item in inspected if item.name not in own], self._base, gone
         )
         findings += of_behavior
-        names = [item.name for item in self._corpus]
-        findings += corpus_findings(self._executor, self._shared, inspected, names)
         findings = own_modules(findings, [item.name for item in inspected])
         # That own code differs from what it was is no guilt.
         findings = [item for item in findings if not (item.path in own and item.rule.startswith(NEAR_COPY))]
@@ -337,21 +333,20 @@ class _Audit:
     @cached_property
     def _shared(self) -> Shared:
         trusted = self._base.files() if self._base.manifest is not None else None
-        names = [source.name for source in self._side.sources]
-        return Compared(trusted, names, self._signals).shared()
+        return Compared(trusted, self._signals).shared()
 
     @cached_property
     def _shared_of_owner(self) -> Shared:
-        """Return what the owner's changed files are compared with: themselves before, and what packages there are."""
+        """Return what the owner's changed files are compared with: themselves before."""
         change = self._change
         assert change is not None
         files = change.files_before(self._executor)
-        names = [*self._own.values(), *filter(declares_packages, self._trusted_names)]
-        trusted = [file for name in dict.fromkeys(names) if (file := files.file(name)) is not None]
-        return Compared(trusted, sorted(change.names_before()), self._signals).shared()
+        names = dict.fromkeys(self._own.values())
+        trusted = [file for name in names if (file := files.file(name)) is not None]
+        return Compared(trusted, self._signals).shared()
 
     def _inspect(self, side: Side, own: Iterable[str]) -> list[Inspected]:
-        keep = bool(self._corpus) or self._options.behavior or self._base.manifest is not None
+        keep = self._options.behavior or self._base.manifest is not None
 
         def progress(done: int, total: int) -> None:
             self._progress("files", done, total)

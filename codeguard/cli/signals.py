@@ -14,7 +14,7 @@ from codeguard.cli.output import guarded, read_settings, say, say_json
 @guarded
 def signals(context: click.Context, format_: str) -> None:
     """List the registered signals with their rules, weights and the reason of each weight."""
-    from codeguard.analysis.rules import CorpusSignal, Rule
+    from codeguard.analysis.rules import Rule
     from codeguard.analysis.rules.base import own_weights
     from codeguard.audit.rules import OWN_RULES
     from codeguard.models import Severity
@@ -25,9 +25,7 @@ def signals(context: click.Context, format_: str) -> None:
     settings = read_settings(context)
     rows: list[dict[str, object]] = []
     registered = load_all()
-    weights = settings.defense.weights.with_own(
-        own_weights(item for item in registered if not isinstance(item, CorpusSignal))
-    )
+    weights = settings.defense.weights.with_own(own_weights(registered))
 
     def add(signal: str, moment: str, rule: Rule) -> None:
         key = f"{signal}.{rule.id}"
@@ -44,8 +42,6 @@ def signals(context: click.Context, format_: str) -> None:
         )
 
     def reason_of(key: str, rule: Rule) -> str:
-        if key not in DEFAULTS and rule.weight is not None:
-            return "the signal's own"
         return default(key, rule.severity if key in weights.own else Severity.INFO).reason
 
     for signal in registered:

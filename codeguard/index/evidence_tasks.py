@@ -91,7 +91,7 @@ class Material:
     def shared(self, answered: Answered | None = None) -> Shared:
         """Return it as bytes, the same for the same content; with other answers if there are any."""
         value = {
-            **Compared(self.trusted, None, self.signals).to_json(),
+            **Compared(self.trusted, self.signals).to_json(),
             "specs": [(str(file.path), file.data.decode("utf-8", "surrogateescape")) for file in self.specs],
             "seed": self.seed.hex(),
             "required_level": self.required_level.name,

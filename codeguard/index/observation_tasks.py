@@ -12,12 +12,10 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from codeguard.analysis.engine import ENGINE, Engine, Step, signal_version
+from codeguard.analysis.engine import ENGINE, Engine, Step, engine_version
 from codeguard.analysis.observations import AUDIT, Observation, bound_met, detector_error
 from codeguard.analysis.reading import Reading
 from codeguard.analysis.rules import DetectorContext, load_file_signals
-from codeguard.analysis.rules.base import FileSignal
-from codeguard.analysis.rules.services import services_for
 from codeguard.corpus.serialization import as_json, rebuilt
 from codeguard.index.executor import BatchSize, answered
 from codeguard.models import SourceFile
@@ -62,12 +60,10 @@ Observe = Callable[[Iterable[ExaminationRequest]], Iterator[ExaminedFile]]
 class Compared:
     """The reference for comparisons: the trusted files, None if there is no manifest.
 
-    `audited` are the names of the files whose modules may be imported, None
-    if they are not known. `signals` are the names of the detectors.
+    `signals` are the names of the detectors.
     """
 
     trusted: Sequence[SourceFile] | None
-    audited: Sequence[str] | None
     signals: Sequence[str]
 
     def shared(self) -> Shared:
@@ -78,15 +74,9 @@ class Compared:
         """Return it as plain values."""
         return {
             "trusted": None if self.trusted is None else [as_json(file) for file in self.trusted],
-            "audited": None if self.audited is None else list(self.audited),
             "signals": list(self.signals),
-            "versions": versions_of(load_file_signals(), self.signals),
+            "version": engine_version(),
         }
-
-
-def versions_of(signals: Iterable[FileSignal], names: Sequence[str]) -> dict[str, str]:
-    """Return the version of each detector with one of the names."""
-    return {item.name: signal_version(item) for item in signals if item.name in names}
 
 
 @functools.lru_cache(maxsize=1)
@@ -99,19 +89,15 @@ def material_of(shared: Shared) -> dict[str, Any]:
 @functools.lru_cache(maxsize=1)
 def _engine(shared: Shared) -> Engine:
     value = material_of(shared)
-    names, trusted, audited = value["signals"], value["trusted"], value["audited"]
-    signals = [item for item in load_file_signals() if item.name in names]
-    if versions_of(signals, names) != value["versions"]:
+    names, trusted = value["signals"], value["trusted"]
+    if engine_version() != value["version"]:
         raise WorkerError(
             "a worker has other static signals than this process",
-            hint="install the same version, with the same plugins, on every machine",
+            hint="install the same version on every machine",
         )
-    services = services_for(
-        signals,
-        None if trusted is None else lambda: [rebuilt(item) for item in trusted],
-        None if audited is None else lambda: list(audited),
-    )
-    return Engine(signals, DetectorContext(services))
+    signals = [item for item in load_file_signals() if item.name in names]
+    files = None if trusted is None else lambda: map(rebuilt, trusted)
+    return Engine(signals, DetectorContext.made_for(signals, files))
 
 
 def observe_task(shared: Shared) -> Run:

@@ -18,14 +18,12 @@ from codeguard.analysis.observations import AUDIT, DISCOVERY, NOT_FULLY_READ, Ob
 from codeguard.analysis.own_checks import is_notebook
 from codeguard.analysis.rules import DetectorContext, FileSignal, load_file_signals
 from codeguard.analysis.rules.base import own_weights
-from codeguard.analysis.rules.services import asked_of, services_for
 from codeguard.index.observation_tasks import (
     Compared,
     ExaminationRequest,
     ExaminedFile,
     Observe,
     examine_files,
-    versions_of,
 )
 from codeguard.models import (
     NOT_YET,
@@ -49,7 +47,7 @@ KEPT_FILES = 2_000  # in memory
 STATIC = "static"  # the signal of files that no detector has examined
 COMPANY = (AUDIT, "company")
 # A change to a copy or a false claim concerns only the code that contains it, a weakness hardly more than that.
-OF_ITS_OWN_CODE = frozenset({"flooding", "insecure", "near_copy", "safety_claims", "secrets"})
+OF_ITS_OWN_CODE = frozenset({"insecure", "near_copy", "safety_claims", "secrets"})
 MEASURED = frozenset({"tokens"})  # what the ranking needs of an observation's measurements
 Rows = tuple[Observation, ...]  # of one file, each rule once per chunk
 
@@ -91,10 +89,9 @@ class StaticEvidence:
         )
         self._catalog = catalog
         self._trusted = trusted
-        own = versions_of(self._signals, self.names)
-        compared = {item.name: epoch if asked_of(item) else "" for item in self._signals}
-        self._versions = {ENGINE: engine_version()} | {
-            name: f"{version[:32]}{compared[name][:32]}" for name, version in own.items()
+        version = engine_version()
+        self._versions = {ENGINE: version} | {
+            item.name: version[:32] + (epoch[:32] if item.compares else "") for item in self._signals
         }
         self._known: dict[str, Rows] = {}
         self._uses: dict[str, Uses] = {}
@@ -181,7 +178,7 @@ class StaticEvidence:
 
     def compared(self) -> Compared:
         """Return what workers need to examine files for this evidence."""
-        return Compared(None if self._trusted is None else self._trusted(), None, self.names)
+        return Compared(None if self._trusted is None else self._trusted(), self.names)
 
     def prepare(self, files: Iterable[SourceFile], elsewhere: Observe | None = None) -> int:
         """Examine the files that the catalog does not know yet; return how many. `elsewhere` may do it instead."""
@@ -202,7 +199,7 @@ class StaticEvidence:
                 yield ExaminationRequest(file, missing)
 
     def _here(self, requests: Iterable[ExaminationRequest]) -> Iterator[ExaminedFile]:
-        engine = Engine(self._signals, DetectorContext(services_for(self._signals, self._trusted)))
+        engine = Engine(self._signals, DetectorContext.made_for(self._signals, self._trusted))
         for request in requests:
             yield ExaminedFile(request.file, tuple(engine.observe(*request)))
 

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from codeguard.analysis.chunk_trust import trust_in_file
+from codeguard.analysis.observations import NOT_FULLY_READ
 from codeguard.analysis.rules.base import own_weights
 from codeguard.config import DefenseConfig
 from codeguard.errors import ConfigError, DefenseWarning
@@ -34,13 +35,12 @@ from codeguard.ranking.documents import Origins, name_for, read_document
 from codeguard.ranking.own_code import OwnCode, beside_own
 from codeguard.ranking.reranking import Judged, Ranked, rank
 from codeguard.ranking.scoring import standardise
-from codeguard.ranking.signal_tasks import ended, examined, ours, runs_in_worker
 from codeguard.ranking.signals import load_signals
 from codeguard.ranking.signals.base import Moment, Signal, SignalContext, SignalServices, Subject
 from codeguard.ranking.signals.provenance import like_own
 from codeguard.trust import VerifiedManifest
 from codeguard.trust.acceptances import SIGNAL as ACCEPTANCE
-from codeguard.weights import INSECURE
+from codeguard.weights import INSECURE, Weights
 from codeguard.workers.deadline import Deadline, DeadlineError
 from codeguard.workers.tasks import LOOKING_S
 
@@ -145,8 +145,8 @@ class DefenseManager:
         config: which signals are on, mode, order, weights.
         manifest: the verified manifest; without one nothing is trusted but the paths of the configuration.
         services: the services that signals need, instead of the manager's own.
-        signals: instead of the registered ones. One that is neither codeguard's own nor installed as a plugin runs in
-            this process, where it can only be interrupted in the main thread.
+        signals: instead of the registered ones. One that is not codeguard's own can only be interrupted in the main
+            thread.
         remember: cache the evidence of signals of moment INDEX by candidate id. Ids must be unique for a chunk of a
             file.
         paths_unknown: the candidates' store keeps no paths: a plain text without one is trusted if it is a trusted
@@ -197,8 +197,9 @@ class DefenseManager:
                 *(f"{name} is not asked: {said}" for name, said in self.inactive.items()),
             ):
                 warnings.warn(line, DefenseWarning, stacklevel=2)
-        self._in_workers = frozenset(item.name for item in self.active if runs_in_worker(item))
-        self._ours = frozenset(item.name for item in self.active if ours(item))
+        self._ours = frozenset(
+            item.name for item in self.active if type(item).__module__.startswith("codeguard.")
+        )
         # Ours neither demote nor convict, so nothing else depends on what they say of one query.
         self._asked_last = {
             item.name: item for item in self.active if item.moment is Moment.QUERY and item.name in self._ours
@@ -361,14 +362,12 @@ class DefenseManager:
 
     def _examined(self, signal: Signal, subject: Subject) -> tuple[Evidence, ...]:
         try:
-            if signal.name in self._in_workers:
-                return examined(signal, subject, self._context)
             if signal.name in self._ours:
                 return tuple(signal.examine(subject, self._context))
             with Deadline(LOOKING_S):
                 return tuple(signal.examine(subject, self._context))
         except DeadlineError as error:
-            return (ended(signal, str(error), self._context.weights),)
+            return (_ended(signal, str(error), self._context.weights),)
         except Exception as error:  # third-party signals may raise anything
             return (
                 Evidence(
@@ -519,6 +518,19 @@ def _after_pass(item: Evidence, passed: Evidence, subject: Subject) -> Evidence:
     if rule in CHANGES and partial and is_function and (hidden or _shows_too_little(passed)):
         return replace(item, demotes=True, reason=f"{item.reason}; not shown to behave alike")
     return item
+
+
+def _ended(signal: Signal, why: str, weights: Weights) -> Evidence:
+    """Return the evidence that a limit interrupted a signal on a chunk."""
+    return Evidence(
+        signal=NOT_FULLY_READ[0],
+        id=NOT_FULLY_READ[1],
+        penalty=weights.of(".".join(NOT_FULLY_READ), Severity.MEDIUM),
+        reason=f"not all of it was looked at: the signal {signal.name} did not finish: {why}",
+        demotes=True,
+        severity=Severity.HIGH,
+        confidence=Confidence.HIGH,
+    )
 
 
 def _reached(change: Evidence, passed: Evidence, subject: Subject) -> bool:

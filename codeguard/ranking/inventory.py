@@ -13,8 +13,6 @@ from codeguard.models import CheckReport, Chunk, SourceFile, Span, Trust
 from codeguard.ranking.defense import Candidate, DefenseManager, trust_now
 from codeguard.ranking.reranking import Ranked
 from codeguard.ranking.scoring import is_harm
-from codeguard.ranking.signal_tasks import ours
-from codeguard.ranking.signals import load_signals
 from codeguard.ranking.signals.base import Check, SignalServices
 from codeguard.trust.acceptances import SIGNAL as ACCEPTANCE
 from codeguard.trust.acceptances import load_acceptances
@@ -105,8 +103,7 @@ class Inventory:
         services = SignalServices(
             behavior=_once_a_file(workspace.reports(known_only=True)), static=static, acceptances=accepted
         )  # the perplexity model never decides alone
-        signals = [item for item in load_signals() if ours(item)]  # plugins may be slow
-        manager = DefenseManager(config, manifest=workspace.manifest, services=services, signals=signals)
+        manager = DefenseManager(config, manifest=workspace.manifest, services=services)
         manager.known_only(True)
         return manager
 

@@ -80,8 +80,8 @@ def executor() -> Iterator[Executor]:
 
 
 def audited(executor: Executor, name: str, data: bytes) -> list[Finding]:
-    names = [item.name for item in load_file_signals(third_party=False)]
-    (found,) = inspect_all([Source(name, data=data)], executor, Compared(None, None, names).shared(), names)
+    names = [item.name for item in load_file_signals()]
+    (found,) = inspect_all([Source(name, data=data)], executor, Compared(None, names).shared(), names)
     return list(found.findings)
 
 
@@ -169,9 +169,9 @@ def test_a_bound_is_told_to_both(executor: Executor) -> None:
 
 
 def test_observations_survive_the_way_between_processes(executor: Executor) -> None:
-    names = [item.name for item in load_file_signals(third_party=False)]
+    names = [item.name for item in load_file_signals()]
     file = chunk_one("m.py", EXFILTRATION.encode())
-    (seen,) = examine_files(executor, Compared(None, None, names).shared, names, [ExaminationRequest(file)])
+    (seen,) = examine_files(executor, Compared(None, names).shared, names, [ExaminationRequest(file)])
     for item in seen.observations:
         assert Observation.from_values(json.loads(json.dumps(item.to_values()))) == item
     assert seen.observations

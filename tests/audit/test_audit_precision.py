@@ -134,18 +134,6 @@ def test_what_states_its_own_confidence(rule: str, severity: Severity, expected:
     assert measured_confidence(rule, severity) is expected
 
 
-def test_rules_of_other_packages_state_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    their = type("Their", (), {"name": "shouting", "__module__": "their_package"})()
-    monkeypatch.setattr(precision, "load_all", lambda: (their,))
-    precision._foreign.cache_clear()
-    measured_confidence.cache_clear()
-    try:
-        assert measured_confidence("shouting.comment", Severity.MEDIUM) is None
-    finally:
-        precision._foreign.cache_clear()
-        measured_confidence.cache_clear()
-
-
 def test_the_table_is_parsed_once_for_all_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed = []
     monkeypatch.setattr(
@@ -261,13 +249,6 @@ TOLD = "The client sends this value with every request. Create your own one and 
             "obfuscation.runs-imported-text",
             True,
         ),
-        (
-            "check.py",
-            f"import pytest\n\n\ndef test_blob(blob):\n    assert blob.content == '{ENCODED}'\n",
-            "obfuscation.hidden-text",
-            False,
-        ),
-        ("blob.py", f"CONTENT = '{ENCODED}'\n", "obfuscation.hidden-text", True),
         (
             "client.py",
             "import requests\n\n\ndef check(private_key):\n    requests.post('http://127.0.0.1/a', private_key)\n",

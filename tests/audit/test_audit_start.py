@@ -86,7 +86,7 @@ if __name__ == "__main__":
     observation_tasks.BATCH = observation_tasks.BATCH._replace(items=2)
     files = [Source(item.name, item) for item in discover([Path(sys.argv[1])]).files]
     names = [item.name for item in load_file_signals()]
-    shared = observation_tasks.Compared(None, (), names).shared()
+    shared = observation_tasks.Compared(None, names).shared()
     with open_executor(int(sys.argv[2]), fork=sys.argv[3] == "fork") as executor:
         for item in workers.inspect_all(files, executor, shared, names):
             ignored = (found.rule for _, found in item.ignores)

@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 
 from codeguard.analysis.perplexity import NgramModel, PerplexityModel
 from codeguard.analysis.perplexity import model as trained
-from codeguard.analysis.perplexity.calibration import CAP, _summarise, split_pieces
-from codeguard.analysis.perplexity.storage import MAGIC
+from codeguard.analysis.perplexity.model import CAP, MAGIC, _summarise, split_pieces
 from codeguard.errors import StoreError
 
 TRUSTED = [(module.__name__, inspect.getsource(module)) for module in (inspect, random, textwrap)]
@@ -177,25 +176,11 @@ def test_a_header_that_does_not_fit_is_refused(tmp_path: Path, change: dict[str,
     path.write_bytes(MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
     with pytest.raises(StoreError, match="malformed"):
         PerplexityModel.load(path)
-    if "order" in change:
-        with pytest.raises(StoreError, match="malformed"):
-            NgramModel.load(path)
 
 
-@pytest.mark.parametrize("load", [PerplexityModel.load, NgramModel.load])
-def test_a_missing_file_is_named(tmp_path: Path, load: Callable[[Path], object]) -> None:
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot read the perplexity model"):
-        load(tmp_path / "none")
-
-
-def test_an_ngram_model_alone_is_no_perplexity_model(tmp_path: Path) -> None:
-    path = tmp_path / "ngrams"
-    NgramModel.train(["abc"]).save(path)
-    assert NgramModel.load(path).bits_per_character("abc") == NgramModel.train(["abc"]).bits_per_character(
-        "abc"
-    )
-    with pytest.raises(StoreError, match="calibration"):
-        PerplexityModel.load(path)
+        PerplexityModel.load(tmp_path / "none")
 
 
 def test_what_is_usual_is_the_most_surprising_window_but_for_one_in_a_hundred(model: PerplexityModel) -> None:

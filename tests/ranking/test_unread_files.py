@@ -61,10 +61,10 @@ def test_a_part_that_was_not_read(tmp_path: Path, text: str) -> None:
 class Fragile(Marker):
     """Has one rule that raises, beside one that finds MARK."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (Rule("mark", "MARK", Severity.MEDIUM, Confidence.LOW),)
+    RULES: ClassVar[tuple[Rule, ...]] = (Rule("mark", "MARK", Severity.MEDIUM, Confidence.LOW),)
 
-    def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
-        yield from super().inspect(reading, context)
+    def marks(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
+        yield from super().marks(reading, context)
         with reading.unread.alone("fragile-rule"):
             raise ValueError("x")
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from typing import ClassVar
 
 from codeguard.analysis import Reading
-from codeguard.analysis.rules.base import DetectorContext, Match, Rule, rules_of
+from codeguard.analysis.rules.base import DetectorContext, FileSignal, Match, rules_of
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import walk
 
@@ -33,23 +32,14 @@ _SURROUNDINGS = {
 _HASHING = frozenset({"zlib.crc32", "zlib.adler32", "binascii.crc32", "hash", "sum", "ord", "map"})
 
 
-class GatesSignal:
-    """Looks at the conditions of a function's branches and at what the branches leave with."""
-
-    name: ClassVar[str] = "gates"
-    intent: ClassVar[bool] = True
-    summary: ClassVar[str] = "branches on a rare condition that leave with something unrelated"
-    needs: ClassVar[frozenset[str]] = frozenset()
-    rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
-
-    def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
-        """Yield the gates of the functions of a Python file."""
-        functions: list[Function] = [
-            *reading.nodes_of(ast.FunctionDef),
-            *reading.nodes_of(ast.AsyncFunctionDef),
-        ]
-        for function in functions:
-            yield from reading.unread.apart("unrelated-exit", _gates, reading, function)
+def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
+    """Yield the gates of the functions of a Python file."""
+    functions: list[Function] = [
+        *reading.nodes_of(ast.FunctionDef),
+        *reading.nodes_of(ast.AsyncFunctionDef),
+    ]
+    for function in functions:
+        yield from reading.unread.apart("unrelated-exit", _gates, reading, function)
 
 
 def _gates(reading: Reading, function: Function) -> Iterator[Match]:
@@ -261,4 +251,10 @@ def _is_odd(value: float) -> bool:
     )
 
 
-SIGNAL = GatesSignal()
+SIGNAL = FileSignal(
+    "gates",
+    "branches on a rare condition that leave with something unrelated",
+    tuple(rules_of(__file__).values()),
+    _inspect,
+    intent=True,
+)

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from typing import ClassVar
 
 from codeguard.analysis import Reading
 from codeguard.analysis.python.imports import imports_of
 from codeguard.analysis.python.test_files import is_in_test
-from codeguard.analysis.rules.base import DetectorContext, Match, Rule, rules_of
+from codeguard.analysis.rules.base import DetectorContext, FileSignal, Match, rules_of
 from codeguard.analysis.rules.imports.known import PYTHON_PACKAGES, STANDARD_LIBRARY, normalised
 from codeguard.corpus.syntax import walk
 from codeguard.syntax.capabilities import (
@@ -42,26 +41,17 @@ _PREPARING = frozenset({"importlib.import_module", "__import__", "compile"})  # 
 ROUNDS = 8  # assignments that a value is followed through
 
 
-class IdleSignal:
-    """Follows the names of a function from its arguments, and back from its result."""
-
-    name: ClassVar[str] = "idle"
-    intent: ClassVar[bool] = True
-    summary: ClassVar[str] = "effects and imports that serve neither arguments nor result"
-    needs: ClassVar[frozenset[str]] = frozenset()
-    rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
-
-    def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
-        """Yield the idle effects and imports of a Python file."""
-        if reading.tree is None:
-            return
-        functions: list[Function] = [
-            *reading.nodes_of(ast.FunctionDef),
-            *reading.nodes_of(ast.AsyncFunctionDef),
-        ]
-        for function in functions:
-            yield from reading.unread.apart("effect", _effects, reading, function)
-        yield from reading.unread.apart("import", _imports, reading, functions)
+def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
+    """Yield the idle effects and imports of a Python file."""
+    if reading.tree is None:
+        return
+    functions: list[Function] = [
+        *reading.nodes_of(ast.FunctionDef),
+        *reading.nodes_of(ast.AsyncFunctionDef),
+    ]
+    for function in functions:
+        yield from reading.unread.apart("effect", _effects, reading, function)
+    yield from reading.unread.apart("import", _imports, reading, functions)
 
 
 def _effects(reading: Reading, function: Function) -> Iterator[Match]:
@@ -232,4 +222,10 @@ def _is_bare_call(reading: Reading, node: ast.Name) -> bool:
     return isinstance(reading.parents.get(around), ast.Expr)
 
 
-SIGNAL = IdleSignal()
+SIGNAL = FileSignal(
+    "idle",
+    "effects and imports that serve neither arguments nor result",
+    tuple(rules_of(__file__).values()),
+    _inspect,
+    intent=True,
+)

@@ -9,10 +9,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from typing import ClassVar
 
 from codeguard.analysis import Reading, SegmentKind
-from codeguard.analysis.rules.base import DetectorContext, Match, Rule, rules_of
+from codeguard.analysis.rules.base import DetectorContext, FileSignal, Match, rules_of
 from codeguard.corpus.patterns import lazy
 
 _DENIED = lazy(
@@ -37,19 +36,10 @@ _EFFECT = re.compile(
 _LONGEST = 400_000
 
 
-class SafetyClaimsSignal:
-    """Descriptions that promise no changes, in functions that make some."""
-
-    name: ClassVar[str] = "safety_claims"
-    intent: ClassVar[bool] = True
-    summary: ClassVar[str] = "descriptions that promise no effects beside code that has them"
-    rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
-    needs: ClassVar[frozenset[str]] = frozenset()
-
-    def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
-        """Yield the promises in a Python file that an effect in the same function breaks."""
-        if reading.tree is not None:
-            yield from reading.unread.apart("false-effect", _false_effects, reading)
+def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
+    """Yield the promises in a Python file that an effect in the same function breaks."""
+    if reading.tree is not None:
+        yield from reading.unread.apart("false-effect", _false_effects, reading)
 
 
 def _false_effects(reading: Reading) -> Iterator[Match]:
@@ -88,4 +78,10 @@ def _function_at(reading: Reading, line: int) -> ast.FunctionDef | ast.AsyncFunc
     return max(around, key=lambda node: node.lineno) if around else None
 
 
-SIGNAL = SafetyClaimsSignal()
+SIGNAL = FileSignal(
+    "safety_claims",
+    "descriptions that promise no effects beside code that has them",
+    tuple(rules_of(__file__).values()),
+    _inspect,
+    intent=True,
+)

@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import ClassVar
 
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.python.test_files import is_in_test
-from codeguard.analysis.rules.base import IN_TEST, LESS_SURE, DetectorContext, Match, Rule, rules_of
+from codeguard.analysis.rules.base import (
+    IN_TEST,
+    LESS_SURE,
+    DetectorContext,
+    FileSignal,
+    Match,
+    rules_of,
+)
 from codeguard.analysis.text.kinds import is_explained, is_page, is_settings
 from codeguard.corpus import secrets
 from codeguard.corpus.patterns import lazy
@@ -22,36 +28,28 @@ from codeguard.models import Severity, SourceFile
 _RULES = rules_of(__file__)
 
 
-class SecretsSignal:
-    """Secrets in the text of a file; rules about whole files depend on names and are applied by the audit."""
-
-    name: ClassVar[str] = "secrets"
-    summary: ClassVar[str] = "keys, tokens and passwords in files of any language"
-    rules: ClassVar[tuple[Rule, ...]] = tuple(_RULES.values())
-    needs: ClassVar[frozenset[str]] = frozenset()
-
-    def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
-        """Yield the secrets in a file."""
-        found = secrets_of(reading)
-        told: set[tuple[str, str]] = set()
-        for item in found:
-            value = (item.rule, reading.text[item.start : item.end])
-            example = item.rule in _UNSURE and (_is_described(reading, item) or value in told)
-            told.add(value)
-            measured = {
-                IN_TEST: item.rule in OF_TESTS and is_in_test(reading, item.start),
-                LESS_SURE: (item.rule in OF_TESTS and _is_published(reading, item))
-                or value[1].startswith(_TEMPORARY)
-                or (item.rule == secrets.CLOUD_KEY and _SIGNED.match(reading.text, item.end) is not None),
-            }
-            yield Match(
-                item.rule,
-                item.start,
-                item.end,
-                _REASONS[item.rule],
-                Severity.LOW if example else None,
-                measurements={name: True for name, holds in measured.items() if holds},
-            )
+def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
+    """Yield the secrets in a file."""
+    found = secrets_of(reading)
+    told: set[tuple[str, str]] = set()
+    for item in found:
+        value = (item.rule, reading.text[item.start : item.end])
+        example = item.rule in _UNSURE and (_is_described(reading, item) or value in told)
+        told.add(value)
+        measured = {
+            IN_TEST: item.rule in OF_TESTS and is_in_test(reading, item.start),
+            LESS_SURE: (item.rule in OF_TESTS and _is_published(reading, item))
+            or value[1].startswith(_TEMPORARY)
+            or (item.rule == secrets.CLOUD_KEY and _SIGNED.match(reading.text, item.end) is not None),
+        }
+        yield Match(
+            item.rule,
+            item.start,
+            item.end,
+            _REASONS[item.rule],
+            Severity.LOW if example else None,
+            measurements={name: True for name, holds in measured.items() if holds},
+        )
 
 
 # What nobody has issued as a secret for certain: a test or an example needs some value, and may repeat it.
@@ -119,4 +117,6 @@ def masked_file(reading: Reading) -> SourceFile:
     return secrets.without_secrets(reading.file, secrets_of(reading))
 
 
-SIGNAL = SecretsSignal()
+SIGNAL = FileSignal(
+    "secrets", "keys, tokens and passwords in files of any language", tuple(_RULES.values()), _inspect
+)

@@ -7,10 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
 
 from codeguard.analysis import Reading, SegmentKind
-from codeguard.analysis.rules.base import DetectorContext, Match, Rule, rules_of
+from codeguard.analysis.rules.base import DetectorContext, FileSignal, Match, rules_of
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Chunk
 
@@ -109,24 +108,15 @@ def _stem(word: str) -> str:
     return word
 
 
-class StuffingSignal:
-    """Counts the words of each description of a function or class."""
-
-    name: ClassVar[str] = "stuffing"
-    intent: ClassVar[bool] = True
-    summary: ClassVar[str] = "descriptions stuffed with what people search for"
-    needs: ClassVar[frozenset[str]] = frozenset()
-    rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
-
-    def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
-        """Yield the descriptions of a file that repeat themselves."""
-        position = 0
-        for chunk in reading.file.chunks:
-            if chunk.language not in PROSE:
-                for found in _stuffed(chunk, position):
-                    if _is_text(reading, found):
-                        yield found
-            position += len(chunk.text)
+def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
+    """Yield the descriptions of a file that repeat themselves."""
+    position = 0
+    for chunk in reading.file.chunks:
+        if chunk.language not in PROSE:
+            for found in _stuffed(chunk, position):
+                if _is_text(reading, found):
+                    yield found
+        position += len(chunk.text)
 
 
 def _stuffed(chunk: Chunk, position: int) -> Iterator[Match]:
@@ -163,4 +153,10 @@ def _why(found: ProseStatistics) -> str:
     return ""
 
 
-SIGNAL = StuffingSignal()
+SIGNAL = FileSignal(
+    "stuffing",
+    "descriptions stuffed with what people search for",
+    tuple(rules_of(__file__).values()),
+    _inspect,
+    intent=True,
+)

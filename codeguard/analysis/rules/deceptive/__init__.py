@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import ClassVar
 
 from codeguard.analysis import Reading
 from codeguard.analysis.reading import IN_PROSE
-from codeguard.analysis.rules.base import DetectorContext, Match, Rule
+from codeguard.analysis.rules.base import DetectorContext, FileSignal, Match
 from codeguard.analysis.rules.deceptive.bidi import bidi
 from codeguard.analysis.rules.deceptive.invisible import SUSPICIOUS, controls, invisible, separators
 from codeguard.analysis.rules.deceptive.names import deceptive_names
@@ -46,38 +45,35 @@ def _as_code(reading: Reading) -> Reading:
     return made
 
 
-class DeceptiveSignal:
-    """Bidirectional controls, invisible characters, lookalike names and punctuation, overprinting."""
-
-    name: ClassVar[str] = "deceptive"
-    intent: ClassVar[bool] = True
-    summary: ClassVar[str] = "characters that show something other than what the machine reads"
-    rules: ClassVar[tuple[Rule, ...]] = RULES
-    needs: ClassVar[frozenset[str]] = frozenset()
-
-    def inspect(self, reading: Reading, context: DetectorContext) -> Iterator[Match]:
-        """Yield the deceptive characters of a file; returns early for plain ASCII."""
-        plain = reading.text.isascii()
-        if plain and SUSPICIOUS.search(reading.text) is None:
-            return
-        reading = _as_code(reading)
-        places = Places(reading)
-        apart = reading.unread.apart
-        sorts = [apart("controls", controls, places)]
-        if not plain:
-            sorts += [apart("bidi", bidi, places), apart("invisible", invisible, places)]
-            sorts += [
-                apart("names", deceptive_names, reading, places),
-                apart("separators", separators, places),
-            ]
-        for found in sorts:
-            for match in islice(found, _MOST):
-                # Formulas and output stand in examples, too, and nobody runs those unread.
-                minor = match.rule == PUNCTUATION.id and IN_PROSE in reading.shared
-                yield replace(match, severity=Severity.LOW) if minor else match
-            more = next(found, None)
-            if more is not None:
-                reading.unread.note(_TOO_MANY, reading.line_of(more.start))
+def _inspect(reading: Reading, context: DetectorContext) -> Iterator[Match]:
+    """Yield the deceptive characters of a file; returns early for plain ASCII."""
+    plain = reading.text.isascii()
+    if plain and SUSPICIOUS.search(reading.text) is None:
+        return
+    reading = _as_code(reading)
+    places = Places(reading)
+    apart = reading.unread.apart
+    sorts = [apart("controls", controls, places)]
+    if not plain:
+        sorts += [apart("bidi", bidi, places), apart("invisible", invisible, places)]
+        sorts += [
+            apart("names", deceptive_names, reading, places),
+            apart("separators", separators, places),
+        ]
+    for found in sorts:
+        for match in islice(found, _MOST):
+            # Formulas and output stand in examples, too, and nobody runs those unread.
+            minor = match.rule == PUNCTUATION.id and IN_PROSE in reading.shared
+            yield replace(match, severity=Severity.LOW) if minor else match
+        more = next(found, None)
+        if more is not None:
+            reading.unread.note(_TOO_MANY, reading.line_of(more.start))
 
 
-SIGNAL = DeceptiveSignal()
+SIGNAL = FileSignal(
+    "deceptive",
+    "characters that show something other than what the machine reads",
+    RULES,
+    _inspect,
+    intent=True,
+)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +33,6 @@ NPM_PACKAGES = frozenset(_TABLES["npm"].split())
 
 NODE_MODULES = frozenset(_TABLES["node"].split())
 """Modules that come with Node.js, and the names of other runtimes' own."""
-
-DISTRIBUTION_OF: Mapping[str, str] = _TABLES["distributions"]
-"""Under which distribution a module comes, where the names differ; both normalised."""
 
 ORDINARY_NAMES = frozenset(_TABLES["ordinary"].split())
 """Ordinary names one letter away from a well-known one."""

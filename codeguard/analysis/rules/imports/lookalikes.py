@@ -41,9 +41,9 @@ class Lookalike:
     slip: bool = True
 
 
-def python_lookalike(name: str, others: frozenset[str] = frozenset()) -> Lookalike | None:
-    """Return what a Python package's name imitates; None if it is well known, in `others`, or dissimilar."""
-    if normalised(name) in PYTHON_PACKAGES or name in STANDARD_LIBRARY or normalised(name) in others:
+def python_lookalike(name: str) -> Lookalike | None:
+    """Return what a Python package's name imitates; None if it is well known or dissimilar."""
+    if normalised(name) in PYTHON_PACKAGES or name in STANDARD_LIBRARY:
         return None
     return _lookalike(name, _python())
 

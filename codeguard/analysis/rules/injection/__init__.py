@@ -6,10 +6,9 @@ import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
 
 from codeguard.analysis import Reading, Segment, SegmentKind
-from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match, Rule, rules_of
+from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, FileSignal, Match, Rule, rules_of
 from codeguard.analysis.rules.injection.features import sequence, tokens_of
 from codeguard.analysis.rules.injection.model import NOTHING, Thresholds, load_model, may_order
 from codeguard.analysis.text.assistants import is_for_assistants
@@ -220,33 +219,24 @@ _MOST = 100  # matches per file
 _TOO_MANY = f"orders to a model were not looked for after {_MOST} texts that may be some"
 
 
-class InjectionSignal:
-    """Scores each text of a file with a grammar of concepts and a linear model over it."""
-
-    name: ClassVar[str] = "injection"
-    intent: ClassVar[bool] = True
-    summary: ClassVar[str] = "text that gives orders to the model which reads the code"
-    rules: ClassVar[tuple[Rule, ...]] = (INSTRUCTION, LIKELY, POSSIBLE, HIDDEN, *FORMS)
-    needs: ClassVar[frozenset[str]] = frozenset()
-
-    def inspect(self, reading: Reading, context: DetectorContext) -> Iterator[Match]:
-        """Yield at most one match for each comment, string or name."""
-        found, reported = 0, set[int]()
-        for segment in texts(reading):
-            unread = reading.unread
-            known = segment.kind in _READ_FOR_FORMS
-            formed = list(unread.apart("orders by their form", _formed, segment)) if known else []
-            yield from formed
-            match = None
-            with unread.alone("orders by the model"):
-                match = _judge(reading, segment)
-            if match is not None and match.start not in reported and not (formed and match.rule in _UNSURE):
-                reported.add(match.start)  # a string is also part of its run of strings
-                yield match
-                found += 1
-                if found >= _MOST:
-                    reading.unread.note(_TOO_MANY, reading.line_of(segment.start))
-                    return
+def _inspect(reading: Reading, context: DetectorContext) -> Iterator[Match]:
+    """Yield at most one match for each comment, string or name."""
+    found, reported = 0, set[int]()
+    for segment in texts(reading):
+        unread = reading.unread
+        known = segment.kind in _READ_FOR_FORMS
+        formed = list(unread.apart("orders by their form", _formed, segment)) if known else []
+        yield from formed
+        match = None
+        with unread.alone("orders by the model"):
+            match = _judge(reading, segment)
+        if match is not None and match.start not in reported and not (formed and match.rule in _UNSURE):
+            reported.add(match.start)  # a string is also part of its run of strings
+            yield match
+            found += 1
+            if found >= _MOST:
+                reading.unread.note(_TOO_MANY, reading.line_of(segment.start))
+                return
 
 
 def gives_order(sentence: str) -> bool:
@@ -384,4 +374,10 @@ def _place(source: str, segment: Segment, text: str) -> tuple[int, int]:
     return (start, start + len(line)) if start >= 0 else (segment.start, segment.end)
 
 
-SIGNAL = InjectionSignal()
+SIGNAL = FileSignal(
+    "injection",
+    "text that gives orders to the model which reads the code",
+    (INSTRUCTION, LIKELY, POSSIBLE, HIDDEN, *FORMS),
+    _inspect,
+    intent=True,
+)

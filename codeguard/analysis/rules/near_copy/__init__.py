@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import ClassVar
 
 from codeguard.analysis import Reading
 from codeguard.analysis.python.counterparts import Counterpart, TrustedFunctions
 from codeguard.analysis.python.statements import MAX_STATEMENTS, Statement, statements
-from codeguard.analysis.rules.base import DetectorContext, Match, Rule, rules_of
+from codeguard.analysis.rules.base import DetectorContext, FileSignal, Match, rules_of
 from codeguard.analysis.rules.near_copy.difference import (
     LEAVING,
     PROTECTING,
@@ -38,30 +37,16 @@ _OFF = frozenset({"False", "None", "0", "false", "null"})
 UNNAMED_SHARE = 0.1
 
 
-class NearCopySignal:
-    """Compares functions with trusted functions of the same name or the same code.
-
-    Layout, comments, names of variables, annotations, order of parameters and keywords are ignored,
-    and so are imports moved between module and function. Exact copies in this sense are not
-    reported.
-    """
-
-    name: ClassVar[str] = "near_copy"
-    intent: ClassVar[bool] = True
-    summary: ClassVar[str] = "copies of trusted functions with a changed line"
-    needs: ClassVar[frozenset[str]] = frozenset({"trusted_functions"})
-    rules: ClassVar[tuple[Rule, ...]] = tuple(rules_of(__file__).values())
-
-    def inspect(self, reading: Reading, context: DetectorContext) -> Iterable[Match]:
-        """Yield the changes of each near-copy, most severe first."""
-        trusted = context.services.trusted_functions
-        if not trusted:
-            return
-        position = 0
-        for chunk, masked in zip(reading.file.chunks, masked_file(reading).chunks, strict=True):
-            if chunk.kind in FUNCTIONS:
-                yield from reading.unread.apart(chunk.symbol, _matches, reading, masked, position, trusted)
-            position += len(chunk.text)
+def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
+    """Yield the changes of each near-copy, most severe first."""
+    trusted = context.trusted_functions
+    if not trusted:
+        return
+    position = 0
+    for chunk, masked in zip(reading.file.chunks, masked_file(reading).chunks, strict=True):
+        if chunk.kind in FUNCTIONS:
+            yield from reading.unread.apart(chunk.symbol, _matches, reading, masked, position, trusted)
+        position += len(chunk.text)
 
 
 def _matches(reading: Reading, chunk: Chunk, position: int, trusted: TrustedFunctions) -> Iterator[Match]:
@@ -204,4 +189,11 @@ def _match(change: StatementChange, counterpart: Counterpart, position: int) -> 
     )
 
 
-SIGNAL = NearCopySignal()
+SIGNAL = FileSignal(
+    "near_copy",
+    "copies of trusted functions with a changed line",
+    tuple(rules_of(__file__).values()),
+    _inspect,
+    intent=True,
+    compares=True,
+)
