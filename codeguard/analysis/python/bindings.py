@@ -376,25 +376,23 @@ class _Writes:
         for node, in_call in run.items():
             self._in_call = in_call
             self._examine(node)
-        special = {
-            item for found in names.scopes.symbols if _is_special(found) for item in syntax.walk(found)
-        }
         for node in parents:
             for name in node.names if isinstance(node, ast.Global) else ():
-                runs = node in run and node not in special
-                self._note(self.names[name], node, "a function declares it global", runs)
+                self._note(self.names[name], node, "a function declares it global", node in run)
 
     def _run_on_import(self, body: Sequence[ast.stmt]) -> Iterator[tuple[ast.AST, bool]]:
         """Yield the nodes that may run when the module is imported, each with whether it is in a function.
 
-        A function may run if what runs mentions its name, also as an attribute. So may all special methods.
+        A function runs if what runs mentions its name. So do the special methods of a class, and its other methods if
+        what runs takes an attribute of their name from anything.
         """
-        functions: dict[str, list[ast.AST]] = defaultdict(list)
+        defined: dict[str, list[ast.AST]] = defaultdict(list)
         for found in self._names.scopes.symbols:
-            if isinstance(found, Function):
-                functions["__" if _is_special(found) else found.name].append(found)
+            defined[found.name].append(found)  # type: ignore[attr-defined]
+        methods: dict[str, list[ast.AST]] = defaultdict(list)  # of classes that are in use
+        attributes: set[str] = set()
+        seen: set[ast.AST] = set()
         waiting: list[tuple[ast.AST, bool]] = [(item, False) for item in body]
-        waiting += [(item, True) for found in functions.pop("__", ()) for item in found.body]  # type: ignore[attr-defined]
         for node, in_call in waiting:  # grows
             yield node, in_call
             # Decorators, defaults and annotations run where the definition stands.
@@ -403,8 +401,31 @@ class _Writes:
                 for child in ast.iter_child_nodes(node)
                 if not (isinstance(node, Function) and isinstance(child, ast.stmt))
             ]
-            named = getattr(node, "attr", getattr(node, "id", ""))
-            waiting += [(item, True) for found in functions.pop(named, ()) for item in found.body]  # type: ignore[attr-defined]
+            run: list[ast.AST] = []
+            if isinstance(node, ast.Attribute):
+                attributes.add(node.attr)
+                run += methods[node.attr]
+            elif isinstance(node, ast.Name) and node.id in defined and not self._only_named(node):
+                reads = isinstance(self._parents.get(node), ast.Attribute)
+                for found in defined[node.id]:
+                    run += [found] if isinstance(found, Function) else []
+                    for item in found.body if isinstance(found, ast.ClassDef) else ():
+                        if isinstance(item, Function):
+                            methods[item.name].append(item)
+                            special = item.name.startswith("__") and not reads
+                            run += [item] if special or item.name in attributes else []
+            new = [item for item in dict.fromkeys(run) if item not in seen]
+            seen.update(new)
+            waiting += [(child, True) for item in new for child in item.body]  # type: ignore[attr-defined]
+
+    def _only_named(self, node: ast.Name) -> bool:
+        """Return whether a name stands where nothing calls it: as an annotation, as a base, in `except`."""
+        parent = self._parents.get(node)
+        if isinstance(parent, ast.ClassDef):
+            hooks = (f"{node.id}.__init_subclass__", f"{node.id}.__new__")
+            return node in parent.bases and self._names.scopes.definitions.keys().isdisjoint(hooks)
+        annotates = node in (getattr(parent, "annotation", None), getattr(parent, "returns", None))
+        return annotates or isinstance(parent, ast.ExceptHandler)
 
     def _note(self, to: list[_Write], node: ast.AST, what: str, certain: bool = False) -> None:
         to.append(_Write(_line(node), what, certain, self._in_call))
@@ -525,10 +546,6 @@ class _Writes:
             for part in argument.elts if isinstance(argument, ast.Tuple | ast.List) else [argument]:
                 for found in self._names.names_of(part) if isinstance(part, ast.Name) else ():
                     self._note(self.names[found.removeprefix(":")], node, f"it is handed to {last}")
-
-
-def _is_special(node: ast.AST) -> bool:
-    return isinstance(node, Function) and node.name.startswith("__")
 
 
 def _is_fixed(node: object) -> bool:
