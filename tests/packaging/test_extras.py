@@ -127,8 +127,6 @@ def test_the_base_install_audits_and_checks(project: Path) -> None:
         ["doctor"],
         ["rules"],
         ["explain", "insecure.command-injection"],
-        ["signals"],
-        ["completion", "bash"],
         ["trust", "build", "ours"],
     ],
     ids=" ".join,
