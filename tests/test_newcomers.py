@@ -25,7 +25,8 @@ from codeguard.analysis.rules.insecure.engine import RuleIndex as Checks
 from codeguard.analysis.rules.insecure.engine import load_checks
 from codeguard.audit import rules as audit_rules
 from codeguard.config import DefenseConfig
-from codeguard.corpus.chunking import chunk_file, grammars, languages, registry
+from codeguard.corpus.chunking import chunk_file, languages, registry
+from codeguard.corpus.chunking.base import Grammar, Role
 from codeguard.errors import ConfigError, EmbeddingError
 from codeguard.index import embedding
 from codeguard.index.embedding import available_embeddings, open_embedding
@@ -143,26 +144,20 @@ def test_an_embedding_of_another_distribution_that_is_none_is_refused(
         open_embedding("length:1")
 
 
-def test_a_language_is_one_file(add: Add, monkeypatch: pytest.MonkeyPatch) -> None:
-    # A worker process looks into the folder of the package alone, where a newcomer would lie.
-    monkeypatch.setattr("codeguard.corpus.chunking.isolation.in_worker", lambda: True)
-    add(
-        grammars,
-        "toy.py",
-        "from codeguard.corpus.chunking.base import Grammar, Role\n"
-        "GRAMMAR = Grammar(name='toy', extensions=('.toy',), wheel='tree-sitter-python',\n"
-        "    module='tree_sitter_python', roles={'function_definition': Role.FUNCTION},\n"
-        "    blocks=frozenset({'module', 'block'}))\n",
+def test_a_language_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A worker process has the shipped rows alone.
+    monkeypatch.setattr("codeguard.corpus.chunking.cutting.in_worker", lambda: True)
+    toy = Grammar(
+        name="toy",
+        extensions=(".toy",),
+        wheel="tree-sitter-python",
+        roles={"function_definition": Role.FUNCTION},
+        blocks=frozenset({"module", "block"}),
     )
-    for kept in vars(registry).values():
-        getattr(kept, "cache_clear", lambda: None)()
-    try:
-        assert "toy" in [item.name for item in languages()]
-        file = chunk_file("m.toy", b"x = 1\n\n\ndef f():\n    return 2\n")
-        assert (file.language, [chunk.symbol for chunk in file.chunks]) == ("toy", ["", "f"])
-    finally:
-        for kept in vars(registry).values():
-            getattr(kept, "cache_clear", lambda: None)()
+    monkeypatch.setattr(registry, "GRAMMARS", (*registry.GRAMMARS, toy))
+    assert "toy" in [item.name for item in languages()]
+    file = chunk_file("m.toy", b"x = 1\n\n\ndef f():\n    return 2\n")
+    assert (file.language, [chunk.symbol for chunk in file.chunks]) == ("toy", ["", "f"])
 
 
 SIGNAL = """
