@@ -217,21 +217,14 @@ def _verified(
     context: click.Context, manifest: Path, keys: tuple[Path, ...], label: str | None
 ) -> TrustedBase:
     """Verify a manifest by the given keys or the user's policies."""
-    from codeguard.cli.trust_inputs import TrustInputs, manifest_at
+    from codeguard.cli.trust import manifest_at, opened_by, policy_for
     from codeguard.index.trusted_base import of_manifest
 
     manifest_at(manifest)
     tree = manifest.parent
-    options = {
-        "trusted_keys": keys,
-        "label": label,
-        "threshold": None,
-        "allowed_signers": None,
-        "state": None,
-        "bundles": (),
-        "trusted_root": None,
-    }
-    return of_manifest(TrustInputs.of(context, tree, manifest, options).verify(), tree)
+    options = {"trusted_keys": keys, "label": label, "threshold": None, "bundles": (), "trusted_root": None}
+    policy = policy_for(context, tree, manifest, options)
+    return of_manifest(opened_by(policy, tree, manifest, options), tree)
 
 
 def _output(text: str) -> tuple[str, Path]:

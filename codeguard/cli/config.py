@@ -89,7 +89,7 @@ def add_table(place: Path, name: tuple[str, str], text: str) -> None:
     import tomllib
 
     from codeguard.errors import ConfigError
-    from codeguard.trust import write_atomically
+    from codeguard.trust.local import write_atomically
 
     before = place.read_text(encoding="utf-8") if place.exists() else ""
     after = f"{before.rstrip()}\n\n{text}".lstrip()

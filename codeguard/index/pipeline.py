@@ -40,7 +40,7 @@ from codeguard.index.trusted import REPLACED, TrustUpdate, signed_trees
 from codeguard.index.unchanged import forget, remember
 from codeguard.index.workspace import Stage, Workspace
 from codeguard.models import Chunk, Skipped, SourceFile, SpecCoverage
-from codeguard.trust import BUNDLE_NAME, MANIFEST_NAME
+from codeguard.trust.tree import BUNDLE_NAME, MANIFEST_NAME
 from codeguard.workers.processes import default_workers
 
 FILES_A_BATCH = 64

@@ -36,9 +36,9 @@ from codeguard.index.workspace import (
     passing_key,
 )
 from codeguard.index.writer_lock import held
-from codeguard.trust import Manifest, load_unsigned
 from codeguard.trust.acceptances import ACCEPTED_NAME
 from codeguard.trust.installation import (
+    SECRET_BYTES,
     ForeignStateError,
     claim,
     ensure_ours,
@@ -47,7 +47,8 @@ from codeguard.trust.installation import (
     set_aside,
     set_aside_warning,
 )
-from codeguard.trust.kept_secrets import SECRET_BYTES
+from codeguard.trust.local import load_unsigned
+from codeguard.trust.manifest import Manifest
 from codeguard.trust.signed_trees import from_text
 
 SHOWN = 3  # names in a message

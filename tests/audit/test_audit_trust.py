@@ -16,7 +16,8 @@ from codeguard.corpus.chunking import chunk_file
 from codeguard.index.trusted_base import TrustedBase, of_manifest
 from codeguard.index.without_index import opened_workspace
 from codeguard.models import Severity
-from codeguard.trust import build_manifest, verify_unsigned
+from codeguard.trust.manifest import build_manifest
+from codeguard.trust.verified import verify_unsigned
 
 
 def base_of(folder: Path, *names: str) -> TrustedBase:
