@@ -227,7 +227,7 @@ def load_settings(path: Path | None = None) -> Settings:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(
             f"configuration file {chosen} is not TOML ({error})",
-            hint="correct that line, or write a new one: codeguard config init",
+            hint="correct that line",
         ) from None
     return _settings(_of_project(table, str(chosen)), str(chosen)).replace(
         source=None if path is None else str(path)

@@ -14,14 +14,14 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from click.testing import CliRunner
 
 from codeguard import reports
 from codeguard.analysis import Reading, rules
 from codeguard.analysis.rules import insecure, load_file_signals
 from codeguard.analysis.rules.insecure.engine import RuleIndex as Checks
 from codeguard.analysis.rules.insecure.engine import load_checks
-from codeguard.corpus.chunking import chunk_file, grammars, languages, registry
+from codeguard.corpus.chunking import chunk_file, languages, registry
+from codeguard.corpus.chunking.base import Grammar, Role
 from codeguard.index.static_evidence import StaticEvidence
 from codeguard.models import Severity, Trust
 from codeguard.weights import Weights
@@ -85,26 +85,20 @@ def test_a_format_is_one_file(add: Add, tmp_path: Path) -> None:
     assert (done.stdout.strip(), done.returncode) == ("m.py,1,audit.inline-ignore", 1), done.stderr
 
 
-def test_a_language_is_one_file(add: Add, monkeypatch: pytest.MonkeyPatch) -> None:
-    # A worker process looks into the folder of the package alone, where a newcomer would lie.
-    monkeypatch.setattr("codeguard.corpus.chunking.isolation.in_worker", lambda: True)
-    add(
-        grammars,
-        "toy.py",
-        "from codeguard.corpus.chunking.base import Grammar, Role\n"
-        "GRAMMAR = Grammar(name='toy', extensions=('.toy',), wheel='tree-sitter-python',\n"
-        "    module='tree_sitter_python', roles={'function_definition': Role.FUNCTION},\n"
-        "    blocks=frozenset({'module', 'block'}))\n",
+def test_a_language_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A worker process has the shipped rows alone.
+    monkeypatch.setattr("codeguard.corpus.chunking.cutting.in_worker", lambda: True)
+    toy = Grammar(
+        name="toy",
+        extensions=(".toy",),
+        wheel="tree-sitter-python",
+        roles={"function_definition": Role.FUNCTION},
+        blocks=frozenset({"module", "block"}),
     )
-    for kept in vars(registry).values():
-        getattr(kept, "cache_clear", lambda: None)()
-    try:
-        assert "toy" in [item.name for item in languages()]
-        file = chunk_file("m.toy", b"x = 1\n\n\ndef f():\n    return 2\n")
-        assert (file.language, [chunk.symbol for chunk in file.chunks]) == ("toy", ["", "f"])
-    finally:
-        for kept in vars(registry).values():
-            getattr(kept, "cache_clear", lambda: None)()
+    monkeypatch.setattr(registry, "GRAMMARS", (*registry.GRAMMARS, toy))
+    assert "toy" in [item.name for item in languages()]
+    file = chunk_file("m.toy", b"x = 1\n\n\ndef f():\n    return 2\n")
+    assert (file.language, [chunk.symbol for chunk in file.chunks]) == ("toy", ["", "f"])
 
 
 def test_a_detector_is_one_file(add: Add) -> None:
@@ -157,11 +151,3 @@ def test_an_attack_is_one_file(add: Add) -> None:
     finally:
         for kept in vars(registry_of_attacks).values():
             getattr(kept, "cache_clear", lambda: None)()
-
-
-def _run(*words: str) -> str:
-    from codeguard.cli import main
-
-    done = CliRunner().invoke(main, list(words))
-    assert done.exit_code == 0, done.output
-    return done.stdout

@@ -15,7 +15,7 @@ from codeguard.audit.findings import Finding, Standing
 from codeguard.audit.inspection import Inspected, own_finding
 from codeguard.errors import ConfigError
 from codeguard.index.trusted_base import TrustedBase
-from codeguard.trust import read_limited, write_atomically
+from codeguard.trust.local import read_limited, write_atomically
 
 SCHEMA = "codeguard.baseline/1"
 MAX_BYTES = 50_000_000

@@ -26,8 +26,7 @@ from codeguard.index.siblings import Siblings
 from codeguard.index.workspace import Workspace
 from codeguard.models import CheckReport, Chunk, Skipped, SourceFile
 from codeguard.sandbox import Level, read_given
-from codeguard.trust.installation import left_alone
-from codeguard.trust.kept_secrets import kept_secret
+from codeguard.trust.installation import kept_secret, left_alone
 
 
 @dataclass(frozen=True, slots=True)

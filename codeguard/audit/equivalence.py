@@ -20,7 +20,7 @@ from codeguard.config import Settings, user_config_dir
 from codeguard.errors import NothingToDoError
 from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.sandbox import Level, Sandbox, read_given
-from codeguard.trust.kept_secrets import kept_secret
+from codeguard.trust.installation import kept_secret
 
 EQUIVALENCE_BUDGET = Budget(generated=200, tailored=100, wall_s=8.0, cpu_s=2.0)
 

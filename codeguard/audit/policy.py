@@ -22,8 +22,8 @@ from codeguard.audit.findings import Finding, Standing
 from codeguard.audit.rules import RuleSelection, all_rules, longest_match
 from codeguard.errors import ConfigError
 from codeguard.models import Severity
-from codeguard.trust import read_limited
 from codeguard.trust.acceptances import Acceptance
+from codeguard.trust.local import read_limited
 
 LONGEST = 1 << 20  # bytes of a policy
 LONGEST_BASELINE = 50_000_000  # bytes

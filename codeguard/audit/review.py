@@ -36,7 +36,7 @@ from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.siblings import Siblings
 from codeguard.models import Chunk, SourceFile
 from codeguard.sandbox import Level, read_given
-from codeguard.trust.kept_secrets import kept_secret
+from codeguard.trust.installation import kept_secret
 from codeguard.workers.tasks import CHECKING_S, ItemBounds, Run, Shared
 
 REVIEW_BUDGET = Budget(generated=80, tailored=60, wall_s=4.0, cpu_s=1.0)

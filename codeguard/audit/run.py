@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -25,7 +25,6 @@ from codeguard.audit.rules import RuleSelection, all_rules
 from codeguard.audit.skipped_files import secret_file_findings, skipped_findings
 from codeguard.audit.workers import inspect_all, workers_for
 from codeguard.config import CATALOG, Settings, check_jobs
-from codeguard.corpus.agent_files import agent_file_kind
 from codeguard.corpus.discovery import NOT_REGULAR, discover
 from codeguard.errors import CorpusError, NothingToDoError
 from codeguard.index.executor import open_executor
@@ -103,25 +102,6 @@ def audit(
         return run.report()
 
 
-@dataclass(frozen=True, slots=True)
-class AgentFile:
-    """A file that assistants obey: `trust` is trusted, changed, new, or unknown if there is no manifest."""
-
-    path: str
-    kind: str
-    sha256: str
-    trust: str
-
-
-def listed_agent_files(
-    paths: Sequence[Path], options: AuditOptions, settings: Settings
-) -> tuple[AgentFile, ...]:
-    """Return the files under `paths` that assistants obey because of their names; raises like `audit`."""
-    with ExitStack() as stack:
-        run = _Audit(paths, options, settings, lambda stage, done, total: None, stack)
-        return tuple(run.agent_files())
-
-
 def _common_root(paths: Sequence[Path]) -> Path:
     """Return the folder that names are relative to: the working directory, or a common parent."""
     here = Path.cwd()
@@ -174,22 +154,6 @@ class _Audit:
         self._base = self._trusted(self._root)
         self._warnings = [*filter(None, [self._ignored_state]), *self._base.warnings]
         self._warnings += self._policy.expired() if self._policy is not None else ()
-
-    def agent_files(self) -> Iterator[AgentFile]:
-        """Yield the files that assistants obey, by name."""
-        for source in self._side.sources:
-            kind = agent_file_kind(source.name)
-            if not kind:
-                continue
-            digest = sha256(source.read()).hexdigest()
-            manifest = self._base.manifest
-            if manifest is None:
-                trust = "unknown"
-            elif self._base.covers(source.name, digest):
-                trust = "trusted"
-            else:
-                trust = "changed" if source.name in manifest.files else "new"
-            yield AgentFile(source.name, kind, digest, trust)
 
     def report(self) -> AuditReport:
         """Run the audit."""

@@ -63,7 +63,7 @@ def learn(
     from codeguard.behavior.learning.recording import record
     from codeguard.behavior.learning.samples import Privacy
     from codeguard.sandbox import Level, Sandbox, read_given
-    from codeguard.trust import write_atomically
+    from codeguard.trust.local import write_atomically
 
     settings = read_settings(context, store=store)
     trees = [read_tree(path) for path in _trusted(trust, settings)]

@@ -96,7 +96,7 @@ def setup(
     Shows what is added to which file, asks, and leaves everything else in the file as it is. Where the client offers
     hooks, each file is audited before the assistant reads it.
     """
-    from codeguard.trust import write_atomically
+    from codeguard.trust.local import write_atomically
 
     project = Path.cwd()
     command = own_command(context)

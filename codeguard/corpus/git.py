@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Collection, Mapping
 from functools import cached_property
@@ -12,6 +13,7 @@ from codeguard.interpreter import OUTSIDE
 
 TIMEOUT_S = 120
 _NO_GIT = "git is not installed"
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
 # Settings by which a repository's configuration could run a program or redirect git.
 _SETTINGS = {
     "advice.graftFileDeprecated": "false",
@@ -23,13 +25,6 @@ _SETTINGS = {
     "diff.external": "",
     "diff.ignoreSubmodules": "none",
     "diff.renames": "false",
-    "gpg.minTrustLevel": "fully",
-    "gpg.openpgp.program": "false",
-    "gpg.program": "false",
-    "gpg.ssh.allowedSignersFile": os.devnull,
-    "gpg.ssh.program": "ssh-keygen",
-    "gpg.ssh.revocationFile": "",
-    "gpg.x509.program": "false",
     "protocol.allow": "never",
     "submodule.recurse": "false",
 }
@@ -83,6 +78,16 @@ def command(folder: Path, *arguments: str, settings: Mapping[str, str] | None = 
     chosen = {**_SETTINGS, **(settings or {})}
     options = [part for name, value in chosen.items() for part in ("-c", f"{name}={value}")]
     return ["git", "--no-pager", "-C", str(folder.absolute()), *options, *arguments]
+
+
+def head_commit(folder: Path) -> str:
+    """Return the id of the checked-out commit, or "" if the folder is in no repository or git cannot tell it."""
+    try:
+        done = run_git(folder, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    commit = done.stdout.decode("ascii", "replace").strip()
+    return commit if done.returncode == 0 and _COMMIT.fullmatch(commit) else ""
 
 
 class WorkingTree:

@@ -16,7 +16,7 @@ import numpy as np
 from codeguard.config import Settings, below_level, check_exclusions
 from codeguard.corpus.chunking.chunker import is_prose
 from codeguard.corpus.discovery import EXCLUDED, Discovery, FoundFile, read_file
-from codeguard.corpus.secrets import scanner
+from codeguard.corpus.secrets import SCAN_VERSION
 from codeguard.errors import CorpusError, NothingToDoError
 from codeguard.index.catalog import TO_BE_READ_AGAIN, Catalog, FileState
 from codeguard.index.embedding import open_embedding
@@ -36,7 +36,7 @@ from codeguard.index.trusted_paths import below, refuse_gone
 from codeguard.index.unchanged import forget, remember
 from codeguard.index.workspace import Stage, Workspace
 from codeguard.models import Chunk, Skipped, SourceFile, SpecCoverage
-from codeguard.trust import BUNDLE_NAME, MANIFEST_NAME
+from codeguard.trust.tree import BUNDLE_NAME, MANIFEST_NAME
 from codeguard.workers.processes import default_workers
 
 FILES_A_BATCH = 64
@@ -249,10 +249,10 @@ class Indexer:
     def _scanned_otherwise(self) -> bool:
         """Return whether the index was built without a secret scan, or with another version."""
         made = self._catalog.meta(SECRETS)
-        return made is None or made.partition("; ")[0] != scanner()
+        return made is None or made.partition("; ")[0] != SCAN_VERSION
 
     def _secrets_made(self) -> str:
-        return f"{scanner()}; {'included' if self._workspace.settings.include_secrets else 'withheld'}"
+        return f"{SCAN_VERSION}; {'included' if self._workspace.settings.include_secrets else 'withheld'}"
 
     def _to_scan_again(self, indexed: Iterable[str]) -> set[str]:
         """Return the files with secrets that may need different masking or withholding than now."""

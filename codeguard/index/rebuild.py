@@ -28,13 +28,23 @@ from codeguard.index.swapping import (
     held,
     put_in_place,
 )
-from codeguard.index.trusted_paths import TrustedPath, refuse_gone, refuse_vanished, with_changes
-from codeguard.index.workspace import SEED, Workspace, open_state
-from codeguard.trust import load_unsigned
+from codeguard.index.trusted_paths import (
+    TrustedPath,
+    refuse_gone,
+    refuse_vanished,
+    with_changes,
+)
+from codeguard.index.workspace import (
+    SEED,
+    Workspace,
+    open_state,
+)
 from codeguard.trust.acceptances import ACCEPTED_NAME
-from codeguard.trust.installation import claim
-from codeguard.trust.kept_secrets import SECRET_BYTES
-from codeguard.trust.local import UNSIGNED_NAME
+from codeguard.trust.installation import (
+    SECRET_BYTES,
+    claim,
+)
+from codeguard.trust.local import UNSIGNED_NAME, load_unsigned
 
 SHOWN = 3  # names in a message
 

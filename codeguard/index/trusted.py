@@ -28,7 +28,8 @@ from codeguard.index.trusted_paths import (
 )
 from codeguard.index.workspace import PERPLEXITY, Workspace
 from codeguard.models import Skipped
-from codeguard.trust import FileEntry, Manifest, unlistable
+from codeguard.trust.manifest import FileEntry, Manifest
+from codeguard.trust.paths import unlistable
 from codeguard.trust.signed_trees import (
     SignedTree,
     find_signed_trees,

@@ -16,8 +16,8 @@ from codeguard.index.sandbox_budget import own_level
 from codeguard.index.trusted_base import TrustedBase
 from codeguard.index.workspace import Workspace, usable_key
 from codeguard.models import SourceFile
-from codeguard.trust import VerifiedManifest
 from codeguard.trust.state_files import StateFolder
+from codeguard.trust.verified import VerifiedManifest
 
 LARGEST = 256_000_000  # bytes of cached evidence that belongs to no index; above this, the cache is cleared
 

@@ -35,26 +35,20 @@ from codeguard.index.siblings import IndexedFiles, Siblings
 from codeguard.index.swapping import READY, ROWS, VECTORS, WORKING, WRITING, finish_swap, held
 from codeguard.index.trusted_paths import TrustedPath, trusted_by_name
 from codeguard.models import SourceFile, parts_digest
-from codeguard.trust import (
-    Manifest,
-    VerifiedManifest,
-    load_unsigned,
-    narrowed,
-    sealed,
-    verify_unsigned,
-    write_atomically,
-)
 from codeguard.trust.installation import (
+    SECRET_BYTES,
     ForeignStateError,
     claim,
     ensure_ours,
+    kept_secret,
     key_and_note,
     set_aside,
     set_aside_warning,
 )
-from codeguard.trust.kept_secrets import SECRET_BYTES, kept_secret
-from codeguard.trust.local import UNSIGNED_NAME
+from codeguard.trust.local import UNSIGNED_NAME, load_unsigned, sealed, write_atomically
+from codeguard.trust.manifest import Manifest
 from codeguard.trust.signed_trees import SignedTree, from_text, to_text, together, verified_trees
+from codeguard.trust.verified import VerifiedManifest, narrowed, verify_unsigned
 from codeguard.workers.processes import default_workers
 
 if TYPE_CHECKING:

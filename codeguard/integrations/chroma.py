@@ -11,7 +11,7 @@ from codeguard.config import DefenseConfig
 from codeguard.errors import STOPPED, ConfigError, StoreError
 from codeguard.integrations.documents import CHANGED, DEMOTED, MASKED, DocumentJudge, StoredText, Verdicts
 from codeguard.ranking.reranking import Ranked
-from codeguard.trust import VerifiedManifest
+from codeguard.trust.verified import VerifiedManifest
 from codeguard.workers.waiting import within
 
 COLUMNS = ("embeddings", "documents", "metadatas", "distances")

@@ -37,8 +37,8 @@ from codeguard.ranking.reranking import Judged, Ranked, rank
 from codeguard.ranking.scoring import by_urgency, standardise
 from codeguard.ranking.signals import load_signals
 from codeguard.ranking.signals.base import Moment, Signal, SignalServices, Subject
-from codeguard.trust import VerifiedManifest
 from codeguard.trust.acceptances import ACCEPTED_NAME, load_acceptances
+from codeguard.trust.verified import VerifiedManifest
 
 KEPT_DOCUMENTS = 50_000  # whose evidence stays in memory
 MASKED = "codeguard_masked"  # in the metadata of a document whose text is shown without its secrets

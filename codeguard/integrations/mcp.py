@@ -20,8 +20,9 @@ from codeguard.api import CodeGuard
 from codeguard.audit.findings import AuditReport, Finding
 from codeguard.audit.rules import find_rule
 from codeguard.audit.run import AuditOptions
+from codeguard.corpus.git import head_commit
 from codeguard.corpus.secrets import mask_secrets
-from codeguard.errors import CodeguardError, ConfigError, ManifestError, MissingExtraError
+from codeguard.errors import CodeguardError, ConfigError, MissingExtraError
 from codeguard.escaping import escaped
 from codeguard.index.behavior_reports import checkable
 from codeguard.integrations.documents import MOST_COPIES
@@ -31,7 +32,6 @@ from codeguard.ranking.documents import EXTENSIONS, read_document
 from codeguard.ranking.inventory import Inventory
 from codeguard.ranking.reranking import Ranked, keeps
 from codeguard.ranking.scoring import by_urgency
-from codeguard.trust.git import head_commit
 
 try:
     from mcp.server.mcpserver.exceptions import ToolError
@@ -176,7 +176,7 @@ class _Assistant:
             [] if manifest is None or manifest.unsigned else [escaped(name) for name in manifest.signed_by]
         )
         return {
-            "commit": _commit(Path(workspace.catalog.meta("root") or ".")),
+            "commit": head_commit(Path(workspace.catalog.meta("root") or ".")),
             "signers": signers,
             "results": [_result(item, fence) for item in ranking.results],
             "left_out": _left_out(ranking.dropped, fence),
@@ -398,11 +398,3 @@ def _file(name: str, text: str) -> Iterator[Path]:
         place = Path(folder).resolve() / name
         place.write_text(text, encoding="utf-8", errors="surrogatepass")
         yield place
-
-
-def _commit(root: Path) -> str:
-    """Return the checked-out commit, or "" if there is none or no git."""
-    try:
-        return head_commit(root)
-    except ManifestError:
-        return ""

@@ -38,8 +38,8 @@ from codeguard.ranking.scoring import standardise
 from codeguard.ranking.signals import load_signals
 from codeguard.ranking.signals.base import Moment, Signal, SignalContext, SignalServices, Subject
 from codeguard.ranking.signals.provenance import like_own
-from codeguard.trust import VerifiedManifest
 from codeguard.trust.acceptances import SIGNAL as ACCEPTANCE
+from codeguard.trust.verified import VerifiedManifest
 from codeguard.weights import INSECURE, Weights
 from codeguard.workers.deadline import Deadline, DeadlineError
 from codeguard.workers.tasks import LOOKING_S

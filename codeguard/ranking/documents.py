@@ -32,7 +32,7 @@ from codeguard.models import (
     text_digest,
 )
 from codeguard.ranking.signals.base import Subject
-from codeguard.trust import VerifiedManifest
+from codeguard.trust.verified import VerifiedManifest
 from codeguard.workers.processes import default_workers, send
 from codeguard.workers.tasks import ItemBounds, Run, by_values, encoded
 

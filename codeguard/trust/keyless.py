@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codeguard.errors import CodeguardError, ManifestError, MissingExtraError
-from codeguard.trust.escape import shown
+from codeguard.escaping import shown
+from codeguard.trust.manifest import PAYLOAD_TYPE
 from codeguard.trust.policy import SigningPolicy
-from codeguard.trust.statement import PAYLOAD_TYPE
 from codeguard.trust.strict_json import parse_json
 from codeguard.trust.verify import KeylessProof
 

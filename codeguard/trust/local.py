@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from codeguard.errors import ManifestError
-from codeguard.trust.escape import shown
-from codeguard.trust.manifest import Manifest
+from codeguard.escaping import shown
+from codeguard.trust.manifest import Manifest, manifest_from_json, manifest_to_json
 from codeguard.trust.state_files import StateFolder
-from codeguard.trust.statement import manifest_from_json, manifest_to_json
 from codeguard.trust.strict_json import MAX_BYTES
 
 UNSIGNED_NAME = "manifest.unsigned.json"

@@ -1,16 +1,23 @@
-"""The user's signing policy: who may sign which paths, with which keys, until when."""
+"""The user's signing policy: who may sign which paths, with which keys, until when.
+
+Path patterns are anchored at the root: `*` stands for any characters within a part, `?` for one, `**` for any number
+of whole parts. The time of matching is bounded by the product of the lengths, even for hostile patterns and paths.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from codeguard.errors import ConfigError
-from codeguard.trust.escape import shown
-from codeguard.trust.patterns import check_pattern, matches, matches_all_below
+from codeguard.escaping import shown
+
+MAX_PATTERN = 1024  # characters
+_ANY_NAME = "\0"  # a name that no path has and no pattern contains
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,34 +109,20 @@ class SigningPolicy:
 
         Raises ConfigError for unknown keys and values of the wrong type.
         """
-        known = {
-            "root": str,
-            "trees": list,
-            "threshold": int,
-            "least_version": int,
-            "max_age_days": int,
-            "require_expiry": bool,
-            "revoked": list,
-            "signers": list,
-            "rules": list,
-        }
-        values = _typed(table, known, "signing policy")
+        values = dict(_typed(table, _POLICY, "signing policy"))
         if "root" not in values:
             raise ConfigError("signing policy names no root", expected='root = "the label of the tree"')
-        return cls(
-            root=values["root"],
-            signers=tuple(_signer(item, base) for item in values.get("signers", ())),
-            threshold=values.get("threshold", 1),
-            rules=tuple(_rule(item) for item in values.get("rules", ())),
-            revoked=frozenset(_texts(values.get("revoked", ()), "revoked of the signing policy")),
-            least_version=values.get("least_version", 1),
-            max_age_days=values.get("max_age_days"),
-            require_expiry=values.get("require_expiry", False),
-            trees=tuple(
-                (base / Path(text).expanduser()).resolve()
-                for text in _texts(values.get("trees", ()), "trees of the signing policy")
+        convert: Mapping[str, Callable[[Any], object]] = {
+            "signers": lambda found: tuple(_signer(item, base) for item in found),
+            "rules": lambda found: tuple(map(_rule, found)),
+            "revoked": lambda found: frozenset(_texts(found, "revoked of the signing policy")),
+            "trees": lambda found: tuple(
+                path.resolve() for path in _files(found, "trees of the signing policy", base)
             ),
-        )
+        }
+        for key in convert.keys() & values.keys():
+            values[key] = convert[key](values[key])
+        return cls(**values)
 
 
 def policies_from_toml(table: Mapping[str, Any], base: Path) -> dict[str, SigningPolicy]:
@@ -152,17 +145,19 @@ def policies_from_toml(table: Mapping[str, Any], base: Path) -> dict[str, Signin
     return policies
 
 
+_POLICY = {"root": str, "trees": list, "threshold": int, "least_version": int, "max_age_days": int,
+           "require_expiry": bool, "revoked": list, "signers": list, "rules": list}  # fmt: skip
+_SIGNER = {"identity": str, "keys": list, "paths": list, "until": (datetime, date), "issuer": str}
+
+
 def _signer(table: object, base: Path) -> SignerPolicy:
-    known = {"identity": str, "keys": list, "paths": list, "until": (datetime, date), "issuer": str}
-    values = _typed(table, known, "[[signers]]")
+    values = _typed(table, _SIGNER, "[[signers]]")
     if not values.get("identity"):
         raise ConfigError("a signer has no identity", got=shown(str(values)), expected='identity = "…"')
     where = f"signer {shown(values['identity'])}"
     return SignerPolicy(
         identity=values["identity"],
-        keys=tuple(
-            base / Path(text).expanduser() for text in _texts(values.get("keys", ()), f"keys of {where}")
-        ),
+        keys=_files(values.get("keys", ()), f"keys of {where}", base),
         paths=_texts(values.get("paths", ["**"]), f"paths of {where}"),
         until=_until(values.get("until")),
         issuer=values.get("issuer", ""),
@@ -210,6 +205,10 @@ def _texts(value: Sequence[object], where: str) -> tuple[str, ...]:
     return tuple(str(item) for item in value)
 
 
+def _files(value: Sequence[object], where: str, base: Path) -> tuple[Path, ...]:
+    return tuple(base / Path(text).expanduser() for text in _texts(value, where))
+
+
 def _check(policy: SigningPolicy) -> None:
     if not policy.root:
         raise ConfigError("signing policy names no root", got="an empty label", expected="a label")
@@ -227,8 +226,12 @@ def _check(policy: SigningPolicy) -> None:
     for patterns in (*(signer.paths for signer in policy.signers), *(rule.paths for rule in policy.rules)):
         if not patterns:
             raise ConfigError("empty list of paths in the signing policy", expected='paths = ["**"] for all')
-        for pattern in patterns:
-            check_pattern(pattern)
+        for problem in filter(None, map(unusable_pattern, patterns)):
+            raise ConfigError(
+                "unusable path pattern",
+                got=problem,
+                expected="a path relative to the root such as src/** or docs/*.md",
+            )
     for threshold in (policy.threshold, *(rule.threshold for rule in policy.rules)):
         if not 1 <= threshold <= max(1, len(identities)):
             raise ConfigError(
@@ -238,3 +241,51 @@ def _check(policy: SigningPolicy) -> None:
             )
     if policy.least_version < 1 or (policy.max_age_days is not None and policy.max_age_days < 1):
         raise ConfigError("least_version and max_age_days of the signing policy", expected="1 or more")
+
+
+def unusable_pattern(pattern: str) -> str | None:
+    """Return why a pattern is not usable, None if it is."""
+    parts = pattern.split("/")
+    if len(pattern) > MAX_PATTERN:
+        return f"{len(pattern)} characters, more than {MAX_PATTERN}"
+    if "\0" in pattern or any(part in ("", ".", "..") for part in parts):
+        return shown(pattern)
+    if any("**" in part and part != "**" for part in parts):
+        return f"'**' beside other characters in {shown(pattern)}"
+    return None
+
+
+def matches(patterns: Iterable[str], path: str) -> bool:
+    """Return whether one of the patterns matches the whole path.
+
+    `*` stands for any characters within a part, `?` for one, `**` for any
+    number of whole parts, at the end for at least one. Unlike gitignore's, a
+    pattern is anchored: `docs/**` does not match `src/docs/x.py`, so that a
+    right to sign one folder is not a right to sign any folder of that name.
+    """
+    parts = path.split("/")
+    return any(_parts_match(pattern.split("/"), parts) for pattern in patterns)
+
+
+def matches_all_below(patterns: Iterable[str], folder: str) -> bool:
+    """Return whether one of the patterns matches every path there may be below a folder (`.` is the root)."""
+    open_ended = [pattern for pattern in patterns if pattern.split("/")[-1] == "**"]
+    return matches(open_ended, _ANY_NAME if folder == "." else f"{folder}/{_ANY_NAME}")
+
+
+def _parts_match(pattern: Sequence[str], parts: Sequence[str]) -> bool:
+    """Track all positions in `parts` that the pattern read so far can reach."""
+    reached = {0}
+    for number, piece in enumerate(pattern, 1):
+        if piece == "**":
+            first = min(reached)
+            reached = set(range(first + (number == len(pattern)), len(parts) + 1))
+        else:
+            reached = {
+                at + 1
+                for at in reached
+                if at < len(parts) and fnmatchcase(parts[at], piece.replace("[", "[[]"))
+            }
+        if not reached:
+            return False
+    return len(parts) in reached

@@ -13,24 +13,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import platformdirs
-
 from codeguard.config import Settings
 from codeguard.corpus.chunking import CHUNKER_ID, chunk_file
 from codeguard.corpus.names import name_of
 from codeguard.errors import ConfigError, ManifestError
-from codeguard.trust import (
-    BUNDLE_NAME,
-    MANIFEST_NAME,
-    VerifiedManifest,
-    combined_manifest,
-    read_inside,
-    rechunked,
-    within,
-)
+from codeguard.trust.tree import BUNDLE_NAME, MANIFEST_NAME, read_inside
+from codeguard.trust.verified import VerifiedManifest, combined_manifest, rechunked, within
 
 if TYPE_CHECKING:
-    from codeguard.trust import SigningPolicy
+    from codeguard.trust.policy import SigningPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +117,15 @@ def from_text(text: str | None) -> list[SignedTree]:
 
 def policies(settings: Settings) -> dict[str, SigningPolicy]:
     """Return the signing policies of the user's configuration by label; raise ConfigError if invalid."""
-    from codeguard.trust import policies_from_toml
+    from codeguard.trust.policy import policies_from_toml
 
     return policies_from_toml(settings.signing, settings.config_file.parent)
 
 
 def _verified(tree: SignedTree, settings: Settings) -> VerifiedManifest:
-    from codeguard.trust import VersionsSeen, choose_policy, open_signed, refuse_inside, refuse_unsigned
+    from codeguard.trust.seen import VersionsSeen
+    from codeguard.trust.signatures import refuse_inside
+    from codeguard.trust.verify import choose_policy, open_signed, refuse_unsigned
 
     known = policies(settings)
     if not known:
@@ -152,7 +145,7 @@ def _verified(tree: SignedTree, settings: Settings) -> VerifiedManifest:
         verified = open_signed(
             tree.folder,
             policy,
-            state=VersionsSeen(Path(platformdirs.user_state_dir("codeguard"))),
+            state=VersionsSeen(),
             now=datetime.now(UTC),
             bundles=[bundle] if keyless else [],
         )

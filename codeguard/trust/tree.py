@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from codeguard.errors import ManifestError
-from codeguard.trust.escape import shown
+from codeguard.escaping import shown
 from codeguard.trust.local import open_regular
 from codeguard.trust.manifest import Manifest
 from codeguard.trust.paths import NameIndex, path_problem
-from codeguard.trust.verified import VerifiedManifest
+from codeguard.trust.verified import VerifiedManifest, in_scope
 
 MANIFEST_NAME = "codeguard.manifest.json"  # the signed manifest, in the root of the tree
 BUNDLE_NAME = "codeguard.manifest.sigstore.json"  # a keyless signer's bundle
@@ -152,8 +152,3 @@ def _added(verified: VerifiedManifest, present: Iterable[str]) -> list[TreeDiffe
                 TreeDifference(path, FileChange.ADDED, "a file that the manifest does not list", "no file")
             )
     return found
-
-
-def in_scope(path: str, scope: Sequence[str]) -> bool:
-    """Return whether `path` is in the scope of a manifest."""
-    return any(part in (".", path) or path.startswith(f"{part}/") for part in scope)

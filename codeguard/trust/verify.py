@@ -1,26 +1,26 @@
-"""Verification: from an untrusted envelope to a manifest that counts."""
+"""Verification: from a folder, or an untrusted envelope, and a policy to a manifest that counts."""
 
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 
-from codeguard.errors import ManifestError
-from codeguard.trust.dsse import holding_keys, read_envelope
-from codeguard.trust.escape import shown
-from codeguard.trust.keys import KeyRing
-from codeguard.trust.manifest import Manifest
-from codeguard.trust.patterns import matches, matches_all_below
-from codeguard.trust.policy import SignerPolicy, SigningPolicy
+from codeguard.errors import ConfigError, ManifestError
+from codeguard.escaping import escaped, shown
+from codeguard.trust.local import read_limited
+from codeguard.trust.manifest import Manifest, manifest_from_json
+from codeguard.trust.policy import SignerPolicy, SigningPolicy, matches, matches_all_below
 from codeguard.trust.seen import VersionsSeen
-from codeguard.trust.statement import manifest_from_json
-from codeguard.trust.verified import VerifiedManifest, _admit
+from codeguard.trust.signatures import TrustedKey, holding_keys, load_keys, read_envelope, refuse_inside
+from codeguard.trust.tree import MANIFEST_NAME
+from codeguard.trust.verified import VerifiedManifest, admit
 
 # How far the clocks of two honest machines may differ.
 CLOCK_SKEW = timedelta(minutes=5)
-SIGN = "let another signer add a signature with: codeguard trust sign"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class KeylessProof:
 
 def verify_envelope(
     envelope: bytes,
-    keys: KeyRing,
+    keys: Mapping[str, TrustedKey],
     policy: SigningPolicy,
     *,
     state: VersionsSeen,
@@ -106,7 +106,7 @@ def _verify(
     digest = hashlib.sha256(payload).hexdigest()
     state.check(manifest, digest)
     state.record(manifest, digest)
-    return _admit(manifest, tuple(signer.identity for signer in signers), unsigned=False)
+    return admit(manifest, tuple(signer.identity for signer in signers), unsigned=False)
 
 
 def _counting(
@@ -135,46 +135,28 @@ def _counting(
 
 def _check_rights(manifest: Manifest, signers: Sequence[SignerPolicy], policy: SigningPolicy) -> None:
     """Check that every path, and each part of the scope, has enough signers who may sign it."""
-    own = {rule.identity: rule.paths for rule in manifest.signers}
     for path in manifest.files:
-        entitled = [s.identity for s in signers if matches(s.paths, path)]
-        able = [name for name in entitled if not own or matches(own.get(name, ()), path)]
-        if len(able) < policy.threshold_of(path):
-            hint = _own_rule(own, path) if len(entitled) > len(able) else SIGN
-            _too_few(shown(path), able, policy.threshold_of(path), policy, path, hint)
+        able = [signer.identity for signer in signers if matches(signer.paths, path)]
+        if len(able) < (needed := policy.threshold_of(path)):
+            entitled = [signer.identity for signer in policy.signers if matches(signer.paths, path)]
+            raise _too_few(shown(path), able, needed, entitled)
     # Leaving a file out is a statement too: without this, a signer of docs/ could sign a list that silently
     # drops everything else.
     for part in manifest.scope:
         if part in manifest.files:
             continue
-        able = [s.identity for s in signers if matches_all_below(s.paths, part)]
-        if len(able) < policy.threshold_below(part):
-            _too_few(f"the extent {shown(part)}", able, policy.threshold_below(part), policy, None)
+        able = [signer.identity for signer in signers if matches_all_below(signer.paths, part)]
+        if len(able) < (needed := policy.threshold_below(part)):
+            everybody = [signer.identity for signer in policy.signers]
+            raise _too_few(f"the extent {shown(part)}", able, needed, everybody)
 
 
-def _own_rule(own: Mapping[str, Sequence[str]], path: str) -> str:
-    """Return what to do where the manifest's own rule leaves out signers that the policy takes."""
-    named = [shown(name) for name, patterns in own.items() if matches(patterns, path)]
-    return (
-        f"its own rule lets {', '.join(named) or 'nobody'} sign it, by names that have to be the policy's: build it "
-        "again with other --signer"
-    )
-
-
-def _too_few(
-    what: str,
-    able: Sequence[str],
-    threshold: int,
-    policy: SigningPolicy,
-    path: str | None,
-    hint: str = SIGN,
-) -> None:
-    entitled = [s.identity for s in policy.signers if path is None or matches(s.paths, path)]
-    raise ManifestError(
+def _too_few(what: str, able: Sequence[str], needed: int, entitled: Sequence[str]) -> ManifestError:
+    return ManifestError(
         f"too few signers for {what}",
-        got=f"{len(able)}" + (f" ({', '.join(shown(identity) for identity in able)})" if able else ""),
-        expected=f"{threshold} of {_one_of(entitled)}",
-        hint=hint,
+        got=f"{len(able)}" + (f" ({', '.join(map(shown, able))})" if able else ""),
+        expected=f"{needed} of {_one_of(entitled)}",
+        hint="let another signer add a signature with: codeguard trust sign",
     )
 
 
@@ -213,3 +195,81 @@ def _one_of(identities: Iterable[str], most: int = 8) -> str:
         return "a signer, but the policy names none"
     rest = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + rest
+
+
+def open_signed(
+    tree: Path,
+    policy: SigningPolicy,
+    *,
+    state: VersionsSeen,
+    now: datetime,
+    manifest: Path | None = None,
+    bundles: Sequence[Path] = (),
+    trusted_root: Path | None = None,
+    renewing: bool = False,
+) -> VerifiedManifest:
+    """Return the verified manifest of the tree in a folder.
+
+    `manifest` is `codeguard.manifest.json` in the folder by default.
+    `bundles` are sigstore bundles of keyless signers and `trusted_root` their
+    trust anchors; without a manifest file the bundles are used alone. For the other arguments see
+    `verify_envelope`. The files of the tree are not checked: see `check_tree`.
+
+    Raises ManifestError if it is missing or refused, ConfigError where a
+    key or the trust anchors lie in the tree.
+    """
+    keys = load_keys(policy, tree=tree)
+    place = manifest or tree / MANIFEST_NAME
+    proofs: list[KeylessProof] = []
+    if trusted_root is not None:
+        refuse_inside(trusted_root, tree, "trusted root")
+    if bundles:
+        from codeguard.trust.keyless import keyless_proofs
+
+        for bundle in bundles:
+            proofs.extend(keyless_proofs(read_limited(bundle), policy, trusted_root))
+    if proofs and not place.exists():
+        return verify_keyless(proofs, policy, state=state, now=now)
+    return verify_envelope(
+        read_limited(place), keys, policy, state=state, now=now, keyless=proofs, renewing=renewing
+    )
+
+
+def refuse_unsigned(place: Path) -> None:
+    """Raise ManifestError if a file is a manifest without signatures, as `trust build` writes it."""
+    try:
+        manifest_from_json(read_limited(place))
+    except ManifestError:  # a signed one, or none: for others to judge
+        return
+    name = escaped(shlex.quote(str(place)))
+    raise ManifestError(
+        f"{escaped(str(place))} is not signed",
+        got="no signature",
+        expected="a signed manifest",
+        hint=f"sign it with: codeguard trust sign {name} --key KEY, and say in the configuration whose "
+        f"signature counts (docs/provenance.md); or trust the folder unsigned after: rm {name}",
+    )
+
+
+def choose_policy(
+    policies: Mapping[str, SigningPolicy], tree: Path, label: str | None = None
+) -> SigningPolicy:
+    """Return the user's policy for a tree.
+
+    By its label; else the one whose `trees` name the folder; else the only
+    one there is. The manifest does not decide this: it could name another team's policy. Raises ConfigError
+    if the choice is ambiguous.
+    """
+    if label is not None and label in policies:
+        return policies[label]
+    if label is None:
+        named = [policy for policy in policies.values() if tree.resolve() in policy.trees]
+        chosen = named or list(policies.values())
+        if len(chosen) == 1:
+            return chosen[0]
+    raise ConfigError(
+        "no signing policy for this tree",
+        got=f"the label {shown(label)}" if label is not None else f"{len(policies)} policies and no label",
+        expected=" or ".join(shown(name) for name in policies) or "a [signing] table in the configuration",
+        hint=None if policies else "it names the keys whose signatures count (docs/provenance.md)",
+    )

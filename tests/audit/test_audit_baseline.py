@@ -15,7 +15,8 @@ from codeguard.audit.findings import Standing
 from codeguard.cli import main
 from codeguard.errors import ConfigError
 from codeguard.index.trusted_base import of_manifest
-from codeguard.trust import build_manifest, verify_unsigned
+from codeguard.trust.manifest import build_manifest
+from codeguard.trust.verified import verify_unsigned
 
 OUTSIDE = Path("../baseline.json")
 

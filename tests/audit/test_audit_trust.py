@@ -11,13 +11,13 @@ import pytest
 from audit_helpers import CLEAN, GOOD, WRONG, look, rules, write
 from in_process import codeguard
 
-from codeguard.audit.run import AuditOptions, listed_agent_files
 from codeguard.config import Settings
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index.trusted_base import TrustedBase, of_manifest
 from codeguard.index.without_index import opened_workspace
 from codeguard.models import Severity
-from codeguard.trust import build_manifest, verify_unsigned
+from codeguard.trust.manifest import build_manifest
+from codeguard.trust.verified import verify_unsigned
 
 
 def base_of(folder: Path, *names: str) -> TrustedBase:
@@ -159,22 +159,6 @@ def test_an_agent_file_that_is_new_or_changed(project: Path) -> None:
         ("audit.agent-file", "CLAUDE.md", Severity.MEDIUM),
     ]
     assert look(".").findings == ()
-    listed = listed_agent_files([Path()], AuditOptions(base=base), Settings())
-    assert [(item.path, item.trust) for item in listed] == [(".mcp.json", "new"), ("CLAUDE.md", "changed")]
-    write(project, {"CLAUDE.md": "Use tabs.\n"})
-    listed = listed_agent_files([Path("CLAUDE.md")], AuditOptions(base=base), Settings())
-    assert [(item.path, item.trust) for item in listed] == [("CLAUDE.md", "trusted")]
-
-
-def test_agent_files_are_listed(project: Path) -> None:
-    write(project, {"AGENTS.md": "Use tabs.\n", ".cursor/rules/a.mdc": "x\n", "m.py": CLEAN})
-    ran = codeguard("audit", ".", "--agent-files", "--format", "json", cwd=project)
-    listed = json.loads(ran.stdout)["files"]
-    assert [(item["path"], item["kind"], item["trust"]) for item in listed] == [
-        (".cursor/rules/a.mdc", "instructions", "unknown"),
-        ("AGENTS.md", "instructions", "unknown"),
-    ]
-    assert codeguard("audit", "m.py", "--agent-files", cwd=project).stdout.startswith("no file")
 
 
 def test_where_evidence_cannot_be_kept_the_audit_says_so(

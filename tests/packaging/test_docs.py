@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from codeguard.cli import main
 from codeguard.config import load_settings
-from codeguard.trust import SigningPolicy
+from codeguard.trust.policy import SigningPolicy
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [

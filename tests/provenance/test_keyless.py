@@ -17,9 +17,11 @@ from sigstore.models import ClientTrustConfig
 
 from codeguard.errors import CodeguardError, ManifestError
 from codeguard.models import Trust, text_digest
-from codeguard.trust import KeyRing, SignerPolicy, manifest_to_json, verify_envelope, verify_keyless
 from codeguard.trust.keyless import keyless_proofs, sign_keyless
-from codeguard.trust.verify import KeylessProof
+from codeguard.trust.manifest import manifest_to_json
+from codeguard.trust.policy import SignerPolicy
+from codeguard.trust.signatures import load_keys
+from codeguard.trust.verify import KeylessProof, verify_envelope, verify_keyless
 
 CI, ISSUER = "ci@example.org", "https://token.example.org"
 
@@ -69,15 +71,15 @@ def test_a_bundle_and_a_key_together_reach_a_threshold(bench, sigstore, anchors,
     envelope, bundle = bench.sign(manifest), sigstore.bundle(manifest_to_json(manifest), CI, ISSUER)
     proofs = keyless_proofs(json.dumps(bundle).encode(), both, anchors)
     options = {"state": bench.state, "now": NOW}
-    assert verify_envelope(envelope, KeyRing.load(both), both, keyless=proofs, **options).signed_by == (
+    assert verify_envelope(envelope, load_keys(both), both, keyless=proofs, **options).signed_by == (
         CI,
         "alice",
     )
     with pytest.raises(ManifestError, match=r"got 1 \('alice'\), expected 2"):
-        verify_envelope(envelope, KeyRing.load(both), both, **options)
+        verify_envelope(envelope, load_keys(both), both, **options)
     other = bench.sign(bench.manifest(version=6))
     with pytest.raises(ManifestError, match=r"got 1 \('alice'\), expected 2"):
-        verify_envelope(other, KeyRing.load(both), both, keyless=proofs, **options)
+        verify_envelope(other, load_keys(both), both, keyless=proofs, **options)
 
 
 def member(*path, to):

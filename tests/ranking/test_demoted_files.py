@@ -17,8 +17,9 @@ from codeguard.index.static_evidence import StaticEvidence, Uses
 from codeguard.models import ChunkKind, Confidence, Evidence, Severity, SourceFile, Trust
 from codeguard.ranking.defense import Candidate, DefenseManager
 from codeguard.ranking.signals.base import SignalServices, Subject
-from codeguard.trust import VerifiedManifest, build_manifest, verify_unsigned
 from codeguard.trust.acceptances import Acceptance, Acceptances
+from codeguard.trust.manifest import build_manifest
+from codeguard.trust.verified import VerifiedManifest, verify_unsigned
 from codeguard.weights import FLAWS, Weights
 
 GRAVE = b"import os\n\n\ndef grave():\n    return 'MARK'\n\n\ndef beside():\n    return grave()\n"

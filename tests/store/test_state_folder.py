@@ -19,9 +19,9 @@ from codeguard.audit.check import check_file
 from codeguard.audit.run import audit
 from codeguard.config import Settings, load_settings
 from codeguard.errors import CodeguardError, StoreError
+from codeguard.escaping import shown
 from codeguard.index.unchanged import unchanged_report
 from codeguard.trust.acceptances import accept, load_acceptances
-from codeguard.trust.escape import shown
 from codeguard.trust.installation import ASIDE, MARK, ForeignStateError, left_alone
 from codeguard.trust.seen import SEEN_NAME, VersionsSeen
 from codeguard.trust.state_files import FileLock, StateFolder, UnsafeStateError, inode_of

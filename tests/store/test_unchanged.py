@@ -24,7 +24,7 @@ from codeguard.index.on_disk import is_indexed
 from codeguard.index.report import IndexReport
 from codeguard.index.unchanged import SIGNED_NAME, STATE_FILES, unchanged_report
 from codeguard.index.workspace import PERPLEXITY, SEED
-from codeguard.trust import MANIFEST_NAME
+from codeguard.trust.tree import MANIFEST_NAME
 
 pytestmark = pytest.mark.ci
 

@@ -100,9 +100,13 @@ def _bound_once(tree: ast.AST) -> dict[str, ast.expr]:
                 bound.setdefault(name, []).append(value)
             case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store() | ast.Del()):
                 bound.setdefault(name, []).append(None)
-    # An assignment occurs twice: as a statement and as a stored name.
-    pairs = ((name, *sorted(values, key=lambda value: value is None)) for name, values in bound.items())
-    return {pair[0]: pair[1] for pair in pairs if len(pair) == 3 and pair[1] is not None and pair[2] is None}
+    found = {}
+    for name, values in bound.items():
+        # An assignment occurs twice: as a statement and as a stored name.
+        first, *others = sorted(values, key=lambda value: value is None)
+        if first is not None and others == [None]:
+            found[name] = first
+    return found
 
 
 def _is_small(value: object) -> bool:

@@ -75,4 +75,4 @@ def _closing(source: bytes, opening: re.Match[bytes]) -> re.Match[bytes] | None:
 def _language(info: str) -> Grammar | None:
     name = _ALIASES.get(info, info)
     grammar = registry.by_name(name) if name else None
-    return grammar if grammar is not None and registry.installed(grammar) else None
+    return grammar if grammar is not None and grammar.installed else None

@@ -46,5 +46,5 @@ def refuse_unknown(config: DefenseConfig) -> None:
                     f"{what} of the configuration",
                     got=repr(name),
                     expected=" or ".join(near) or "the name of a signal or of its rule",
-                    hint="codeguard signals lists them",
+                    hint="docs/reference.md lists them",
                 )
