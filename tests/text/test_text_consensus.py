@@ -525,7 +525,6 @@ def test_hardly_a_sentence_of_an_honest_document_is_taken_for_an_order() -> None
 @pytest.mark.ci
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_through_a_real_server_a_gullible_model_is_kept_from_two_of_ten(attack: str) -> None:
-    pytest.importorskip("openai")
     texts = [*BONES.documents[:8], *poison(BONES, attack, "distinct", 2, list(BONES.documents[8:]))]  # type: ignore[arg-type]
     with serve(gullible({BONES.question: (BONES.right, BONES.wrong)})) as server:
         reader = LLMReader(LLMClient(LLMConfig(server.url, "gullible")))
@@ -537,7 +536,6 @@ def test_through_a_real_server_a_gullible_model_is_kept_from_two_of_ten(attack: 
 
 @pytest.mark.ci
 def test_a_server_that_fails_for_one_document_costs_that_document() -> None:
-    pytest.importorskip("openai")
 
     def respond(request: dict[str, object]) -> Reply:
         return Reply(b"{}", 400) if "OVERLOAD" in str(request) else completion("An adult has 206 bones.")
