@@ -16,13 +16,11 @@ from codeguard.errors import ConfigError
 from codeguard.index.embedding import Embedding
 from codeguard.reports.text_selection import selection_lines, selection_page, selection_table
 from codeguard.text.consensus import RULES, STRICTNESS
-from codeguard.text.extractive import ExtractiveReader
 from codeguard.text.files import read_documents, read_examples, read_pairs
 from codeguard.text.label_flip import CHOICES, LEVELS, LabelFlipDefense
 from codeguard.text.llm import LLMClient, LLMConfig
-from codeguard.text.llm_reader import LLMReader
 from codeguard.text.model import Document, Selection, TextDefense
-from codeguard.text.reading import Reader
+from codeguard.text.reading import ExtractiveReader, LLMReader, Reader
 from codeguard.text.tokens import MAX_CHARACTERS
 
 SHORT_ANSWER = 5  # words of an answer that Freq-Density is taken with

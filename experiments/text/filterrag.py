@@ -24,9 +24,9 @@ import numpy as np
 
 from codeguard.index.embedding import Embedding, open_embedding
 from codeguard.text import Document, Judgment, Selection, TextDefense
-from codeguard.text.extractive import ExtractiveReader
 from codeguard.text.filterrag import CleanPair, FilterRAG, LengthThreshold, calibrate_threshold
 from codeguard.text.mlfilter import FEATURES, PAPER_FEATURES, LabelledText, MLFilterRAG, train_filter
+from codeguard.text.reading import ExtractiveReader
 from codeguard.text.tokens import content_words, words
 from experiments.text.common import CachedEmbedding, Rows, data_folder, line_plot, share, text_table
 

@@ -13,8 +13,8 @@ from codeguard.cli import main
 from codeguard.errors import CorpusError
 from codeguard.reports.text_selection import selection_lines
 from codeguard.text import Document, files
-from codeguard.text.llm_reader import SUMMARY
 from codeguard.text.model import reject_all
+from codeguard.text.reading import SUMMARY
 from experiments.text.consensus_corpus import load_topics
 from experiments.text.loopback import Reply, completion, serve
 

@@ -15,10 +15,8 @@ from codeguard.text.consensus import (
     mean_similarity,
     without_orders,
 )
-from codeguard.text.extractive import ExtractiveReader
 from codeguard.text.llm import LLMClient, LLMConfig
-from codeguard.text.llm_reader import LLMReader
-from codeguard.text.reading import ReaderAnswer
+from codeguard.text.reading import ExtractiveReader, LLMReader, ReaderAnswer
 from codeguard.text.spelling import Spelling
 from codeguard.text.votes import Core, dependent_groups, find_camps, weights
 from experiments.text.consensus_corpus import load_topics

@@ -12,7 +12,6 @@ from codeguard.errors import MissingExtraError
 from codeguard.index.embedding import LexicalEmbedding
 from codeguard.text import Document, LabelFlipDefense, LabelledBase, TextDefenseError
 from codeguard.text.consensus import Consensus, ConsensusConfig
-from codeguard.text.extractive import ExtractiveReader
 from codeguard.text.filterrag import (
     CleanPair,
     FilterRAG,
@@ -36,7 +35,7 @@ from codeguard.text.mlfilter import (
     plain_text,
     train_filter,
 )
-from codeguard.text.reading import ReaderAnswer
+from codeguard.text.reading import ExtractiveReader, ReaderAnswer
 from codeguard.text.tokens import longest_echo
 from experiments.text.consensus_corpus import load_topics
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from codeguard.errors import ConfigError
 from codeguard.text.llm import Completion, LLMClient, LLMConfig, LLMError, parse_answer
-from codeguard.text.llm_reader import LLMReader, prompt, unused_mark
+from codeguard.text.reading import LLMReader, prompt, unused_mark
 from experiments.text.loopback import Reply, completion, serve
 
 
