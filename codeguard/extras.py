@@ -11,6 +11,7 @@ DISTRIBUTION = "codeguard-rag"
 # Top-level import -> the extra that brings it. What the base install brings is not in here.
 EXTRA_OF = {
     "chromadb": "index",
+    "httpx": "index",
     "numpy": "index",
     "rich": "index",
     "uvicorn": "index",

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import marshal
 import sys
-from collections import deque
+import threading
+from collections import OrderedDict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from codeguard.sandbox import decoding
-from codeguard.sandbox.codes import CodeCache, code_key
 from codeguard.sandbox.inside import wire
 from codeguard.sandbox.inside.allowed import NUMERIC
-from codeguard.sandbox.lines import Answer, End, ZygoteDiedError
 from codeguard.sandbox.model import (
     CallResult,
     Importable,
@@ -25,6 +25,7 @@ from codeguard.sandbox.model import (
     Status,
     Tier,
 )
+from codeguard.sandbox.zygotes import Answer, End, ZygoteDiedError
 
 _SIGKILL, _SIGSYS = 9, 31
 # of the limit, from which on a killed child counts as out of time: on a busy machine the kernel
@@ -43,6 +44,41 @@ _SAID = {
     "policy": Status.POLICY,
     "unsupported": Status.UNSUPPORTED,
 }
+
+
+_CACHED_BYTES = 64 * 1024 * 1024  # of compiled code
+
+
+def code_key(source: str, tier: Tier) -> bytes:
+    """Return the digest of what determines the compiled code within one process."""
+    return hashlib.sha256(f"{tier.value}\0{source}".encode("utf-8", "surrogatepass")).digest()
+
+
+class CodeCache:
+    """The most recently used compiled code, at most `_CACHED_BYTES` of it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._codes: OrderedDict[bytes, bytes] = OrderedDict()
+        self._size = 0
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return the cached code of a key, or None."""
+        with self._lock:
+            code = self._codes.get(key)
+            if code is not None:
+                self._codes.move_to_end(key)
+            return code
+
+    def put(self, key: bytes, code: bytes) -> None:
+        """Cache code under a key; an existing entry stays."""
+        with self._lock:
+            if key in self._codes:
+                return
+            self._codes[key] = code
+            self._size += len(code)
+            while self._size > _CACHED_BYTES:
+                self._size -= len(self._codes.popitem(last=False)[1])
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,22 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from codeguard.errors import MissingExtraError
 from codeguard.index.embedding import open_embedding
 from codeguard.text import label_embedding
 from experiments.text import consensus, filterrag, label_flip
 from experiments.text.common import Rows, show
 
 Section = dict[str, Any]
-CONSENSUS = "Map-reduce consensus"
 REPORTED = ("prefix", "garag")  # the crudest attack and the most fluent one; the others take minutes more
 
 
 def run(data: Path, embedding: str = "auto") -> tuple[dict[str, Any], list[Section]]:
-    """Run all three; return their figures by name and one section each.
-
-    Without the extra `llm` the consensus has no client for its model: its section says so.
-    """
+    """Run all three; return their figures by name and one section each."""
     flips = label_flip.run(data, label_embedding(embedding))
     filters = filterrag.run(data, open_embedding(embedding, prose=True), REPORTED)
     sections = [
@@ -47,15 +42,10 @@ def run(data: Path, embedding: str = "auto") -> tuple[dict[str, Any], list[Secti
             filters["plots"],
         ),
     ]
-    results = {"label_flip": flips, "filterrag": filters}
-    try:
-        votes = consensus.run(None, open_embedding(embedding, prose=True))
-    except MissingExtraError as error:
-        sections.append(_section(CONSENSUS, [f"Not run: {error}."], [], {}))
-        return results, sections
+    votes = consensus.run(None, open_embedding(embedding, prose=True))
     sections.append(
         _section(
-            CONSENSUS,
+            "Map-reduce consensus",
             [
                 f"{votes['questions']} questions, {votes['draws']} draws, {votes['embedding']}, a scripted model "
                 "on loopback that obeys its context. Cells count where the undefended attack succeeds in at "
@@ -65,7 +55,7 @@ def run(data: Path, embedding: str = "auto") -> tuple[dict[str, Any], list[Secti
             votes["plots"],
         )
     )
-    return results | {"consensus": votes}, sections
+    return {"label_flip": flips, "filterrag": filters, "consensus": votes}, sections
 
 
 def _section(title: str, paragraphs: Sequence[str], tables: Sequence[Rows], plots: dict[str, str]) -> Section:

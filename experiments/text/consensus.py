@@ -22,10 +22,8 @@ import numpy as np
 from codeguard.index.embedding import Embedding, open_embedding
 from codeguard.text import Document
 from codeguard.text.consensus import Consensus, ConsensusConfig, ConsensusResult, Rule
-from codeguard.text.extractive import ExtractiveReader
 from codeguard.text.llm import LLMClient, LLMConfig
-from codeguard.text.llm_reader import ANSWER, SUMMARY, LLMReader, prompt
-from codeguard.text.reading import Reader, ReaderAnswer
+from codeguard.text.reading import ANSWER, SUMMARY, ExtractiveReader, LLMReader, Reader, ReaderAnswer, prompt
 from experiments.text.common import CachedEmbedding, Rows, line_plot, share, text_table
 from experiments.text.consensus_corpus import TUNING, Topic, load_topics
 from experiments.text.consensus_poison import ATTACKS, Attack, Mode, poison, succeeded

@@ -24,11 +24,9 @@ import numpy as np
 
 from codeguard.index.embedding import Embedding, open_embedding
 from codeguard.text import Document, Judgment, Selection, TextDefense
-from codeguard.text.extractive import ExtractiveReader
-from codeguard.text.features import FEATURES, PAPER_FEATURES
-from codeguard.text.filterrag import CleanPair, FilterConfig, FilterRAG, calibrate_threshold
-from codeguard.text.frequency import WordMatcher
-from codeguard.text.mlfilter import LabelledText, MLFilterRAG, train_filter
+from codeguard.text.filterrag import CleanPair, FilterRAG, LengthThreshold, calibrate_threshold
+from codeguard.text.mlfilter import FEATURES, PAPER_FEATURES, LabelledText, MLFilterRAG, train_filter
+from codeguard.text.reading import ExtractiveReader
 from codeguard.text.tokens import content_words, words
 from experiments.text.common import CachedEmbedding, Rows, data_folder, line_plot, share, text_table
 
@@ -229,15 +227,12 @@ def defenses_for(
     attacks: Sequence[str],
     embedding: Embedding,
     reader: ExtractiveReader,
-    semantic: WordMatcher,
 ) -> dict[str, TextDefense]:
     """Return every defense under test; the learned ones are trained on this attack, or on all others."""
-    literal = WordMatcher()
-    pairs = clean_pairs(half.train, embedding)
-    described = calibrate_threshold(pairs, reader, semantic).threshold
+    described = calibrate_threshold(clean_pairs(half.train, embedding), reader, embedding).threshold
     found: dict[str, TextDefense] = {
-        "FilterRAG, 0.2": FilterRAG(reader, semantic, FilterConfig(TOP, KEEP)),
-        "FilterRAG, calibrated": FilterRAG(reader, semantic, FilterConfig(TOP, KEEP, threshold=described)),
+        "FilterRAG, 0.2": FilterRAG(reader, LengthThreshold.constant(0.2), embedding, TOP, KEEP),
+        "FilterRAG, calibrated": FilterRAG(reader, described, embedding, TOP, KEEP),
     } | published_defenses(embedding)
     own = examples_of(half.train, [attack], embedding)
     foreign = examples_of(half.train, [name for name in attacks if name != attack], embedding)
@@ -248,8 +243,8 @@ def defenses_for(
     if len(attacks) > 1:
         plans.append(("all features, attack not seen", foreign, FEATURES))
     for name, examples, features in plans:
-        model = train_filter(examples, embedding, reader, features=features, matcher=literal)
-        found[name] = MLFilterRAG(model, embedding, reader, literal, TOP, KEEP)
+        model = train_filter(examples, embedding, reader, features=features)
+        found[name] = MLFilterRAG(model, embedding, reader, TOP, KEEP)
     return found
 
 
@@ -300,14 +295,13 @@ def run(
     reader, short = ExtractiveReader(chosen), ExtractiveReader(chosen, answer_words=SHORT_ANSWER)
     questions = load_questions(data_folder(data, name), chosen, attacks)
     halves = [Half(questions[0::2], questions[1::2]), Half(questions[1::2], questions[0::2])]
-    semantic = WordMatcher(chosen)
     rows: Rows = []
     totals: dict[tuple[str, str, str], dict[str, int]] = {}
     for half in halves:
         rounds = [half.test[start : start + ROUND] for start in range(0, len(half.test), ROUND)]
         for attack in attacks:
             defenses: dict[str, TextDefense | None] = {"no defense": None}
-            defenses |= defenses_for(half, attack, attacks, chosen, short, semantic)
+            defenses |= defenses_for(half, attack, attacks, chosen, short)
             for name, defense in defenses.items():
                 for mix in ("clean", "half", "poison"):
                     total = totals.setdefault((attack, mix, name), {})

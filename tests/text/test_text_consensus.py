@@ -15,10 +15,8 @@ from codeguard.text.consensus import (
     mean_similarity,
     without_orders,
 )
-from codeguard.text.extractive import ExtractiveReader
 from codeguard.text.llm import LLMClient, LLMConfig
-from codeguard.text.llm_reader import LLMReader
-from codeguard.text.reading import ReaderAnswer
+from codeguard.text.reading import ExtractiveReader, LLMReader, ReaderAnswer
 from codeguard.text.spelling import Spelling
 from codeguard.text.votes import Core, dependent_groups, find_camps, weights
 from experiments.text.consensus_corpus import load_topics
@@ -525,7 +523,6 @@ def test_hardly_a_sentence_of_an_honest_document_is_taken_for_an_order() -> None
 @pytest.mark.ci
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_through_a_real_server_a_gullible_model_is_kept_from_two_of_ten(attack: str) -> None:
-    pytest.importorskip("openai")
     texts = [*BONES.documents[:8], *poison(BONES, attack, "distinct", 2, list(BONES.documents[8:]))]  # type: ignore[arg-type]
     with serve(gullible({BONES.question: (BONES.right, BONES.wrong)})) as server:
         reader = LLMReader(LLMClient(LLMConfig(server.url, "gullible")))
@@ -537,7 +534,6 @@ def test_through_a_real_server_a_gullible_model_is_kept_from_two_of_ten(attack: 
 
 @pytest.mark.ci
 def test_a_server_that_fails_for_one_document_costs_that_document() -> None:
-    pytest.importorskip("openai")
 
     def respond(request: dict[str, object]) -> Reply:
         return Reply(b"{}", 400) if "OVERLOAD" in str(request) else completion("An adult has 206 bones.")
