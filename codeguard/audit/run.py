@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -16,17 +16,14 @@ from typing import TYPE_CHECKING
 
 from codeguard.analysis.rules import CorpusSignal, FileSignal
 from codeguard.analysis.rules.imports.declared import declares_packages
-from codeguard.audit.bytecode import made_of_sources
 from codeguard.audit.evidence import Checked, behavior_findings, provenance_findings
 from codeguard.audit.findings import AuditReport, Finding, Standing, with_fingerprints
-from codeguard.audit.ignores import Ignore, suppressed, uncounted
 from codeguard.audit.inspection import Inspected, Side, Source, own_modules, told_once, without_general
 from codeguard.audit.precision import with_confidence
 from codeguard.audit.rules import RuleSelection, all_rules
 from codeguard.audit.skipped_files import secret_file_findings, skipped_findings
 from codeguard.audit.workers import corpus_findings, inspect_all, workers_for
 from codeguard.config import CATALOG, Settings, check_jobs
-from codeguard.corpus.agent_files import agent_file_kind
 from codeguard.corpus.discovery import NOT_REGULAR, discover
 from codeguard.errors import CorpusError, NothingToDoError
 from codeguard.index.executor import open_executor
@@ -104,25 +101,6 @@ def audit(
         return run.report()
 
 
-@dataclass(frozen=True, slots=True)
-class AgentFile:
-    """A file that assistants obey: `trust` is trusted, changed, new, or unknown if there is no manifest."""
-
-    path: str
-    kind: str
-    sha256: str
-    trust: str
-
-
-def listed_agent_files(
-    paths: Sequence[Path], options: AuditOptions, settings: Settings
-) -> tuple[AgentFile, ...]:
-    """Return the files under `paths` that assistants obey because of their names; raises like `audit`."""
-    with ExitStack() as stack:
-        run = _Audit(paths, options, settings, lambda stage, done, total: None, stack)
-        return tuple(run.agent_files())
-
-
 def _common_root(paths: Sequence[Path]) -> Path:
     """Return the folder that names are relative to: the working directory, or a common parent."""
     here = Path.cwd()
@@ -133,7 +111,7 @@ def _common_root(paths: Sequence[Path]) -> Path:
 
 
 class _Audit:
-    """One audit: collects findings, then applies acceptances, ignores and the baseline."""
+    """One audit: collects findings, then applies policy, acceptances and the baseline."""
 
     def __init__(
         self,
@@ -177,22 +155,6 @@ class _Audit:
         self._warnings = [*filter(None, [self._ignored_state]), *self._base.warnings]
         self._warnings += self._policy.expired() if self._policy is not None else ()
 
-    def agent_files(self) -> Iterator[AgentFile]:
-        """Yield the files that assistants obey, by name."""
-        for source in self._side.sources:
-            kind = agent_file_kind(source.name)
-            if not kind:
-                continue
-            digest = sha256(source.read()).hexdigest()
-            manifest = self._base.manifest
-            if manifest is None:
-                trust = "unknown"
-            elif self._base.covers(source.name, digest):
-                trust = "trusted"
-            else:
-                trust = "changed" if source.name in manifest.files else "new"
-            yield AgentFile(source.name, kind, digest, trust)
-
     def report(self) -> AuditReport:
         """Run the audit."""
         inspected = self._inspect(self._side, self._own)
@@ -233,10 +195,9 @@ class _Audit:
     def _findings(
         self, inspected: Sequence[Inspected], side: Side, of_behavior: Iterable[Finding]
     ) -> list[Finding]:
-        """Return all findings in the files of one side, with confidence and inline ignores."""
+        """Return all findings in the files of one side, with confidence."""
         findings = [finding for item in inspected for finding in item.findings]
-        compiled = made_of_sources(side.sources, side.skipped, self._executor)
-        findings += skipped_findings([item for item in side.skipped if item.path not in compiled])
+        findings += skipped_findings(side.skipped)
         read = {item.name: item.sha256 for item in inspected if item.lines}
         findings += secret_file_findings(read, side.skipped, findings)
         own = {*self._own, *self._own.values()}
@@ -250,7 +211,7 @@ class _Audit:
         findings = own_modules(findings, [item.name for item in inspected])
         # That own code differs from what it was is no guilt.
         findings = [item for item in findings if not (item.path in own and item.rule.startswith(NEAR_COPY))]
-        return self._with_ignores(with_confidence(findings), inspected)
+        return with_confidence(findings)
 
     def _open_index(self, stack: ExitStack) -> Workspace | None:
         """Open the index whose trust applies if no other trust was given."""
@@ -421,20 +382,6 @@ class _Audit:
             self._index,
             lambda done, total: self._progress("checks", done, total),
         )
-
-    def _with_ignores(self, findings: list[Finding], inspected: Sequence[Inspected]) -> list[Finding]:
-        counting: dict[str, list[Ignore]] = {}
-        for item in inspected:
-            # Of a changed file the version before counts no more than the one after, so that both are alike.
-            changed = item.name in self._own or item.name in self._own.values()
-            covered = not changed and self._base.covers(item.name, item.sha256)
-            for ignore, finding in item.ignores:
-                why = uncounted(ignore, covered)
-                if why:
-                    findings.append(replace(finding, reason=why))
-                else:
-                    counting.setdefault(item.name, []).append(ignore)
-        return suppressed(findings, counting)
 
     def _accepted(self, findings: Sequence[Finding]) -> list[Finding]:
         known = Acceptances() if self._ignored_state else load_acceptances(self._settings.state)

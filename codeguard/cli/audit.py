@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,8 +25,6 @@ from codeguard.escaping import escaped
 from codeguard.reports.audit_formats import AuditView, format_names, rendered
 
 if TYPE_CHECKING:
-    from codeguard.audit.run import AuditOptions
-    from codeguard.config import Settings
     from codeguard.index.trusted_base import TrustedBase
 
 SEVERITIES = ("info", "low", "medium", "high", "critical")
@@ -105,7 +102,6 @@ class _Command(click.Command):
     help="Show everything in full, also what is less sure.",
 )
 @click.option("--no-behavior", is_flag=True, help="Run nothing in the sandbox.")
-@click.option("--agent-files", is_flag=True, help="List what assistants obey without being asked, and end.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Worker processes.  [default: one a core]")
 @click.option(
     "--format",
@@ -144,7 +140,6 @@ def audit(
     min_severity: str | None,
     show_all: bool,
     no_behavior: bool,
-    agent_files: bool,
     jobs: int | None,
     format_: str,
     output: tuple[str, ...],
@@ -200,9 +195,6 @@ def audit(
         reason=reason,
         jobs=jobs,
     )
-    if agent_files:
-        _list_agent_files(paths, options, settings, format_)
-        return
     report = run_audit(paths, options, settings, progress=Progress())
     first_run = options.baseline is None and not options.of_change
     for line in report.warnings:
@@ -219,20 +211,6 @@ def audit(
         say_report(rendered(name, view), file)
     if report.failing(least):
         sys.exit(EXIT_FINDINGS)
-
-
-def _list_agent_files(
-    paths: tuple[Path, ...], options: AuditOptions, settings: Settings, format_: str
-) -> None:
-    """Print the agent files under the paths, with digest and whether they are trusted."""
-    from codeguard.audit.run import listed_agent_files
-
-    listed = listed_agent_files(paths, options, settings)
-    if format_ == "json":
-        say_report({"schema": "codeguard.agent-files/1", "files": [asdict(item) for item in listed]})
-        return
-    rows = [f"{item.path}  {item.kind}  {item.sha256[:16]}  {item.trust}" for item in listed]
-    say_report("\n".join(rows) if rows else "no file that an assistant obeys by its name")
 
 
 def _verified(

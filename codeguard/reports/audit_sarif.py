@@ -31,7 +31,7 @@ _SCORES = {
     Severity.HIGH: "8.0",
     Severity.CRITICAL: "9.5",
 }
-_KINDS = {Standing.SUPPRESSED: "inSource", Standing.BASELINED: "external", Standing.ACCEPTED: "external"}
+_KINDS = {Standing.BASELINED: "external", Standing.ACCEPTED: "external"}
 
 
 def render(view: AuditView) -> dict[str, Any]:

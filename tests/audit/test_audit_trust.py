@@ -11,7 +11,6 @@ import pytest
 from audit_helpers import CLEAN, GOOD, WRONG, look, rules, write
 from in_process import codeguard
 
-from codeguard.audit.run import AuditOptions, listed_agent_files
 from codeguard.config import Settings
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index.trusted_base import TrustedBase, of_manifest
@@ -159,22 +158,6 @@ def test_an_agent_file_that_is_new_or_changed(project: Path) -> None:
         ("audit.agent-file", "CLAUDE.md", Severity.MEDIUM),
     ]
     assert look(".").findings == ()
-    listed = listed_agent_files([Path()], AuditOptions(base=base), Settings())
-    assert [(item.path, item.trust) for item in listed] == [(".mcp.json", "new"), ("CLAUDE.md", "changed")]
-    write(project, {"CLAUDE.md": "Use tabs.\n"})
-    listed = listed_agent_files([Path("CLAUDE.md")], AuditOptions(base=base), Settings())
-    assert [(item.path, item.trust) for item in listed] == [("CLAUDE.md", "trusted")]
-
-
-def test_agent_files_are_listed(project: Path) -> None:
-    write(project, {"AGENTS.md": "Use tabs.\n", ".cursor/rules/a.mdc": "x\n", "m.py": CLEAN})
-    ran = codeguard("audit", ".", "--agent-files", "--format", "json", cwd=project)
-    listed = json.loads(ran.stdout)["files"]
-    assert [(item["path"], item["kind"], item["trust"]) for item in listed] == [
-        (".cursor/rules/a.mdc", "instructions", "unknown"),
-        ("AGENTS.md", "instructions", "unknown"),
-    ]
-    assert codeguard("audit", "m.py", "--agent-files", cwd=project).stdout.startswith("no file")
 
 
 def test_where_evidence_cannot_be_kept_the_audit_says_so(

@@ -88,10 +88,6 @@ _CHECKED = tuple(
     f"check|{path}|--against|{TRUSTED}|--format|json"
     for path in (HONEST, REBOUND, LOOPING, UNREAD_PART, FAILED)
 )
-_EQUAL = tuple(
-    f"equiv|{TRUSTED}::add|{path}::{name}|--format|json"
-    for path, name in ((HONEST, "add_two"), (REBOUND, "add"), (LOOPING, "add"))
-)
 _MANIFEST = "trust|build|ours"
 _DIGEST = "0" * 64
 
@@ -101,7 +97,6 @@ ENTRIES = [
         "audit", "audit|theirs|--trust|ours|--all|--format|json", reads="audit", codes=(1,), leaves_out=FILES_ONLY
     ),
     _command("check", *_CHECKED, reads="check", codes=(0, 1, 3), leaves_out=FILES_ONLY | CHECKER),
-    _command("equiv", *_EQUAL, reads="equiv", codes=(0, 1, 3), leaves_out=FILES_ONLY | CHECKER),
     _command("status", "status|--format|json", reads="since", leaves_out=LISTS),
     _command("diff", "diff|--format|json", reads="since", leaves_out=LISTS),
     _command("ls", "ls|--format|json", "ls", reads="ls", leaves_out=LISTS),
