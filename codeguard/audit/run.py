@@ -19,8 +19,7 @@ from codeguard.analysis.rules.imports.declared import declares_packages
 from codeguard.audit.evidence import Checked, behavior_findings, provenance_findings
 from codeguard.audit.findings import AuditReport, Finding, Standing, with_fingerprints
 from codeguard.audit.inspection import Inspected, Side, Source, own_modules, told_once, without_general
-from codeguard.audit.precision import with_confidence
-from codeguard.audit.rules import RuleSelection, all_rules
+from codeguard.audit.rules import RuleSelection, all_rules, with_confidence
 from codeguard.audit.skipped_files import secret_file_findings, skipped_findings
 from codeguard.audit.workers import corpus_findings, inspect_all, workers_for
 from codeguard.config import CATALOG, Settings, check_jobs
