@@ -134,7 +134,6 @@ ENTRIES = [
     *_each("audit_path", group="MCP", family="mcp", leaves_out=FILES_ONLY),
     *_each("check_code", group="MCP", family="mcp", leaves_out={"stale": FROM_TEXT}),
     *_each("explain", group="MCP", family="mcp", leaves_out=FIXED),
-    *_each("codeguard://status", "review_before_use", group="MCP", family="mcp", leaves_out=NO_ANSWER),
     *_each("/file", group="serve", family="web"),
     *_each("/findings", group="serve", family="web", leaves_out={"stale": "calls nothing trusted"}),
     *_each("/search", group="serve", family="web", leaves_out=dict.fromkeys(JUDGED, SAME_ANSWER)),
