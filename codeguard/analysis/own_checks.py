@@ -20,7 +20,7 @@ _NEARLY_PYTHON = (".pyx", ".pxd", ".pxi")
 _CYTHON = re.compile(r"^[ \t]*(?:cdef|cpdef|ctypedef|from [\w.]{1,99} cimport|cimport)\b", re.MULTILINE)
 _NOTEBOOK = re.compile(r'"cell_type"\s*:\s*"code"')
 _IGNORE = re.compile(
-    r"codeguard:[ \t]{0,8}ignore(?:\[(?P<rules>[\w.,* \t-]{0,400})\])?(?P<reason>[^\r\n]{0,400})",
+    r"codeguard:[ \t]{0,8}ignore(?:\[[\w.,* \t-]{0,400}\])?[^\r\n]{0,400}",
     re.IGNORECASE,
 )
 
@@ -87,11 +87,7 @@ def foreign_cells(reading: Reading) -> Iterator[Match]:
 
 
 def inline_ignores(reading: Reading) -> Iterator[Match]:
-    """Yield the comments (in prose, all positions) with an inline suppression.
-
-    Measurements: `rules` (comma-separated), `reason`, `problem` (why it is not valid, or ""), and
-    `alone` if nothing precedes it on its line, so that it applies to the next line as well.
-    """
+    """Yield the comments (in prose, all positions) that ask the audit to ignore something."""
     if "codeguard:" not in reading.text.lower():
         return
     count = 0
@@ -101,17 +97,8 @@ def inline_ignores(reading: Reading) -> Iterator[Match]:
                 count += 1
                 if count > MOST_IGNORES:
                     return
-                yield _ignore(reading, match, segment.start)
-
-
-def _ignore(reading: Reading, match: re.Match[str], offset: int) -> Match:
-    start, end = offset + match.start(), offset + match.end()
-    alone = not reading.text[reading.line_starts[reading.line_of(start) - 1] : offset].strip()
-    rules = [part.strip() for part in (match["rules"] or "").split(",") if part.strip()]
-    reason = match["reason"].strip().strip("*/->").strip(" :")
-    problem = "it names no rule" if not rules else "" if reason else "it gives no reason"
-    asked = {"rules": ",".join(rules), "reason": reason, "problem": problem, "alone": alone}
-    return Match(INLINE_IGNORE, start, end, "", measurements=asked)
+                reason = "asks to be ignored, which no comment can decide"
+                yield Match(INLINE_IGNORE, segment.start + match.start(), segment.start + match.end(), reason)
 
 
 def _lines(first: int, last: int) -> str:

@@ -60,7 +60,7 @@ class Baseline:
     def updated(self, findings: Sequence[Finding], reason: str) -> Baseline:
         """Return the baseline of these findings: reasons are kept, new entries get `reason`, old ones go.
 
-        Accepted and suppressed findings are not included: their reason is recorded elsewhere.
+        Accepted findings are not included: their reason is recorded elsewhere.
         """
         counts = Counter(
             key_of(item) for item in findings if item.standing in (Standing.OPEN, Standing.BASELINED)

@@ -15,13 +15,10 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from codeguard.analysis.rules import FileSignal
-from codeguard.audit.bytecode import made_of_sources
 from codeguard.audit.evidence import Checked, behavior_findings, provenance_findings
 from codeguard.audit.findings import AuditReport, Finding, Standing, with_fingerprints
-from codeguard.audit.ignores import Ignore, suppressed, uncounted
 from codeguard.audit.inspection import Inspected, Side, Source, own_modules, told_once, without_general
-from codeguard.audit.precision import with_confidence
-from codeguard.audit.rules import RuleSelection, all_rules
+from codeguard.audit.rules import RuleSelection, all_rules, with_confidence
 from codeguard.audit.skipped_files import secret_file_findings, skipped_findings
 from codeguard.audit.workers import inspect_all, workers_for
 from codeguard.config import CATALOG, Settings, check_jobs
@@ -112,7 +109,7 @@ def _common_root(paths: Sequence[Path]) -> Path:
 
 
 class _Audit:
-    """One audit: collects findings, then applies acceptances, ignores and the baseline."""
+    """One audit: collects findings, then applies policy, acceptances and the baseline."""
 
     def __init__(
         self,
@@ -195,10 +192,9 @@ class _Audit:
     def _findings(
         self, inspected: Sequence[Inspected], side: Side, of_behavior: Iterable[Finding]
     ) -> list[Finding]:
-        """Return all findings in the files of one side, with confidence and inline ignores."""
+        """Return all findings in the files of one side, with confidence."""
         findings = [finding for item in inspected for finding in item.findings]
-        compiled = made_of_sources(side.sources, side.skipped, self._executor)
-        findings += skipped_findings([item for item in side.skipped if item.path not in compiled])
+        findings += skipped_findings(side.skipped)
         read = {item.name: item.sha256 for item in inspected if item.lines}
         findings += secret_file_findings(read, side.skipped, findings)
         own = {*self._own, *self._own.values()}
@@ -210,7 +206,7 @@ class _Audit:
         findings = own_modules(findings, [item.name for item in inspected])
         # That own code differs from what it was is no guilt.
         findings = [item for item in findings if not (item.path in own and item.rule.startswith(NEAR_COPY))]
-        return self._with_ignores(with_confidence(findings), inspected)
+        return with_confidence(findings)
 
     def _open_index(self, stack: ExitStack) -> Workspace | None:
         """Open the index whose trust applies if no other trust was given."""
@@ -380,20 +376,6 @@ class _Audit:
             self._index,
             lambda done, total: self._progress("checks", done, total),
         )
-
-    def _with_ignores(self, findings: list[Finding], inspected: Sequence[Inspected]) -> list[Finding]:
-        counting: dict[str, list[Ignore]] = {}
-        for item in inspected:
-            # Of a changed file the version before counts no more than the one after, so that both are alike.
-            changed = item.name in self._own or item.name in self._own.values()
-            covered = not changed and self._base.covers(item.name, item.sha256)
-            for ignore, finding in item.ignores:
-                why = uncounted(ignore, covered)
-                if why:
-                    findings.append(replace(finding, reason=why))
-                else:
-                    counting.setdefault(item.name, []).append(ignore)
-        return suppressed(findings, counting)
 
     def _accepted(self, findings: Sequence[Finding]) -> list[Finding]:
         known = Acceptances() if self._ignored_state else load_acceptances(self._settings.state)

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from codeguard import __version__
 from codeguard.audit.findings import AuditReport, Finding, Standing
-from codeguard.audit.rules import NamedRule, all_rules, kind_of_rule, url_of
+from codeguard.audit.rules import NamedRule, all_rules, kind_of_rule
 from codeguard.escaping import escaped
 from codeguard.models import Severity
 from codeguard.reports.audit_formats import AuditView
@@ -31,7 +31,7 @@ _SCORES = {
     Severity.HIGH: "8.0",
     Severity.CRITICAL: "9.5",
 }
-_KINDS = {Standing.SUPPRESSED: "inSource", Standing.BASELINED: "external", Standing.ACCEPTED: "external"}
+_KINDS = {Standing.BASELINED: "external", Standing.ACCEPTED: "external"}
 
 
 def render(view: AuditView) -> dict[str, Any]:
@@ -74,7 +74,6 @@ def _rule(named: NamedRule) -> dict[str, Any]:
         ),
         "shortDescription": {"text": rule.summary},
         "fullDescription": {"text": rule.explanation or rule.summary},
-        **({"helpUri": url} if (url := url_of(named.id)) else {}),
         "help": {"text": _help_text(named), "markdown": _help_markdown(named)},
         "defaultConfiguration": {"level": _LEVELS[rule.severity]},
         "properties": {

@@ -10,7 +10,7 @@ from codeguard.escaping import FinishedPage
 
 TITLE = """# Rules
 
-Made by `codeguard rules --format markdown`. A rule's id is stable: baselines, inline ignores, `--select` and SARIF name
+Made by `codeguard rules --format markdown`. A rule's id is stable: baselines, policies, `--select` and SARIF name
 it, and each has its anchor here (`rules.md#signal.rule`). `codeguard explain signal.rule` prints the same text.
 """
 

@@ -100,19 +100,6 @@ def test_what_the_engine_sees_itself_is_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "alone"),
-    [
-        ("x = 1\n# codeguard: ignore insecure.x: tested\ny = 2\n", True),
-        ("x = 1  # codeguard: ignore insecure.x: tested\ny = 2\n", False),
-        ("x = 1  # codeguard: ignore insecure.x: tested\n\n", False),
-    ],
-)
-def test_a_comment_that_stands_alone_is_told_from_one_behind_code(text: str, alone: bool) -> None:
-    (asked,) = steps(text, "a.py")[0].observations
-    assert asked.measurements["alone"] is alone
-
-
-@pytest.mark.parametrize(
     ("name", "severity"), [("a.pyx", Severity.LOW), ("a.py", ENGINE_RULES[SYNTAX].severity)]
 )
 def test_declarations_of_cython_are_ordinary_in_cython_alone(name: str, severity: Severity) -> None:

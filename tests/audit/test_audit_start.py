@@ -89,8 +89,7 @@ if __name__ == "__main__":
     shared = observation_tasks.Compared(None, names).shared()
     with open_executor(int(sys.argv[2]), fork=sys.argv[3] == "fork") as executor:
         for item in workers.inspect_all(files, executor, shared, names):
-            ignored = (found.rule for _, found in item.ignores)
-            print(item.name, *sorted(found.rule for found in item.findings), *ignored)
+            print(item.name, *sorted(found.rule for found in item.findings))
 """
 
 
