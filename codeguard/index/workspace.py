@@ -60,7 +60,6 @@ from codeguard.workers.processes import default_workers
 if TYPE_CHECKING:
     from codeguard.analysis.perplexity import PerplexityModel
     from codeguard.index.embedding import Embedding
-    from codeguard.index.embedding.base import Vectors as Matrix
     from codeguard.index.static_evidence import StaticEvidence
     from codeguard.index.store import Vectors
     from codeguard.sandbox.given import Texts
@@ -81,7 +80,6 @@ class Stage(StrEnum):
 PERPLEXITY = "perplexity.npz"
 SEED = "seed"
 STAGE = "stage"  # a setting of the catalog: how far the last index has come
-EMBEDDED_ELSEWHERE = 4  # queries after which a process opens the model itself
 MARK_BYTES = 128  # the first line of a sealed manifest or a model holds the digest of the rest
 
 
@@ -148,7 +146,6 @@ class Workspace:
         self._vectors: Vectors | None = None
         self._trust_state: tuple[object, ...] = ()
         self.ran_at = ""  # the lowest sandbox level of the checks that ran for this object
-        self._embedded_elsewhere = 0
         self._material: tuple[object, Shared] | None = None
         if not create and not any(os.path.lexists(self.state / name) for name in (CATALOG, READY)):
             raise NoIndexError(f"no index in {self.state}", hint=_how_to_make(settings))
@@ -263,33 +260,6 @@ class Workspace:
                 hint="leave --embedding out, or " + REBUILD,
             )
         return embedding
-
-    def query_embedder(self) -> Callable[[Sequence[str]], Matrix]:
-        """Return what gives a row for each query. It does not read the catalog, which a search may keep busy.
-
-        The first few queries of a process are embedded by the process that serves the store and has the model
-        loaded: loading it takes longer than the rest of a query.
-        """
-        from codeguard.index.store import SharedStore
-
-        identity, name = self.catalog.meta("embedding"), self.catalog.meta("embedding_name")
-        vectors = self.vectors
-
-        def embed(texts: Sequence[str]) -> Matrix:
-            if (
-                identity is not None
-                and name is not None
-                and self.settings.embedding == "auto"
-                and isinstance(vectors, SharedStore)
-                and "embedding" not in self.__dict__
-                and self._embedded_elsewhere < EMBEDDED_ELSEWHERE
-            ):
-                self._embedded_elsewhere += len(texts)
-                with contextlib.suppress(StoreError):  # fall back to opening the model in this process
-                    return vectors.embed(name, identity, texts)
-            return self.embedding.embed(texts)
-
-        return embed
 
     @property
     def vectors(self) -> Vectors:
