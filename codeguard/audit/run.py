@@ -31,7 +31,7 @@ from codeguard.corpus.discovery import NOT_REGULAR, discover
 from codeguard.errors import CorpusError, NothingToDoError
 from codeguard.index.executor import open_executor
 from codeguard.index.file_tasks import masked
-from codeguard.index.observation_tasks import Compared
+from codeguard.index.observation_tasks import compared
 from codeguard.index.trusted_base import TrustedBase, of_paths
 from codeguard.models import Severity
 from codeguard.ranking.signals import load_all, refuse_unknown
@@ -338,7 +338,7 @@ class _Audit:
     def _shared(self) -> Shared:
         trusted = self._base.files() if self._base.manifest is not None else None
         names = [source.name for source in self._side.sources]
-        return Compared(trusted, names, self._signals).shared()
+        return Shared.of_values(compared(trusted, names, self._signals))
 
     @cached_property
     def _shared_of_owner(self) -> Shared:
@@ -348,7 +348,7 @@ class _Audit:
         files = change.files_before(self._executor)
         names = [*self._own.values(), *filter(declares_packages, self._trusted_names)]
         trusted = [file for name in dict.fromkeys(names) if (file := files.file(name)) is not None]
-        return Compared(trusted, sorted(change.names_before()), self._signals).shared()
+        return Shared.of_values(compared(trusted, sorted(change.names_before()), self._signals))
 
     def _inspect(self, side: Side, own: Iterable[str]) -> list[Inspected]:
         keep = bool(self._corpus) or self._options.behavior or self._base.manifest is not None

@@ -22,7 +22,6 @@ from codeguard.index.catalog import TO_BE_READ_AGAIN, Catalog, FileState
 from codeguard.index.embedding import open_embedding
 from codeguard.index.embedding.base import Vectors
 from codeguard.index.evidence import Judge, VerdictCounts
-from codeguard.index.evidence_tasks import start_workers
 from codeguard.index.executor import open_executor
 from codeguard.index.file_tasks import PASSING, chunked, masked
 from codeguard.index.on_disk import found_on_disk, is_indexed
@@ -280,7 +279,6 @@ class Indexer:
         run.due = len(changed)
         if changed:
             self._progress("files", 0, run.due)
-            start_workers(self._executor, len(changed))
         states: deque[FileState] = deque()
         batch: list[tuple[SourceFile, FileState]] = []
         sources = self._read(changed, states, run)

@@ -24,10 +24,11 @@ from codeguard.errors import REBUILD, CodeguardError, EmbeddingError, ManifestEr
 from codeguard.index import trusted_paths
 from codeguard.index.behavior_reports import (
     FAR,
+    TRUSTED_ANSWERS,
     Answered,
     BehaviorReports,
     CheckWorkers,
-    ProbeAnswers,
+    kept_answers,
 )
 from codeguard.index.catalog import EXCLUDED_GLOBS, INDEXED_PATHS, SIGNED_TREES, TRUSTED_PATHS, Catalog
 from codeguard.index.sandbox_budget import SandboxBudget
@@ -507,7 +508,7 @@ class Workspace:
                 given=self.given,
                 signals=static.names,
                 known=[key.removeprefix(FAR) for key in self.catalog.analysis_keys(FAR)],
-                answered=ProbeAnswers(self.catalog).trusted() if answered is None else answered,
+                answered=kept_answers(self.catalog, TRUSTED_ANSWERS) if answered is None else answered,
                 zygotes=zygotes,
                 facts={path: known for path, known in facts.items() if known is not None},
             )
@@ -523,7 +524,7 @@ class Workspace:
         """Return the runner of behavior checks by an executor's workers, with this material."""
         from codeguard.index.evidence_tasks import Checks
 
-        return Checks(executor, material, ProbeAnswers(self.catalog))
+        return Checks(executor, material, self.catalog)
 
     @property
     def specs_digest(self) -> str:
