@@ -332,17 +332,6 @@ def test_an_interrupted_index_goes_on_where_it_was(corpus: Path, stage: str) -> 
     assert not after.warnings
 
 
-def test_quarantine_keeps_the_convicted_out_of_the_collection(corpus: Path) -> None:
-    with open_guard(corpus) as guard:
-        report = guard.index([corpus], quarantine=True)
-        assert report.quarantined == 1
-        assert "theirs/wrong.py" not in {
-            item.chunk.path for item in guard.query(QUERY, defense=False).ranking
-        }
-        assert guard.index([corpus]).quarantined == 0
-        assert "theirs/wrong.py" in {item.chunk.path for item in guard.query(QUERY, defense=False).ranking}
-
-
 def test_the_candidate_set_grows_past_a_flood_of_convicted_copies(
     corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -58,7 +58,6 @@ def rebuild(
     trust: Sequence[Path] = (),
     *,
     untrust: Sequence[Path] = (),
-    quarantine: bool = False,
     exclude: Sequence[str] = (),
     progress: Progress = lambda stage, done, total: None,
 ) -> IndexReport:
@@ -116,7 +115,6 @@ def rebuild(
                     [*paths, *(path for path in old.paths if path not in gone)],
                     trust,
                     untrust=untrust,
-                    quarantine=quarantine,
                     exclude=exclude,
                 )
                 lost = sorted(set(old.files) - set(workspace.catalog.paths()))

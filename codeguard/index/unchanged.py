@@ -56,7 +56,6 @@ def unchanged_report(
     settings: Settings,
     paths: Sequence[Path],
     trust: Sequence[Path],
-    quarantine: bool,
     untrust: Sequence[Path] = (),
     exclude: Sequence[str] = (),
 ) -> IndexReport | None:
@@ -74,7 +73,7 @@ def unchanged_report(
             # A signature is verified anew each time, even if an earlier run verified it.
             if json.loads(catalog.meta(SIGNED_TREES) or "[]"):
                 return None
-            if remembered.get("inputs") != inputs_digest(settings, paths, trust, untrust, quarantine):
+            if remembered.get("inputs") != inputs_digest(settings, paths, trust, untrust):
                 return None
             excluded = json.loads(catalog.meta(EXCLUDED_GLOBS) or "[]")
             if list(exclude) != excluded[len(excluded) - len(exclude) :]:
@@ -103,7 +102,6 @@ def remember(
     paths: Sequence[Path],
     trust: Sequence[Path],
     untrust: Sequence[Path],
-    quarantine: bool,
     discovery: Discovery,
     report: IndexReport,
 ) -> None:
@@ -111,7 +109,7 @@ def remember(
     catalog.put_analyses(
         {
             LAST_RUN: {
-                "inputs": inputs_digest(settings, paths, trust, untrust, quarantine),
+                "inputs": inputs_digest(settings, paths, trust, untrust),
                 "found": _found_digest(discovery),
                 "report": report.to_json(),
             }
@@ -155,7 +153,6 @@ def inputs_digest(
     paths: Sequence[Path],
     trust: Sequence[Path],
     untrust: Sequence[Path],
-    quarantine: bool,
 ) -> str | None:
     """Return a digest of all inputs of a run except the files; None if signatures must be verified."""
     resolved = [path.resolve() for path in trust]
@@ -169,7 +166,6 @@ def inputs_digest(
             [str(path.resolve()) for path in paths],
             [str(path) for path in resolved],
             [str(path.resolve()) for path in untrust],
-            quarantine,
             sys.version,
             sys.executable,
             os.geteuid(),

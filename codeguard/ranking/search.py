@@ -340,7 +340,7 @@ class Searcher:
         left = catalog.intended()
         if left:
             lines.append(
-                f"{left} of {catalog.vector_count()} chunks have no vector yet: their words find them"
+                f"{left} of {catalog.totals().vectors} chunks have no vector yet: their words find them"
             )
         waiting = sum(bool(item.not_yet) for item in (*outcome.retained, *outcome.dropped))
         if waiting:
@@ -373,7 +373,7 @@ class Searcher:
             generation = workspace.catalog.generation()
             if workspace.catalog.intents(1):  # an index is at work
                 return
-            due, held = workspace.catalog.vector_count(), workspace.vectors.count()
+            due, held = workspace.catalog.totals().vectors, workspace.vectors.count()
             if workspace.catalog.generation() == generation:
                 break
         else:
