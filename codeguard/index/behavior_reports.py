@@ -95,12 +95,11 @@ class BehaviorReports:
         self,
         subjects: Sequence[Subject],
         progress: Callable[[int, int], None] = lambda done, total: None,
-        workers: CheckWorkers | None = None,
     ) -> int:
-        """Run checks missing in the cache; return their number. `workers` may run them instead."""
+        """Run checks missing in the cache; return their number."""
         missing = {self.near_key(*subject): subject for subject in subjects if self._of(*subject) is None}
         if missing:
-            self._run(list(missing.values()), progress, workers or self._checks())
+            self._run(list(missing.values()), progress, self._checks())
         for chunk, file in subjects:
             report = self._of(chunk, file)
             if report is not None and report.spent:

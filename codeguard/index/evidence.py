@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Executor
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from codeguard.analysis.chunk_trust import trust_in_file
 from codeguard.behavior import POLICY_VERSION
-from codeguard.index.behavior_reports import Answered, checkable
+from codeguard.index.behavior_reports import checkable
 from codeguard.index.catalog import FileState
 from codeguard.index.executor import ONE, answered, workers_of
 from codeguard.index.observation_tasks import ExaminationRequest, ExaminedFile, examine_files
@@ -30,7 +29,6 @@ from codeguard.models import (
     parts_digest,
 )
 from codeguard.trust.acceptances import load_acceptances
-from codeguard.workers.tasks import Shared
 
 # Up to so many functions, those of one name go to one worker, which then runs their trusted namesake once. Of more,
 # each worker runs most trusted functions anyway, and each file would be sent many times.
@@ -65,6 +63,7 @@ class Judge:
         if self._enabled:
             self._catalog.set_meta("sandbox_level", own_level().name)
         self._static = workspace.static_evidence(workspace.settings.defense)
+        self._shared = partial(workspace.material, self._static, workers_of(executor))
         self._siblings = workspace.siblings()
         self._version = f"{workspace.epoch}\0{self._static.version}\0{self._enabled}"
 
@@ -88,13 +87,9 @@ class Judge:
         ]
         if len(subjects) <= BY_NAME:
             subjects.sort(key=lambda subject: subject[0].symbol.rpartition(".")[2])
-        reports = self._workspace.reports(siblings=self._siblings)
+        reports = self._workspace.reports(executor=self._executor, siblings=self._siblings)
         self.budget = reports.budget
-        checked = reports.prepare(
-            subjects,
-            lambda done, total: self._progress("checks", done, total),
-            self._workspace.checks_by(self._executor, self._shared),
-        )
+        checked = reports.prepare(subjects, lambda done, total: self._progress("checks", done, total))
         self.unfinished += [f"{chunk.path}: {report.reason}" for chunk, report in reports.failed]
         return checked
 
@@ -105,11 +100,6 @@ class Judge:
         ):
             self._progress("signals", done, self._due)
             yield seen
-
-    def _shared(self, answered: Answered | None = None) -> Shared:
-        """Return what workers need, which share the cores of this machine."""
-        cores = self._workspace.settings.jobs or os.cpu_count() or 1
-        return self._workspace.material(self._static, max(1, cores // workers_of(self._executor)), answered)
 
     def outcome(self) -> VerdictCounts:
         """Return the verdicts on the functions of the whole index."""

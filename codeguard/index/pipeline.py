@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import time
 from collections import deque
@@ -18,7 +19,7 @@ from codeguard.corpus.chunking.chunker import is_prose
 from codeguard.corpus.discovery import EXCLUDED, Discovery, FoundFile, read_file
 from codeguard.corpus.secrets import scanner
 from codeguard.errors import CorpusError, NothingToDoError
-from codeguard.index.catalog import TO_BE_READ_AGAIN, Catalog, FileState
+from codeguard.index.catalog import EXCLUDED_GLOBS, TO_BE_READ_AGAIN, Catalog, FileState
 from codeguard.index.embedding import open_embedding
 from codeguard.index.embedding.base import Vectors
 from codeguard.index.evidence import Judge, VerdictCounts
@@ -206,8 +207,11 @@ class Indexer:
             self._workspace.remember_chunker()
             self._update_files(found, trusted_names, run)
             self._remove_vanished(plan.scopes, names, run)
-            self._workspace.remember_indexed([path.resolve() for path in (*paths, *trust)])
-            self._workspace.remember_excluded(exclude)
+            self._workspace.indexed_paths = [
+                *self._workspace.indexed_paths,
+                *(path.resolve() for path in (*paths, *trust)),
+            ]
+            self._catalog.set_meta(EXCLUDED_GLOBS, json.dumps(self._workspace.excluded_by_runs(exclude)))
             update.update(plan, trusted_names, names, root.name)
             self._catalog.set_meta(SECRETS, self._secrets_made())
             self._workspace.remember_embedding()
@@ -265,8 +269,7 @@ class Indexer:
         stamps: dict[str, str] = {}
         for item in files:
             state, own = indexed.get(item.name), item.name in trusted
-            due = state is None or item.name in again or state.stamp == TO_BE_READ_AGAIN
-            if state is None or due or not is_indexed(item, state, trusted=own):
+            if state is None or item.name in again or not is_indexed(item, state, trusted=own):
                 changed.append(item)
             elif item.stamp != state.stamp:
                 stamps[item.name] = item.stamp

@@ -25,14 +25,13 @@ from codeguard.index.catalog import (
     EXCLUDED_GLOBS,
     INDEXED_PATHS,
     SIGNED_TREES,
-    TO_BE_READ_AGAIN,
     TRUSTED_PATHS,
     Catalog,
 )
-from codeguard.index.on_disk import found_on_disk, is_indexed
+from codeguard.index.on_disk import differing, found_on_disk
 from codeguard.index.report import IndexReport
 from codeguard.index.swapping import ROWS, VECTORS
-from codeguard.index.trusted_paths import from_text, trusted_by_path
+from codeguard.index.trusted_paths import from_text
 from codeguard.trust.installation import EVIDENCE_KEY, ensure_ours
 from codeguard.trust.state_files import inode_of
 
@@ -133,13 +132,9 @@ def _same_files(
     trusted = from_text(catalog.meta(TRUSTED_PATHS))
     tops = [Path(item) for item in json.loads(catalog.meta(INDEXED_PATHS) or "[]")]
     discovery = found_on_disk(paths, Path(root), settings, (*settings.exclude, *excluded), files, tops)
-    same = all(
-        (state := files.get(item.name)) is not None
-        and state.stamp != TO_BE_READ_AGAIN
-        and is_indexed(item, state, trusted=trusted_by_path(item.path, trusted))
-        for item in discovery.files
-    )
-    return discovery if same and discovery.files else None
+    if not discovery.files or any(differing(discovery.files, files, trusted)):
+        return None
+    return discovery
 
 
 def _found_digest(discovery: Discovery) -> str:

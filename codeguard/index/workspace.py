@@ -31,6 +31,7 @@ from codeguard.index.behavior_reports import (
     kept_answers,
 )
 from codeguard.index.catalog import EXCLUDED_GLOBS, INDEXED_PATHS, SIGNED_TREES, TRUSTED_PATHS, Catalog
+from codeguard.index.executor import workers_of
 from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.siblings import IndexedFiles, Siblings
 from codeguard.index.swapping import READY, ROWS, VECTORS, WORKING, WRITING, finish_swap, held
@@ -55,7 +56,7 @@ from codeguard.trust.installation import (
 )
 from codeguard.trust.kept_secrets import SECRET_BYTES, kept_secret
 from codeguard.trust.local import UNSIGNED_NAME
-from codeguard.trust.signed_trees import SignedTree, from_text, to_text, together, verified_trees
+from codeguard.trust.signed_trees import SignedTree, from_text, together, verified_trees
 from codeguard.workers.processes import default_workers
 
 if TYPE_CHECKING:
@@ -372,50 +373,31 @@ class Workspace:
         """The locations of signed manifests, as found by the last `index --trust`."""
         return self._decoded(SIGNED_TREES, from_text)
 
-    def save_signed_trees(self, trees: Sequence[SignedTree]) -> None:
-        """Store the locations of signed manifests."""
-        self.catalog.set_meta(SIGNED_TREES, to_text(trees))
-
     @property
     def trusted_paths(self) -> list[TrustedPath]:
         """The paths that the user trusts, from all runs so far."""
         return self._decoded(TRUSTED_PATHS, trusted_paths.from_text)
-
-    def save_trusted_paths(self, known: Sequence[TrustedPath]) -> None:
-        """Store the paths that the user trusts."""
-        self.catalog.set_meta(TRUSTED_PATHS, trusted_paths.to_text(known))
 
     @property
     def indexed_paths(self) -> list[Path]:
         """The paths given to all runs so far, without paths inside others."""
         return [Path(item) for item in json.loads(self.catalog.meta(INDEXED_PATHS) or "[]")]
 
-    def remember_indexed(self, paths: Sequence[Path]) -> None:
-        """Store the paths given to a run, without links."""
-        kept = trusted_paths.outermost([*self.indexed_paths, *paths])
+    @indexed_paths.setter
+    def indexed_paths(self, paths: Sequence[Path]) -> None:
+        kept = trusted_paths.outermost(paths)
         self.catalog.set_meta(INDEXED_PATHS, json.dumps([str(path) for path in kept]))
 
     def excluded(self, more: Sequence[str] = ()) -> list[str]:
         """Return the patterns of files to leave out: the configuration's, those of all runs so far, and `more`."""
-        return [*self.settings.exclude, *self._excluded_by_runs(more)]
+        return [*self.settings.exclude, *self.excluded_by_runs(more)]
 
-    def remember_excluded(self, patterns: Sequence[str]) -> None:
-        """Store the patterns given to a run."""
-        self.catalog.set_meta(EXCLUDED_GLOBS, json.dumps(self._excluded_by_runs(patterns)))
-
-    def _excluded_by_runs(self, more: Sequence[str]) -> list[str]:
+    def excluded_by_runs(self, more: Sequence[str]) -> list[str]:
         """Return the runs' patterns; a later GLOB takes the place of an earlier one, and `!GLOB` takes it back."""
         before = json.loads(self.catalog.meta(EXCLUDED_GLOBS) or "[]")
         taken_back = {f"!{item}" for item in before}
         left = [item for item in before if item not in more and f"!{item}" not in more]
         return [*left, *(item for item in more if item not in taken_back)]
-
-    def forget_indexed(self, paths: Sequence[Path]) -> None:
-        """Forget paths without links, and everything below them, so that no later run brings them back."""
-        kept = [
-            str(path) for path in self.indexed_paths if not any(path.is_relative_to(gone) for gone in paths)
-        ]
-        self.catalog.set_meta(INDEXED_PATHS, json.dumps(kept))
 
     def _decoded(self, key: str, decode: Callable[[str | None], list[T]]) -> list[T]:
         try:
@@ -484,18 +466,16 @@ class Workspace:
                 found.append(file)
         return found
 
-    def material(
-        self, static: StaticEvidence, zygotes: int | None = None, answered: Answered | None = None
-    ) -> Shared:
+    def material(self, static: StaticEvidence, workers: int = 1, answered: Answered | None = None) -> Shared:
         """Return the material that worker processes need for checks.
 
-        `zygotes` is how many checks a worker's sandbox may run at once, by default one for each core;
-        `answered` are new answers of the trusted functions to probes.
+        `workers` is how many processes share the cores of this machine; `answered` are new answers of the trusted
+        functions to probes.
         """
         from codeguard.index.evidence_tasks import Material, facts_key  # imports the checker
         from codeguard.sandbox import Level
 
-        zygotes = zygotes or self.settings.jobs or os.cpu_count() or 1
+        zygotes = max(1, (self.settings.jobs or os.cpu_count() or 1) // workers)
         key = (static.version, self.epoch, zygotes)
         if self._material is None or self._material[0] != key or answered is not None:
             files = self.trusted_files()
@@ -517,14 +497,11 @@ class Workspace:
 
     def checks(self, executor: Executor | None = None) -> CheckWorkers:
         """Return the runner of behavior checks: an executor's workers, or this process's shared worker."""
-        static = self.static_evidence(self.settings.defense)
-        return self.checks_by(executor or default_workers(), partial(self.material, static, None))
-
-    def checks_by(self, executor: Executor, material: Callable[[Answered | None], Shared]) -> CheckWorkers:
-        """Return the runner of behavior checks by an executor's workers, with this material."""
         from codeguard.index.evidence_tasks import Checks
 
-        return Checks(executor, material, self.catalog)
+        executor = executor or default_workers()
+        static = self.static_evidence(self.settings.defense)
+        return Checks(executor, partial(self.material, static, workers_of(executor)), self.catalog)
 
     @property
     def specs_digest(self) -> str:
