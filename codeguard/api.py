@@ -104,7 +104,6 @@ class CodeGuard:
         self,
         paths: Sequence[str | Path] = (),
         *,
-        quarantine: bool = False,
         rebuild: bool = False,
         exclude: Sequence[str] = (),
         progress: Progress = lambda stage, done, total: None,
@@ -130,13 +129,12 @@ class CodeGuard:
                 chosen,
                 trust,
                 untrust=untrust,
-                quarantine=quarantine,
                 exclude=exclude,
                 progress=progress,
             )
         discovery = None if exists else found_first(chosen, trust, self._settings, exclude)
         return Indexer(self.workspace, progress).run(
-            chosen, trust, untrust=untrust, quarantine=quarantine, exclude=exclude, discovery=discovery
+            chosen, trust, untrust=untrust, exclude=exclude, discovery=discovery
         )
 
     def audit(self, paths: Sequence[str | Path], options: AuditOptions | None = None) -> AuditReport:

@@ -26,7 +26,7 @@ from codeguard.corpus.discovery import NOT_REGULAR, discover
 from codeguard.errors import CorpusError, NothingToDoError
 from codeguard.index.executor import open_executor
 from codeguard.index.file_tasks import masked
-from codeguard.index.observation_tasks import Compared
+from codeguard.index.observation_tasks import compared
 from codeguard.index.trusted_base import TrustedBase, of_paths
 from codeguard.models import Severity
 from codeguard.ranking.signals import load_all, refuse_unknown
@@ -293,7 +293,7 @@ class _Audit:
     @cached_property
     def _shared(self) -> Shared:
         trusted = self._base.files() if self._base.manifest is not None else None
-        return Compared(trusted, self._signals).shared()
+        return Shared.of_values(compared(trusted, self._signals))
 
     @cached_property
     def _shared_of_owner(self) -> Shared:
@@ -303,7 +303,7 @@ class _Audit:
         files = change.files_before(self._executor)
         names = dict.fromkeys(self._own.values())
         trusted = [file for name in names if (file := files.file(name)) is not None]
-        return Compared(trusted, self._signals).shared()
+        return Shared.of_values(compared(trusted, self._signals))
 
     def _inspect(self, side: Side, own: Iterable[str]) -> list[Inspected]:
         keep = self._options.behavior or self._base.manifest is not None

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 @STORE
 @click.option("--embedding", help="auto, static, minilm, …; see `codeguard doctor`.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Worker processes.  [default: one a core]")
-@click.option("--quarantine", is_flag=True, help="Keep convicted functions out of the collection.")
 @click.option(
     "--exclude",
     multiple=True,
@@ -50,7 +49,6 @@ def index(
     store: str | None,
     embedding: str | None,
     jobs: int | None,
-    quarantine: bool,
     exclude: tuple[str, ...],
     include_secrets: bool,
     format_: str,
@@ -60,7 +58,7 @@ def index(
     Code under --trust is the team's own: it is indexed as well, and its functions, examples and tests are the
     reference for checking other code. It stays trusted in later runs until --untrust. Without PATH, everything
     that earlier runs indexed is brought up to date, or with --rebuild indexed again. What --exclude leaves out stays
-    out in later runs; --quarantine and --include-secrets count for one run.
+    out in later runs; --include-secrets counts for one run.
     """
     from codeguard.index.unchanged import unchanged_report
     from codeguard.reports.index import index_json, index_text
@@ -74,15 +72,13 @@ def index(
     report = (
         None
         if rebuild
-        else unchanged_report(settings, [Path(path) for path in paths], trusted, quarantine, taken, exclude)
+        else unchanged_report(settings, [Path(path) for path in paths], trusted, taken, exclude)
     )
     if report is None:
         from codeguard.api import CodeGuard
 
         with CodeGuard.open(trust=trust, untrust=untrust, settings=settings, renew=True) as guard:
-            report = guard.index(
-                paths, quarantine=quarantine, rebuild=rebuild, exclude=exclude, progress=Progress()
-            )
+            report = guard.index(paths, rebuild=rebuild, exclude=exclude, progress=Progress())
     for line in report.warnings:
         warn(line)
     if format_ == "json":

@@ -40,8 +40,6 @@ def info_command(context: click.Context, store: str | None, format_: str) -> Non
     required = workspace.settings.defense.required_level
     say(f"sandbox    {level_line(found['sandbox_level'], required).removeprefix('sandbox').lstrip(' :')}")
     say(f"disk       {found['bytes'] / 1e6:.1f} MB, the catalog {found['bytes_catalog'] / 1e6:.1f} MB of it")
-    if found["quarantined"]:
-        say(f"quarantine {found['quarantined']} chunks are kept out")
     if found["unfinished"]:
         say(f"unfinished {found['unfinished']} writes: the next index, query or verify carries them out")
 

@@ -6,7 +6,7 @@ cleared when the vectors are written. The next process that opens the catalog af
 and carries it out again.
 
 All trusted data in the file is authenticated under a key from outside the state directory: every file with its
-chunks in order, the quarantine list, and the totals; and the settings, these among them, all together by one head,
+chunks in order, and the totals; and the settings, these among them, all together by one head,
 so that rows of different times do not verify beside each other. A catalog of another installation or another version
 is refused: it has to be made anew.
 """
@@ -70,7 +70,6 @@ CREATE INDEX chunks_of_path ON chunks (path, ordinal);
 CREATE INDEX chunks_of_digest ON chunks (sha256);
 CREATE TABLE intents (id TEXT PRIMARY KEY, action TEXT NOT NULL CHECK (action IN ('write', 'delete')));
 CREATE TABLE analyses (key TEXT PRIMARY KEY, value TEXT NOT NULL, mac BLOB NOT NULL);
-CREATE TABLE quarantine (id TEXT PRIMARY KEY, reason TEXT NOT NULL);
 CREATE TABLE secrets (
     id TEXT PRIMARY KEY REFERENCES chunks(id) ON DELETE CASCADE,
     rules TEXT NOT NULL, withheld INTEGER NOT NULL, mac BLOB NOT NULL
@@ -79,7 +78,7 @@ CREATE TABLE secrets (
 
 
 _FILE = "path, size, stamp, sha256, language, parsed, vectors, content, mac"
-_MAKER, _TOTALS, _QUARANTINE, _HEAD = "maker", "totals", "quarantine", "head"
+_MAKER, _TOTALS, _HEAD = "maker", "totals", "head"
 _MODULUS = 1 << 256
 
 
@@ -107,7 +106,7 @@ class Intents:
 class Totals:
     """The totals of a catalog; `macs` sums the files' MACs, so that removed or restored files are noticed.
 
-    `vectors` counts the chunks that belong in the vector store, including those in quarantine.
+    `vectors` counts the chunks that belong in the vector store.
     """
 
     files: int = 0
@@ -326,11 +325,6 @@ class Catalog:
         total = sum(int.from_bytes(mac) for mac in macs if isinstance(mac, bytes)) % _MODULUS
         if (len(macs), chunks, total) != (totals.files, totals.chunks, totals.macs):
             raise self.damaged("files or chunks are missing, added, or of an earlier time")
-
-    def vector_count(self) -> int:
-        """Return how many chunks belong in the vector store."""
-        rows = self._rows("SELECT count(*) FROM quarantine WHERE id IN (SELECT id FROM chunks)")
-        return self.totals().vectors - int(rows[0][0])
 
     def files(self) -> dict[str, FileState]:
         """Return every indexed file by its path."""
@@ -677,22 +671,6 @@ class Catalog:
             rows.append((key, value, self._mac("analysis", key, value)))
         with self.transaction():
             self._db.executemany("INSERT OR REPLACE INTO analyses VALUES (?, ?, ?)", rows)
-
-    def quarantined(self) -> dict[str, str]:
-        """Return the ids kept out of the vector store, with the reason."""
-        with self._snapshot():
-            rows = self._rows("SELECT id, reason FROM quarantine ORDER BY id")
-            kept = self.meta(_QUARANTINE)
-        if kept != (_list_digest(rows) if rows or kept is not None else None):
-            raise self.damaged("its list of what is in quarantine was changed by another hand")
-        return {str(row[0]): str(row[1]) for row in rows}
-
-    def set_quarantine(self, reasons: Mapping[str, str]) -> None:
-        """Replace the list of ids kept out of the vector store. Call in a transaction."""
-        rows = sorted(reasons.items())
-        self._db.execute("DELETE FROM quarantine")
-        self._db.executemany("INSERT INTO quarantine VALUES (?, ?)", rows)
-        self._put_meta(_QUARANTINE, _list_digest(rows))
 
     def close(self) -> None:
         """Close the file."""

@@ -98,6 +98,9 @@ class BatchSize(NamedTuple):
     bytes: int = 1 << 20
 
 
+ONE = BatchSize(1)
+
+
 def answered(
     executor: Executor,
     task: Task,

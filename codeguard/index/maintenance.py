@@ -48,7 +48,6 @@ def info(workspace: Workspace) -> dict[str, Any]:
         "files": len(catalog.files()),
         "chunks": len(catalog.ids()),
         "vectors": workspace.vectors.count(),
-        "quarantined": len(catalog.quarantined()),
         "unfinished": len(intents.write) + len(intents.delete),
         **{key: catalog.meta(key) or "" for key in ("embedding", "chunker", "root", "sandbox_level")},
         "bytes": sum(sizes.values()),
@@ -152,11 +151,10 @@ def verify(
 
 def _expected(workspace: Workspace) -> Iterator[Mapping[str, Chunk]]:
     """Yield the chunks expected in the vector store by id, file by file, some hundred at a time."""
-    kept_out = workspace.catalog.quarantined()
     batch: dict[str, Chunk] = {}
     for path in sorted(workspace.catalog.files()):
         for id_, chunk in workspace.catalog.chunks_of(path).items():
-            if id_ not in kept_out and retrievable(chunk):
+            if retrievable(chunk):
                 batch[id_] = chunk
             if len(batch) == BATCH:
                 yield batch
@@ -191,7 +189,6 @@ def _check_catalog(workspace: Workspace, report: VerifyReport) -> None:
     for key in catalog.meta_keys():
         checked(f"a setting {REWRITTEN}", key, partial(catalog.meta, key))
     checked("files are not as they were written", "files", catalog.files)
-    checked(f"quarantine {REWRITTEN}", "quarantine", catalog.quarantined)
     for path in catalog.paths():
         chunks = checked(f"text {REWRITTEN}", path, partial(catalog.chunks_of, path))
         for id_, chunk in (chunks or {}).items():

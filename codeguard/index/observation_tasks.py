@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from codeguard.analysis.engine import ENGINE, Engine, Step, engine_version
@@ -56,27 +55,16 @@ class ExaminedFile(NamedTuple):
 Observe = Callable[[Iterable[ExaminationRequest]], Iterator[ExaminedFile]]
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """The reference for comparisons: the trusted files, None if there is no manifest.
+def compared(trusted: Sequence[SourceFile] | None, signals: Sequence[str]) -> dict[str, object]:
+    """Return what workers need for comparisons, as plain values.
 
-    `signals` are the names of the detectors.
+    `trusted` are the trusted files, None if there is no manifest. `signals` are the names of the detectors.
     """
-
-    trusted: Sequence[SourceFile] | None
-    signals: Sequence[str]
-
-    def shared(self) -> Shared:
-        """Return it as bytes, the same for the same content."""
-        return Shared.of_values(self.to_json())
-
-    def to_json(self) -> dict[str, object]:
-        """Return it as plain values."""
-        return {
-            "trusted": None if self.trusted is None else [as_json(file) for file in self.trusted],
-            "signals": list(self.signals),
-            "version": engine_version(),
-        }
+    return {
+        "trusted": None if trusted is None else [as_json(file) for file in trusted],
+        "signals": list(signals),
+        "version": engine_version(),
+    }
 
 
 @functools.lru_cache(maxsize=1)
@@ -121,7 +109,7 @@ def examine_files(
 
     Args:
         executor: runs the work.
-        shared: makes the bytes of a `Compared`, or of what holds all that one does, if there is a request.
+        shared: makes the values of `compared`, or of what holds all of them, if there is a request.
         names: the detectors in order, to report which one was ended by a limit.
         requests: read ahead only as far as the workers need.
     """

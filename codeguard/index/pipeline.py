@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import time
 from collections import deque
@@ -18,15 +19,14 @@ from codeguard.corpus.chunking.chunker import is_prose
 from codeguard.corpus.discovery import EXCLUDED, Discovery, FoundFile, read_file
 from codeguard.corpus.secrets import SCAN_VERSION
 from codeguard.errors import CorpusError, NothingToDoError
-from codeguard.index.catalog import TO_BE_READ_AGAIN, Catalog, FileState
+from codeguard.index.catalog import EXCLUDED_GLOBS, TO_BE_READ_AGAIN, Catalog, FileState
 from codeguard.index.embedding import open_embedding
 from codeguard.index.embedding.base import Vectors
 from codeguard.index.evidence import Judge, VerdictCounts
-from codeguard.index.evidence_tasks import start_workers
 from codeguard.index.executor import open_executor
 from codeguard.index.file_tasks import PASSING, chunked, masked
 from codeguard.index.on_disk import found_on_disk, is_indexed
-from codeguard.index.report import IndexReport, Progress, Suspect, WithheldLines
+from codeguard.index.report import IndexReport, Progress, WithheldLines
 from codeguard.index.retrieval_text import holds_recorded_specs, retrievable, retrieval_text
 from codeguard.index.sandbox_budget import BudgetReport
 from codeguard.index.store.base import row_of
@@ -141,7 +141,6 @@ class Indexer:
         trust: Sequence[Path],
         *,
         untrust: Sequence[Path] = (),
-        quarantine: bool = False,
         exclude: Sequence[str] = (),
         discovery: Discovery | None = None,
     ) -> IndexReport:
@@ -162,14 +161,13 @@ class Indexer:
         with self._workspace.writing(lambda: self._progress("waiting for another index of this store", 0, 1)):
             self._workspace.refresh()
             discard_unfinished(self._workspace.state)
-            return self._run(paths, trust, untrust, quarantine, exclude, discovery)
+            return self._run(paths, trust, untrust, exclude, discovery)
 
     def _run(
         self,
         paths: Sequence[Path],
         trust: Sequence[Path],
         untrust: Sequence[Path],
-        quarantine: bool,
         exclude: Sequence[str],
         discovery: Discovery | None,
     ) -> IndexReport:
@@ -209,8 +207,11 @@ class Indexer:
             self._workspace.remember_chunker()
             self._update_files(found, trusted_names, run)
             self._remove_vanished(plan.scopes, names, run)
-            self._workspace.remember_indexed([path.resolve() for path in (*paths, *trust)])
-            self._workspace.remember_excluded(exclude)
+            self._workspace.indexed_paths = [
+                *self._workspace.indexed_paths,
+                *(path.resolve() for path in (*paths, *trust)),
+            ]
+            self._catalog.set_meta(EXCLUDED_GLOBS, json.dumps(self._workspace.excluded_by_runs(exclude)))
             update.update(plan, trusted_names, names, root.name)
             self._catalog.set_meta(SECRETS, self._secrets_made())
             self._workspace.remember_embedding()
@@ -223,7 +224,6 @@ class Indexer:
             run.notes.extend(judge.unfinished)
             outcome = judge.outcome()
             coverage = judge.coverage()
-            quarantined = self._quarantine(outcome.convicted if quarantine else (), run)
             if run.restored:
                 self._workspace.warnings.append(
                     f"the vector store had lost {run.restored} chunks: they are written again"
@@ -231,12 +231,12 @@ class Indexer:
             self._workspace.reached(Stage.COMPLETE)
         self._executor = default_workers()
         report = self._report(
-            run, checked, coverage, outcome, quarantined, time.monotonic() - start, judge.budget.report()
+            run, checked, coverage, outcome, time.monotonic() - start, judge.budget.report()
         )
         report = replace(report, trusted_before=plan.as_before, not_written=installed)
         # An unchanged run would not report it.
         if not run.restored and not any(line.endswith(REPLACED) for line in report.warnings):
-            remember(self._catalog, settings, paths, trust, untrust, quarantine, discovery, report)
+            remember(self._catalog, settings, paths, trust, untrust, discovery, report)
         return report
 
     def _root(self) -> Path:
@@ -269,8 +269,7 @@ class Indexer:
         stamps: dict[str, str] = {}
         for item in files:
             state, own = indexed.get(item.name), item.name in trusted
-            due = state is None or item.name in again or state.stamp == TO_BE_READ_AGAIN
-            if state is None or due or not is_indexed(item, state, trusted=own):
+            if state is None or item.name in again or not is_indexed(item, state, trusted=own):
                 changed.append(item)
             elif item.stamp != state.stamp:
                 stamps[item.name] = item.stamp
@@ -280,7 +279,6 @@ class Indexer:
         run.due = len(changed)
         if changed:
             self._progress("files", 0, run.due)
-            start_workers(self._executor, len(changed))
         states: deque[FileState] = deque()
         batch: list[tuple[SourceFile, FileState]] = []
         sources = self._read(changed, states, run)
@@ -346,15 +344,13 @@ class Indexer:
     def repair(self, run: _Run | None = None) -> None:
         """Write the catalog's intended changes to the vector store; also completes them after a crash."""
         run = run or _Run()
-        total, kept_out = self._catalog.intended(), self._catalog.quarantined()
+        total = self._catalog.intended()
         done = 0
         while intents := self._catalog.intents(CHUNKS_A_BATCH):
             self._progress("vectors", done, total)
             vectors = self._workspace.vectors  # the process that serves it starts while the batch is embedded
             chunks = {
-                id_: chunk
-                for id_, chunk in self._catalog.chunks(intents.write).items()
-                if retrievable(chunk) and id_ not in kept_out
+                id_: chunk for id_, chunk in self._catalog.chunks(intents.write).items() if retrievable(chunk)
             }
             if chunks:
                 rows = [row_of(id_, chunk) for id_, chunk in chunks.items()]
@@ -381,11 +377,11 @@ class Indexer:
 
     def _restore_vectors(self, run: _Run) -> None:
         """Schedule entries missing in the vector store to be written again."""
-        vectors, due = self._workspace.vectors, self._catalog.vector_count()
+        vectors, due = self._workspace.vectors, self._catalog.totals().vectors
         held = vectors.count()
         if held == due or (held > due and self._workspace.settings.remote):
             return
-        missing = self._catalog.ids() - self._catalog.quarantined().keys() - vectors.ids()
+        missing = self._catalog.ids() - vectors.ids()
         with self._catalog.transaction():
             self._catalog.intend_writes(missing)
         before = run.added
@@ -404,35 +400,12 @@ class Indexer:
                 for name in vanished:
                     self._catalog.remove_file(name)
 
-    def _quarantine(self, convicted: Sequence[Suspect], run: _Run) -> int:
-        """Keep convicted chunks out of the vector store, and restore those no longer convicted."""
-        wanted = {
-            (item.path, item.symbol, item.sha256): f"{item.verdict}: {item.reason}"
-            for item in convicted
-            if not item.accepted
-        }
-        reasons: dict[str, str] = {}
-        for path in {item.path for item in convicted}:
-            for id_, chunk in self._catalog.chunks_of(path).items():
-                reason = wanted.get((chunk.path, chunk.symbol, chunk.sha256))
-                if reason is not None:
-                    reasons[id_] = reason
-        before = self._catalog.quarantined()
-        if before.keys() != reasons.keys():
-            with self._catalog.transaction():
-                self._catalog.set_quarantine(reasons)
-                self._catalog.intend_deletes(reasons.keys() - before.keys())
-                self._catalog.intend_writes(before.keys() - reasons.keys() & self._catalog.ids())
-            self.repair(run)
-        return len(reasons)
-
     def _report(
         self,
         run: _Run,
         checked: int,
         coverage: SpecCoverage,
         outcome: VerdictCounts,
-        quarantined: int,
         seconds: float,
         budget: BudgetReport,
     ) -> IndexReport:
@@ -444,7 +417,7 @@ class Indexer:
         return IndexReport(
             files=len(files),
             chunks=self._catalog.count(),
-            searchable=self._catalog.vector_count(),
+            searchable=self._catalog.totals().vectors,
             added=run.added,
             removed=run.removed,
             unchanged=run.unchanged,
@@ -463,7 +436,6 @@ class Indexer:
             verdicts=outcome.verdicts,
             convicted=outcome.convicted,
             demoted=outcome.demoted,
-            quarantined=quarantined,
             sandbox_level=level,
             embedding=self._catalog.meta("embedding") or "",
             seconds=seconds,

@@ -68,7 +68,6 @@ def rebuild(
     trust: Sequence[Path] = (),
     *,
     untrust: Sequence[Path] = (),
-    quarantine: bool = False,
     exclude: Sequence[str] = (),
     progress: Progress = lambda stage, done, total: None,
 ) -> IndexReport:
@@ -119,14 +118,13 @@ def rebuild(
                 share_idle_s=0.0,
             )
             with contextlib.closing(Workspace(built, create=True)) as workspace:
-                workspace.save_trusted_paths(old.trusted)
-                workspace.remember_excluded(old.excluded)
+                workspace.catalog.set_meta(TRUSTED_PATHS, trusted_paths.to_text(old.trusted))
+                workspace.catalog.set_meta(EXCLUDED_GLOBS, json.dumps(old.excluded))
                 workspace.adopt_manifest()
                 report = Indexer(workspace, progress).run(
                     [*paths, *(path for path in old.paths if path not in gone)],
                     trust,
                     untrust=untrust,
-                    quarantine=quarantine,
                     exclude=exclude,
                 )
                 lost = sorted(set(old.files) - set(workspace.catalog.paths()))

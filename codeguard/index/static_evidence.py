@@ -19,10 +19,10 @@ from codeguard.analysis.own_checks import is_notebook
 from codeguard.analysis.rules import DetectorContext, FileSignal, load_file_signals
 from codeguard.analysis.rules.base import own_weights
 from codeguard.index.observation_tasks import (
-    Compared,
     ExaminationRequest,
     ExaminedFile,
     Observe,
+    compared,
     examine_files,
 )
 from codeguard.models import (
@@ -37,6 +37,7 @@ from codeguard.models import (
 )
 from codeguard.weights import INSECURE, Weights
 from codeguard.workers.processes import default_workers
+from codeguard.workers.tasks import Shared
 
 if TYPE_CHECKING:
     from codeguard.index.catalog import Catalog
@@ -176,10 +177,6 @@ class StaticEvidence:
         """What the evidence depends on beside the files."""
         return ",".join(f"{name}={version}" for name, version in self._versions.items())
 
-    def compared(self) -> Compared:
-        """Return what workers need to examine files for this evidence."""
-        return Compared(None if self._trusted is None else self._trusted(), self.names)
-
     def prepare(self, files: Iterable[SourceFile], elsewhere: Observe | None = None) -> int:
         """Examine the files that the catalog does not know yet; return how many. `elsewhere` may do it instead."""
         if not self._signals:
@@ -285,7 +282,12 @@ def evidence_alone(weights: Weights, enabled: Callable[[str], bool]) -> StaticEv
     """Return what the static signals say, by the worker that this process shares, if there is no index."""
 
     def observe(requests: Iterable[ExaminationRequest]) -> Iterator[ExaminedFile]:
-        return examine_files(default_workers(), made.compared().shared, made.names, requests)
+        return examine_files(
+            default_workers(),
+            lambda: Shared.of_values(compared(None, made.names)),
+            made.names,
+            requests,
+        )
 
     made = StaticEvidence(weights, enabled=enabled, elsewhere=observe)
     return made

@@ -14,6 +14,7 @@ from codeguard.corpus.chunking import CHUNKER_ID
 from codeguard.corpus.discovery import FoundFile
 from codeguard.corpus.installed import left_out
 from codeguard.errors import ConfigError, ManifestError
+from codeguard.index.catalog import SIGNED_TREES, TRUSTED_PATHS
 from codeguard.index.on_disk import place_of_name
 from codeguard.index.trusted_paths import (
     TrustedPath,
@@ -26,6 +27,7 @@ from codeguard.index.trusted_paths import (
     trusted_by_path,
     with_changes,
 )
+from codeguard.index.trusted_paths import to_text as paths_text
 from codeguard.index.workspace import PERPLEXITY, Workspace
 from codeguard.models import Skipped
 from codeguard.trust.manifest import FileEntry, Manifest
@@ -37,6 +39,7 @@ from codeguard.trust.signed_trees import (
     of_users,
     verified_trees,
 )
+from codeguard.trust.signed_trees import to_text as trees_text
 
 TRAINED_ON = "trained_on"
 REPLACED = ": it is replaced"
@@ -210,8 +213,8 @@ class TrustUpdate:
             item.name for item in plan.known if any(is_trusted_part(tree, item.name or ".") for tree in trees)
         ]
         with self._catalog.transaction():
-            self._workspace.save_signed_trees(trees)
-            self._workspace.save_trusted_paths(marked_signed(plan.known, signed))
+            self._catalog.set_meta(SIGNED_TREES, trees_text(trees))
+            self._catalog.set_meta(TRUSTED_PATHS, paths_text(marked_signed(plan.known, signed)))
         in_trees = {name for name in trusted if any(is_trusted_part(tree, name) for tree in trees)}
         self._update_unsigned(plan, trees, trusted - in_trees, decided, root_name)
         self._workspace.forget_trust()

@@ -24,12 +24,14 @@ from codeguard.errors import REBUILD, CodeguardError, EmbeddingError, ManifestEr
 from codeguard.index import trusted_paths
 from codeguard.index.behavior_reports import (
     FAR,
+    TRUSTED_ANSWERS,
     Answered,
     BehaviorReports,
     CheckWorkers,
-    ProbeAnswers,
+    kept_answers,
 )
 from codeguard.index.catalog import EXCLUDED_GLOBS, INDEXED_PATHS, SIGNED_TREES, TRUSTED_PATHS, Catalog
+from codeguard.index.executor import workers_of
 from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.siblings import IndexedFiles, Siblings
 from codeguard.index.swapping import READY, ROWS, VECTORS, WORKING, WRITING, finish_swap, held
@@ -47,14 +49,13 @@ from codeguard.trust.installation import (
 )
 from codeguard.trust.local import UNSIGNED_NAME, load_unsigned, sealed, write_atomically
 from codeguard.trust.manifest import Manifest
-from codeguard.trust.signed_trees import SignedTree, from_text, to_text, together, verified_trees
+from codeguard.trust.signed_trees import SignedTree, from_text, together, verified_trees
 from codeguard.trust.verified import VerifiedManifest, narrowed, verify_unsigned
 from codeguard.workers.processes import default_workers
 
 if TYPE_CHECKING:
     from codeguard.analysis.perplexity import PerplexityModel
     from codeguard.index.embedding import Embedding
-    from codeguard.index.embedding.base import Vectors as Matrix
     from codeguard.index.static_evidence import StaticEvidence
     from codeguard.index.store import Vectors
     from codeguard.sandbox.given import Texts
@@ -75,7 +76,6 @@ class Stage(StrEnum):
 PERPLEXITY = "perplexity.npz"
 SEED = "seed"
 STAGE = "stage"  # a setting of the catalog: how far the last index has come
-EMBEDDED_ELSEWHERE = 4  # queries after which a process opens the model itself
 MARK_BYTES = 128  # the first line of a sealed manifest or a model holds the digest of the rest
 
 
@@ -142,7 +142,6 @@ class Workspace:
         self._vectors: Vectors | None = None
         self._trust_state: tuple[object, ...] = ()
         self.ran_at = ""  # the lowest sandbox level of the checks that ran for this object
-        self._embedded_elsewhere = 0
         self._material: tuple[object, Shared] | None = None
         if not create and not any(os.path.lexists(self.state / name) for name in (CATALOG, READY)):
             raise NoIndexError(f"no index in {self.state}", hint=_how_to_make(settings))
@@ -258,33 +257,6 @@ class Workspace:
             )
         return embedding
 
-    def query_embedder(self) -> Callable[[Sequence[str]], Matrix]:
-        """Return what gives a row for each query. It does not read the catalog, which a search may keep busy.
-
-        The first few queries of a process are embedded by the process that serves the store and has the model
-        loaded: loading it takes longer than the rest of a query.
-        """
-        from codeguard.index.store import SharedStore
-
-        identity, name = self.catalog.meta("embedding"), self.catalog.meta("embedding_name")
-        vectors = self.vectors
-
-        def embed(texts: Sequence[str]) -> Matrix:
-            if (
-                identity is not None
-                and name is not None
-                and self.settings.embedding == "auto"
-                and isinstance(vectors, SharedStore)
-                and "embedding" not in self.__dict__
-                and self._embedded_elsewhere < EMBEDDED_ELSEWHERE
-            ):
-                self._embedded_elsewhere += len(texts)
-                with contextlib.suppress(StoreError):  # fall back to opening the model in this process
-                    return vectors.embed(name, identity, texts)
-            return self.embedding.embed(texts)
-
-        return embed
-
     @property
     def vectors(self) -> Vectors:
         """The vector store."""
@@ -395,50 +367,31 @@ class Workspace:
         """The locations of signed manifests, as found by the last `index --trust`."""
         return self._decoded(SIGNED_TREES, from_text)
 
-    def save_signed_trees(self, trees: Sequence[SignedTree]) -> None:
-        """Store the locations of signed manifests."""
-        self.catalog.set_meta(SIGNED_TREES, to_text(trees))
-
     @property
     def trusted_paths(self) -> list[TrustedPath]:
         """The paths that the user trusts, from all runs so far."""
         return self._decoded(TRUSTED_PATHS, trusted_paths.from_text)
-
-    def save_trusted_paths(self, known: Sequence[TrustedPath]) -> None:
-        """Store the paths that the user trusts."""
-        self.catalog.set_meta(TRUSTED_PATHS, trusted_paths.to_text(known))
 
     @property
     def indexed_paths(self) -> list[Path]:
         """The paths given to all runs so far, without paths inside others."""
         return [Path(item) for item in json.loads(self.catalog.meta(INDEXED_PATHS) or "[]")]
 
-    def remember_indexed(self, paths: Sequence[Path]) -> None:
-        """Store the paths given to a run, without links."""
-        kept = trusted_paths.outermost([*self.indexed_paths, *paths])
+    @indexed_paths.setter
+    def indexed_paths(self, paths: Sequence[Path]) -> None:
+        kept = trusted_paths.outermost(paths)
         self.catalog.set_meta(INDEXED_PATHS, json.dumps([str(path) for path in kept]))
 
     def excluded(self, more: Sequence[str] = ()) -> list[str]:
         """Return the patterns of files to leave out: the configuration's, those of all runs so far, and `more`."""
-        return [*self.settings.exclude, *self._excluded_by_runs(more)]
+        return [*self.settings.exclude, *self.excluded_by_runs(more)]
 
-    def remember_excluded(self, patterns: Sequence[str]) -> None:
-        """Store the patterns given to a run."""
-        self.catalog.set_meta(EXCLUDED_GLOBS, json.dumps(self._excluded_by_runs(patterns)))
-
-    def _excluded_by_runs(self, more: Sequence[str]) -> list[str]:
+    def excluded_by_runs(self, more: Sequence[str]) -> list[str]:
         """Return the runs' patterns; a later GLOB takes the place of an earlier one, and `!GLOB` takes it back."""
         before = json.loads(self.catalog.meta(EXCLUDED_GLOBS) or "[]")
         taken_back = {f"!{item}" for item in before}
         left = [item for item in before if item not in more and f"!{item}" not in more]
         return [*left, *(item for item in more if item not in taken_back)]
-
-    def forget_indexed(self, paths: Sequence[Path]) -> None:
-        """Forget paths without links, and everything below them, so that no later run brings them back."""
-        kept = [
-            str(path) for path in self.indexed_paths if not any(path.is_relative_to(gone) for gone in paths)
-        ]
-        self.catalog.set_meta(INDEXED_PATHS, json.dumps(kept))
 
     def _decoded(self, key: str, decode: Callable[[str | None], list[T]]) -> list[T]:
         try:
@@ -507,18 +460,16 @@ class Workspace:
                 found.append(file)
         return found
 
-    def material(
-        self, static: StaticEvidence, zygotes: int | None = None, answered: Answered | None = None
-    ) -> Shared:
+    def material(self, static: StaticEvidence, workers: int = 1, answered: Answered | None = None) -> Shared:
         """Return the material that worker processes need for checks.
 
-        `zygotes` is how many checks a worker's sandbox may run at once, by default one for each core;
-        `answered` are new answers of the trusted functions to probes.
+        `workers` is how many processes share the cores of this machine; `answered` are new answers of the trusted
+        functions to probes.
         """
         from codeguard.index.evidence_tasks import Material, facts_key  # imports the checker
         from codeguard.sandbox import Level
 
-        zygotes = zygotes or self.settings.jobs or os.cpu_count() or 1
+        zygotes = max(1, (self.settings.jobs or os.cpu_count() or 1) // workers)
         key = (static.version, self.epoch, zygotes)
         if self._material is None or self._material[0] != key or answered is not None:
             files = self.trusted_files()
@@ -531,7 +482,7 @@ class Workspace:
                 given=self.given,
                 signals=static.names,
                 known=[key.removeprefix(FAR) for key in self.catalog.analysis_keys(FAR)],
-                answered=ProbeAnswers(self.catalog).trusted() if answered is None else answered,
+                answered=kept_answers(self.catalog, TRUSTED_ANSWERS) if answered is None else answered,
                 zygotes=zygotes,
                 facts={path: known for path, known in facts.items() if known is not None},
             )
@@ -540,14 +491,11 @@ class Workspace:
 
     def checks(self, executor: Executor | None = None) -> CheckWorkers:
         """Return the runner of behavior checks: an executor's workers, or this process's shared worker."""
-        static = self.static_evidence(self.settings.defense)
-        return self.checks_by(executor or default_workers(), partial(self.material, static, None))
-
-    def checks_by(self, executor: Executor, material: Callable[[Answered | None], Shared]) -> CheckWorkers:
-        """Return the runner of behavior checks by an executor's workers, with this material."""
         from codeguard.index.evidence_tasks import Checks
 
-        return Checks(executor, material, ProbeAnswers(self.catalog))
+        executor = executor or default_workers()
+        static = self.static_evidence(self.settings.defense)
+        return Checks(executor, partial(self.material, static, workers_of(executor)), self.catalog)
 
     @property
     def specs_digest(self) -> str:

@@ -33,7 +33,6 @@ def export(workspace: Workspace) -> Iterator[dict[str, Any]]:
     )
     manager = DefenseManager(config, manifest=workspace.manifest, services=services)
     disk = IndexOnDisk(workspace.catalog, workspace.indexed_paths)
-    kept_out = workspace.catalog.quarantined()
     for path in sorted(workspace.catalog.files()):
         file = workspace.catalog.file(path)
         if file is None:
@@ -61,6 +60,5 @@ def export(workspace: Workspace) -> Iterator[dict[str, Any]]:
                 "convicted": is_convicted(evidence),
                 "demoted": is_demoted(evidence),
                 "penalty": round(sum(item.penalty for item in evidence), 6),
-                "quarantined": kept_out.get(id_),
                 "evidence": [item.to_json() for item in evidence],
             }

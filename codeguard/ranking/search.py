@@ -137,10 +137,10 @@ class Searcher:
         depth = LEXICAL_DEPTH * max(LEAST_SEARCHED, config.fetch_multiplier * k) if weight else 0
         # The store is asked and the words are looked up while the model computes. What else needs the catalog or
         # opens the store comes before: one thread would wait for the other's lock.
-        embed = self._workspace.query_embedder()
+        embedding = self._workspace.embedding
         checked = None if self._counted_already() else self._beside.submit(self._check_vectors)
         scores = [self._beside.submit(self._scores, text, depth) for text in texts]
-        vectors = embed(list(texts))
+        vectors = embedding.embed(list(texts))
         if checked is not None:
             checked.result()
         return [
@@ -340,7 +340,7 @@ class Searcher:
         left = catalog.intended()
         if left:
             lines.append(
-                f"{left} of {catalog.vector_count()} chunks have no vector yet: their words find them"
+                f"{left} of {catalog.totals().vectors} chunks have no vector yet: their words find them"
             )
         waiting = sum(bool(item.not_yet) for item in (*outcome.retained, *outcome.dropped))
         if waiting:
@@ -373,7 +373,7 @@ class Searcher:
             generation = workspace.catalog.generation()
             if workspace.catalog.intents(1):  # an index is at work
                 return
-            due, held = workspace.catalog.vector_count(), workspace.vectors.count()
+            due, held = workspace.catalog.totals().vectors, workspace.vectors.count()
             if workspace.catalog.generation() == generation:
                 break
         else:

@@ -172,9 +172,14 @@ def test_a_spent_share_counts_until_a_limit_is_raised(
         raise AssertionError
 
     with Catalog(tmp_path / "catalog", b"k" * 32) as catalog:
-        made = BehaviorReports(nobody, "epoch", catalog, budget=SandboxBudget(10.0, 5.0))  # type: ignore[arg-type]
         spent = CheckReport(Verdict.NO_SIGNAL, SPENT, "L3", spent=True)
-        made.prepare([subject], workers=lambda subjects, again, budget: iter([(subject, ("far", spent))]))
+        made = BehaviorReports(
+            lambda: lambda subjects, again, budget: iter([(subject, ("far", spent))]),
+            "epoch",
+            catalog,
+            budget=SandboxBudget(10.0, 5.0),
+        )
+        made.prepare([subject])
         later = BehaviorReports(
             nobody,  # type: ignore[arg-type]
             "epoch",

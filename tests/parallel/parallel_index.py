@@ -81,10 +81,7 @@ def index(
 def dump(corpus: Path, state: Path) -> list[str]:
     """Return all that an index holds but times and secrets: catalog, cached evidence, export, vectors."""
     with sqlite3.connect(state / "catalog.sqlite3") as db:
-        tables = [
-            db.execute(f"SELECT * FROM {table} ORDER BY 1, 2")
-            for table in ("chunks", "quarantine", "intents")
-        ]
+        tables = [db.execute(f"SELECT * FROM {table} ORDER BY 1, 2") for table in ("chunks", "intents")]
         tables.append(
             db.execute(
                 "SELECT path, size, sha256, language, parsed, vectors, content FROM files ORDER BY path"

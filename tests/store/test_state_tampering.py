@@ -326,12 +326,6 @@ CATALOG_CASES: list[tuple[str, Tamper, Outcome, str]] = [
     ),
     ("cached analyses removed", sql("DELETE FROM analyses"), UNMOVED, ""),
     (
-        "a chunk put in quarantine",
-        sql("INSERT INTO quarantine SELECT id, 'x' FROM chunks WHERE path = 'ours/m.py'"),
-        FOUND,
-        "quarantine is not as it was written",
-    ),
-    (
         "a write that nobody intended",
         sql("INSERT INTO intents SELECT id, 'write' FROM chunks"),
         UNMOVED,

@@ -176,7 +176,7 @@ def test_export_holds_every_chunk_with_its_evidence(workspace: Workspace) -> Non
     assert (bad["kind"], bad["start_line"], bad["end_line"]) == ("function", 1, len(bad["text"].splitlines()))
     assert bad.keys() == {
         "schema", "id", "path", "symbol", "kind", "language", "start_line", "end_line", "sha256", "text", "masked",
-        "withheld", "trust", "on_disk", "convicted", "demoted", "penalty", "quarantined", "evidence",
+        "withheld", "trust", "on_disk", "convicted", "demoted", "penalty", "evidence",
     }  # fmt: skip
     assert next(record["trust"] for record in records if record["path"] == "ours/m.py") == "trusted"
 

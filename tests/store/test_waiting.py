@@ -141,7 +141,7 @@ def test_the_process_that_serves_a_store_is_stopped(tmp_path: Path) -> None:
     store.add([Row("a", "text", {"path": "a.py"})], EYE[:1])
     with connect(folder) as connection:
         send(connection, {"op": "hello"})
-        process = int(receive(connection).header["pid"])
+        process = int(receive(connection)["pid"])
     store._wait_s = SOON
     with stopped(process):
         with pytest.raises(StoreError, match=f"process {process} gives {LATE}"):

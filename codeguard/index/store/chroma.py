@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from codeguard.errors import REBUILD, STOPPED, StoreError
 from codeguard.index.chroma_import import import_chromadb
-from codeguard.index.store.base import BATCH, COLLECTION, DAMAGED, IDS_A_PAGE, BusyError, Hit, Row
+from codeguard.index.store.base import BATCH, COLLECTION, DAMAGED, IDS_A_PAGE, BusyError, Hit, Row, all_ids
 from codeguard.index.store.wire import ANSWER_S, ask_to_retire
 from codeguard.index.swapping import UNSETTLED, recover, sync_folder
 from codeguard.trust.state_files import FileLock, StateFolder, folder_by_path
@@ -185,13 +185,7 @@ class VectorStore:
 
     def ids(self) -> set[str]:
         """See `Vectors`."""
-        found: set[str] = set()
-        while page := self.page_of_ids(len(found)):
-            before = len(found)
-            found.update(page)
-            if len(found) == before:
-                break
-        return found
+        return all_ids(self.page_of_ids)
 
     def page_of_ids(self, offset: int) -> list[str]:
         """Return some ids from `offset` on, none after the last."""
