@@ -13,10 +13,10 @@ import re
 import sys
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from codeguard.behavior.source.definitions import Module
+from codeguard.behavior.source.definitions import Module, read_module
 from codeguard.behavior.source.import_paths import AMBIGUOUS, INIT, file_of, imports_in
 from codeguard.behavior.source.needed import Import, imports_of
 from codeguard.models import SourceFile, parts_digest
@@ -284,3 +284,41 @@ def _wanted(module: Sequence[str], names: Sequence[str]) -> Iterator[list[str]]:
         yield [*module, name]
     if not module and names:
         yield []
+
+
+class _ReadModules(dict[str, Module]):
+    """The statements of files by path, each read on first use."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts = texts
+
+    def __missing__(self, path: str) -> Module:
+        self[path] = read_module(self._texts[path])
+        return self[path]
+
+
+@dataclass(frozen=True, eq=False)
+class TrustedModules:
+    """The trusted files as a tree, and the packages that each imports in any case."""
+
+    tree: Tree = field(default_factory=lambda: Tree({}), repr=False)
+    packages: Mapping[str, Set[str]] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def _modules(self) -> _ReadModules:
+        return _ReadModules(self.tree.texts)
+
+    def module_of(self, path: str, text: str) -> Module:
+        """Return the statements of a trusted file, or else of a text."""
+        return self._modules[path] if self.tree.has(path) else read_module(text)
+
+    def packages_of(self, path: str) -> Set[str]:
+        """Return the packages that a file imports in any case and of which no file is here."""
+        return frozenset(self.packages.get(path, ())) - self._parts
+
+    @cached_property
+    def _parts(self) -> frozenset[str]:
+        return frozenset(self.tree.folders_and_names())
+
+
+NO_MODULES = TrustedModules()

@@ -15,10 +15,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import cached_property
+from operator import attrgetter
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
-from codeguard.behavior.source.definitions import Function
+from codeguard.behavior.source.definitions import Function, by_node
 from codeguard.behavior.verdict.effect_tables import ENVIRONMENT, OBSERVED
 from codeguard.behavior.verdict.effects import Capability, Facts, effect_facts, resolved, together
 from codeguard.corpus.syntax import unqualified_name
@@ -49,7 +50,7 @@ class _Code:
     uses: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Part:
     """A function, or a statement that binds names, with the names that lead to it and its class."""
 
@@ -60,19 +61,17 @@ class _Part:
     begun: Facts | None = None  # its effects when called on import, if these are not all
     once: bool = False  # whether it runs on import only
 
+    @cached_property
+    def names_on_any_object(self) -> frozenset[str]:
+        bare = {name.removeprefix(".") for name in self.names}
+        return frozenset(bare | {f".{name}" for name in bare})
+
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
     on_import: _Code
     in_branches: _Code
     parts: tuple[_Part, ...]
-
-
-_statements: WeakKeyDictionary[ast.stmt, _Statement] = WeakKeyDictionary()
-# Of the parts of a statement: reduced to what each method needs, one class gives many statements of the same parts.
-_functions: WeakKeyDictionary[ast.stmt, _Part] = WeakKeyDictionary()
-_bindings: WeakKeyDictionary[ast.stmt, _Part] = WeakKeyDictionary()
-_codes: WeakKeyDictionary[ast.AST, _Code] = WeakKeyDictionary()
 
 
 def reachable(name: str, own: ast.stmt, others: Sequence[ast.stmt]) -> EffectReach:
@@ -83,7 +82,10 @@ def reachable(name: str, own: ast.stmt, others: Sequence[ast.stmt]) -> EffectRea
     begins = {own.name, f".{name}"} if isinstance(own, ast.ClassDef) else {name}
     first = [part for part in statements[0].parts if not begins.isdisjoint(part.names)]
     near = [*first, *_reachable_by_class(first, parts)]
-    far = [*first, *_reachable([part.code for part in first], _index(parts, _names_leading_to_part))]
+    far = [
+        *first,
+        *_reachable([part.code for part in first], _index(parts, attrgetter("names_on_any_object"))),
+    ]
     if any(ANY in part.code.uses for part in near):
         near = parts
     if any(part.code.uses & {ANY, ANY_ATTRIBUTE, _HELD} for part in far):
@@ -100,25 +102,13 @@ def reachable(name: str, own: ast.stmt, others: Sequence[ast.stmt]) -> EffectRea
     )
 
 
-def reached_by_method(name: str, own: ast.ClassDef, others: Sequence[ast.stmt]) -> frozenset[Capability]:
-    """Return the certain effects of a method's own text and of the functions that it calls by plain names.
+def reached_by_own(
+    name: str, own: ast.stmt, others: Sequence[ast.stmt], by_calls: bool
+) -> frozenset[Capability] | None:
+    """Return the certain effects of a function's own text and of what it uses by plain names.
 
-    Attributes are not followed, because those of its object are its class's.
-    """
-    statements = [_read(statement) for statement in (own, *others)]
-    first = [
-        replace(part, code=replace(part.code, uses=frozenset(use for use in part.code.uses if use[0] != ".")))
-        for part in statements[0].parts
-        if f".{name}" in part.names
-    ]
-    near = [*first, *_reachable_by_class(first, [part for item in statements for part in item.parts])]
-    return resolved([part.code.facts for part in near if not part.once])
-
-
-def reached_by_calls(name: str, own: ast.stmt, others: Sequence[ast.stmt]) -> frozenset[Capability] | None:
-    """Return the certain effects of a function's own text, of what it calls by plain names and of what it imports.
-
-    A class that is only mentioned, as in `isinstance(item, Rule)`, makes no object. None if a name is computed.
+    Attributes are not followed, because those of a method's object are its class's. `by_calls` leaves out what is
+    only mentioned, except for imports: `isinstance(item, Rule)` makes no object. It gives None if a name is computed.
     """
     statements = [_read(statement) for statement in (own, *others)]
     imported = {
@@ -126,18 +116,23 @@ def reached_by_calls(name: str, own: ast.stmt, others: Sequence[ast.stmt]) -> fr
     }
     first: list[_Part] = []
     for part in statements[0].parts:
+        uses = part.code.uses
         if name in part.names or f".{name}" in part.names:
-            if part.code.uses & {ANY, ANY_ATTRIBUTE}:
+            if by_calls and uses & {ANY, ANY_ATTRIBUTE}:
                 return None
-            uses = {use.removesuffix("()") for use in part.code.uses if use.endswith("()") or use in imported}
-            first.append(replace(part, code=replace(part.code, uses=frozenset(uses))))
+            uses = frozenset(use for use in uses if use[0] != ".")
+            if by_calls:
+                uses = frozenset(
+                    use.removesuffix("()") for use in uses if use.endswith("()") or use in imported
+                )
+            first.append(replace(part, code=replace(part.code, uses=uses)))
     near = [*first, *_reachable_by_class(first, [part for item in statements for part in item.parts])]
     return resolved([part.code.facts for part in near if not part.once])
 
 
 def _run_on_import(on_import: Sequence[_Code], parts: Sequence[_Part], sure: bool = False) -> list[Facts]:
     """Return the facts of code that runs on import and of functions called then; if `sure`, certain only."""
-    called = _reachable(on_import, _index(parts, lambda part: part.needed))
+    called = _reachable(on_import, _index(parts, attrgetter("needed")))
     return [
         *(code.facts for code in on_import),
         *((sure and part.begun) or part.code.facts for part in called),
@@ -150,12 +145,6 @@ def _index(parts: Sequence[_Part], keys: Callable[[_Part], Iterable[str]]) -> di
         for name in keys(part):
             index.setdefault(name, []).append(part)
     return index
-
-
-def _names_leading_to_part(part: _Part) -> set[str]:
-    """Return the names that may lead to a part, regardless of the object that an attribute belongs to."""
-    bare = {name.removeprefix(".") for name in part.names}
-    return bare | {f".{name}" for name in bare}
 
 
 def _reachable(begins: Iterable[_Code], index: dict[str, list[_Part]]) -> list[_Part]:
@@ -171,7 +160,7 @@ def _reachable(begins: Iterable[_Code], index: dict[str, list[_Part]]) -> list[_
 
 def _reachable_by_class(first: Sequence[_Part], parts: Sequence[_Part]) -> list[_Part]:
     """Return the reachable parts, following attributes only into classes that are named."""
-    index = _index(parts, lambda part: part.names)
+    index = _index(parts, attrgetter("names"))
     members = _index(parts, lambda part: (part.owner,))
     live = {"", *(part.owner for part in first)}
     waiting: dict[str, list[_Part]] = {}
@@ -197,26 +186,19 @@ def _reachable_by_class(first: Sequence[_Part], parts: Sequence[_Part]) -> list[
     return list(reached.values())
 
 
+@by_node
 def _read(statement: ast.stmt) -> _Statement:
-    if statement not in _statements:
-        on_import: list[ast.AST] = []
-        in_branches: list[ast.AST] = []
-        parts: list[_Part] = []
-        _split([statement], "", on_import, in_branches, parts)
-        _statements[statement] = _Statement(_code(on_import), _code(in_branches), tuple(parts))
-    return _statements[statement]
+    on_import: list[ast.AST] = []
+    in_branches: list[ast.AST] = []
+    parts: list[_Part] = []
+    _split([statement], "", on_import, in_branches, parts)
+    return _Statement(_code(on_import), _code(in_branches), tuple(parts))
 
 
 def _code(pieces: Sequence[ast.AST]) -> _Code:
     """Return statements and expressions as one piece of code."""
-    known = [_code_of(piece) for piece in pieces]
-    return _Code(together(code.facts for code in known), frozenset().union(*(code.uses for code in known)))
-
-
-def _code_of(piece: ast.AST) -> _Code:
-    if piece not in _codes:
-        _codes[piece] = _Code(effect_facts(piece), frozenset(_names(piece)))
-    return _codes[piece]
+    facts = together(effect_facts(piece) for piece in pieces)
+    return _Code(facts, frozenset(name for piece in pieces for name in _names(piece)))
 
 
 def _split(
@@ -257,17 +239,11 @@ def _split(
 
 def _binding(statement: ast.stmt, owner: str) -> _Part:
     """Return the part for a statement; anything beyond a binding happens on import."""
-    if statement not in _bindings:
-        _bindings[statement] = _read_binding(statement, owner)
-    return _bindings[statement]
-
-
-def _read_binding(statement: ast.stmt, owner: str) -> _Part:
     bound = frozenset(_bound(statement))
     # `method.__doc__ = …` binds no name in its class.
     attributes = frozenset(name for name in bound if name.startswith("."))
     names = attributes.union(*(_leading_to(name, owner) for name in bound - attributes))
-    found = _code_of(statement)
+    found = _code([statement])
     code = _Code(found.facts, _own_names(found.uses, owner))
     return _Part(names, code, owner, bound) if _is_alias(statement) else _Part(names, code, owner, once=True)
 
@@ -300,15 +276,13 @@ def _bound(statement: ast.stmt) -> Iterator[str]:
 
 
 def _function(function: ast.FunctionDef | ast.AsyncFunctionDef, owner: str) -> _Part:
-    if function not in _functions:
-        uses = set(_own_names((name for item in _head(function) for name in _names(item)), owner))
-        bound = _locals(function)
-        uses.update(*(_names(item, bound) for item in function.body))
-        needed = frozenset(() if owner else (f"{function.name}()",))
-        names = _leading_to(function.name, owner)
-        code = _Code(effect_facts(function), frozenset(uses))
-        _functions[function] = _Part(names, code, owner, needed, begun=_decorator_facts(function))
-    return _functions[function]
+    uses = set(_own_names((name for item in _head(function) for name in _names(item)), owner))
+    bound = _locals(function)
+    uses.update(*(_names(item, bound) for item in function.body))
+    needed = frozenset(() if owner else (f"{function.name}()",))
+    names = _leading_to(function.name, owner)
+    code = _Code(effect_facts(function), frozenset(uses))
+    return _Part(names, code, owner, needed, begun=_decorator_facts(function))
 
 
 def _decorator_facts(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Facts | None:

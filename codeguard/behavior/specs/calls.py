@@ -53,7 +53,7 @@ def _value(node: ast.AST, values: Values) -> Any:
             return {_value(key, values): _value(item, values) for key, item in pairs if key is not None}
         case ast.UnaryOp(ast.USub(), ast.Call() as operand):
             return -_value(operand, values)
-    return ast.literal_eval(node)  # type: ignore[arg-type]
+    return ast.literal_eval(node)
 
 
 def read_literal(text: str) -> Any:
