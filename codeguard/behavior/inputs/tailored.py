@@ -14,9 +14,7 @@ from codeguard.behavior.inputs.generation import Arguments, generate, until_erro
 from codeguard.behavior.inputs.guards import (
     Guard,
     Slots,
-    guards_not_satisfied,
     guards_of,
-    inputs_satisfying,
     nearby,
 )
 from codeguard.behavior.inputs.shapes import ValueShape
@@ -148,7 +146,7 @@ def _rows(guard: Guard, base: Arguments, names: Sequence[str]) -> Iterator[Argum
     args, kwargs = base
     slots: Slots = dict(zip(names, args, strict=False))
     slots.update(kwargs)
-    for row in inputs_satisfying(guard, slots):
+    for row in guard.inputs(slots):
         yield (
             tuple(row[name] for name in names[: len(args)]),
             {name: row.get(name, kwargs[name]) for name in kwargs},
@@ -157,7 +155,7 @@ def _rows(guard: Guard, base: Arguments, names: Sequence[str]) -> Iterator[Argum
 
 def _guard_variants(guard: Guard, base: Arguments, names: Sequence[str]) -> list[Arguments]:
     found = [base]
-    for shut in guards_not_satisfied(guard):
+    for shut in guard.not_satisfied():
         found.extend(itertools.islice(_rows(shut, base, names), 4))
     return found[:MAX_TWINS]
 
