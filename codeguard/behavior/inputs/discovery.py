@@ -15,7 +15,7 @@ import ast
 import itertools
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -74,30 +74,21 @@ HINTS = {
     "complex": REALS,
     "Number": NUMBERS,
 }
-_TEXT_NAMES = "html line message msg name sentence str string text token word"
-_PATH_NAMES = "dir directory dirname filename filepath folder path pathname"
-_URL_NAMES = "href link uri url"
-_ROW_NAMES = "arr array iterable iterator list lst seq sequence"
-_GRID_NAMES = "board grid matrix mat"
-_GRAPH_NAMES = "adj adjacency graph"
-_RECORD_NAMES = "people person record"
-_PAIR_NAMES = "interval pair"
-_NUMBER_NAMES = "count i index k length limit n num size width x y"
-NAMES = (
-    (frozenset(_TEXT_NAMES.split()), TEXTS),
-    (frozenset(_PATH_NAMES.split()), PATHS),
-    (frozenset(_URL_NAMES.split()), URLS),
-    (frozenset(_ROW_NAMES.split()), LISTS),
-    (frozenset(_NUMBER_NAMES.split()), NUMBERS),
-    (frozenset(_GRID_NAMES.split()), GRIDS),
-    (frozenset(_GRAPH_NAMES.split()), GRAPHS),
-    (frozenset(_RECORD_NAMES.split()), RECORDS),
-    (frozenset(_PAIR_NAMES.split()), PAIRS),
-    (frozenset(("dict", "dct", "mapping", "d", "table")), MAPS),
-    (frozenset(("charset", "codec", "encoding", "enc")), ENCODINGS),
-    (frozenset(("addr", "address", "server_address")), ADDRESSES),
-    (frozenset(("env", "environ", "environment")), ENVIRONMENTS),
-)
+_BY_NAME: Mapping[str, tuple[object, ...]] = {
+    "html line message msg name sentence str string text token word": TEXTS,
+    "dir directory dirname filename filepath folder path pathname": PATHS,
+    "href link uri url": URLS,
+    "arr array iterable iterator list lst seq sequence": LISTS,
+    "count i index k length limit n num size width x y": NUMBERS,
+    "board grid matrix mat": GRIDS,
+    "adj adjacency graph": GRAPHS,
+    "people person record": RECORDS,
+    "interval pair": PAIRS,
+    "dict dct mapping d table": MAPS,
+    "charset codec encoding enc": ENCODINGS,
+    "addr address server_address": ADDRESSES,
+    "env environ environment": ENVIRONMENTS,
+}
 SEQUENCES = frozenset({"list", "List", "Sequence", "Iterable", "Collection", "MutableSequence", "Iterator"})
 MAPPINGS = frozenset({"dict", "Dict", "Mapping", "MutableMapping"})
 LITERAL = re.compile(
@@ -184,7 +175,8 @@ def _decoded(parameter: Parameter, function: ast.AST) -> tuple[object, ...]:
 
 def _named(name: str) -> tuple[object, ...]:
     """Return the values suggested by a parameter's name; empty if there are none."""
-    return next((values for names, values in NAMES if name.rstrip("0123456789s_") in names), ())
+    bare = name.rstrip("0123456789s_")
+    return next((values for names, values in _BY_NAME.items() if bare in names.split()), ())
 
 
 def _for_hint(node: ast.expr) -> tuple[object, ...]:
