@@ -89,6 +89,7 @@ _BY_NAME: Mapping[str, tuple[object, ...]] = {
     "addr address server_address": ADDRESSES,
     "env environ environment": ENVIRONMENTS,
 }
+_LISTS_OF = ((NUMBERS, LISTS), (REALS, REAL_LISTS), (TEXTS, TEXT_LISTS), ((), LISTS))
 SEQUENCES = frozenset({"list", "List", "Sequence", "Iterable", "Collection", "MutableSequence", "Iterator"})
 MAPPINGS = frozenset({"dict", "Dict", "Mapping", "MutableMapping"})
 LITERAL = re.compile(
@@ -102,7 +103,7 @@ def guesses(definition: Definition) -> Iterator[list[Arguments]]:
     required = [parameter for parameter in needed if parameter.kind == "positional"]
     if not required or len(required) < len(needed):
         return
-    hinted = [hinted_values(parameter) or _decoded(parameter, definition.node) for parameter in required]
+    hinted = [_hinted(parameter) for parameter in required]
     if all(hinted):
         yield _rows([values for values in hinted if values])
         return
@@ -127,7 +128,8 @@ def related_guesses(definition: Definition) -> Iterator[list[Arguments]]:
     for order in itertools.permutations(range(len(needed))):
         for group in _groups().get(len(needed), ()):
             rows = [tuple(row[place] for place in order) for row in group]
-            if all(_admitted(needed, row) for row in rows):
+            kinds = [item.annotation for item in needed]
+            if not any(excluded for row in rows for excluded in map(excluded_by, kinds, row)):
                 yield [(row, {}) for row in rows]
 
 
@@ -146,10 +148,10 @@ def _rows(pools: Sequence[Sequence[object]]) -> list[Arguments]:
 
 def suggested_values(parameter: Parameter) -> tuple[object, ...]:
     """Return the values suggested by a parameter's type hint or name; empty if there are none."""
-    return hinted_values(parameter) or _named(parameter.name)
+    return _hinted(parameter) or _named(parameter.name)
 
 
-def hinted_values(parameter: Parameter) -> tuple[object, ...]:
+def _hinted(parameter: Parameter) -> tuple[object, ...]:
     """Return values for a type hint; empty if the hint is missing or not usable."""
     text = parameter.annotation.strip()
     if not text:
@@ -158,19 +160,6 @@ def hinted_values(parameter: Parameter) -> tuple[object, ...]:
         return _for_hint(ast.parse(text, mode="eval").body)
     except (SyntaxError, ValueError, RecursionError):
         return ()
-
-
-def _decoded(parameter: Parameter, function: ast.AST) -> tuple[object, ...]:
-    """Return bytes for a parameter that the body decodes; empty if it does not."""
-    for node in ast.walk(function):
-        if (
-            isinstance(node, ast.Attribute)
-            and node.attr == "decode"
-            and isinstance(node.value, ast.Name)
-            and node.value.id == parameter.name
-        ):
-            return BYTES
-    return ()
 
 
 def _named(name: str) -> tuple[object, ...]:
@@ -182,45 +171,26 @@ def _named(name: str) -> tuple[object, ...]:
 def _for_hint(node: ast.expr) -> tuple[object, ...]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         return _for_hint(node.left) or _for_hint(node.right)
+    name, parts = unqualified_name(node), list[ast.expr]()
     if isinstance(node, ast.Subscript):
-        outer = unqualified_name(node.value)
-        inner = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
-        if outer in ("Optional", "Union"):
-            return _for_hint(inner)
-        if outer in SEQUENCES:
-            return _list_of(_for_hint(inner))
-        if outer in MAPPINGS:
-            return MAPS
-        if outer in ("tuple", "Tuple") and isinstance(node.slice, ast.Tuple):
-            return _tuples([_for_hint(part) for part in node.slice.elts])
-        return ()
-    name = unqualified_name(node)
-    if name in SEQUENCES:
-        return LISTS
+        name = unqualified_name(node.value)
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     if name in MAPPINGS:
         return MAPS
-    return HINTS.get(name, ())
-
-
-def _tuples(columns: Sequence[tuple[object, ...]]) -> tuple[object, ...]:
-    """Return tuples of the values of each column; empty if a column has none.
-
-    Of two columns of one kind the values differ: a share or a distance of equal ones is always the same.
-    """
-    if not all(columns):
-        return ()
-    shifts = [sum(other is column for other in columns[:place]) for place, column in enumerate(columns)]
-    return tuple(
-        tuple(column[(row - shift) % len(column)] for column, shift in zip(columns, shifts, strict=True))
-        for row in range(3)
-    )
-
-
-def _list_of(values: tuple[object, ...]) -> tuple[object, ...]:
-    for element, lists in ((NUMBERS, LISTS), (REALS, REAL_LISTS), (TEXTS, TEXT_LISTS)):
-        if values is element:
-            return lists
-    return (list(values), list(values)[:1]) if values else LISTS
+    inner = [_for_hint(part) for part in parts]
+    if name in ("Optional", "Union"):
+        return inner[0] if inner else ()
+    if name in SEQUENCES:
+        values = inner[0] if inner else ()
+        return next(
+            (lists for element, lists in _LISTS_OF if values is element), (list(values), list(values)[:1])
+        )
+    if name in ("tuple", "Tuple") and inner and all(inner):
+        # The values of columns of one kind differ: a share or a distance of equal ones is always the same.
+        shifts = [sum(other is values for other in inner[:place]) for place, values in enumerate(inner)]
+        columns = [values[-shift:] + values[:-shift] for shift, values in zip(shifts, inner, strict=True)]
+        return tuple(tuple(values[row % len(values)] for values in columns) for row in range(3))
+    return HINTS.get(name, ()) if not parts else ()
 
 
 def _literals(docstring: str) -> list[object]:
@@ -233,11 +203,6 @@ def _literals(docstring: str) -> list[object]:
             continue
         found.setdefault(repr(value), value)
     return sorted(found.values(), key=lambda value: isinstance(value, int | float))[:MAX_LITERALS]
-
-
-def _admitted(parameters: list[Parameter], row: Row) -> bool:
-    pairs = zip(parameters, row, strict=True)
-    return not any(excluded_by(parameter.annotation, value) for parameter, value in pairs)
 
 
 @cache
