@@ -148,7 +148,7 @@ class Home:
         return all(
             item.source in ("", known.get(name.partition(".")[2]))
             for name, item in own.modules.items()
-            if item.is_expected and name != own.name
+            if name != own.name
         )
 
     def others(self) -> Iterator[tuple[str, str]]:
@@ -158,7 +158,7 @@ class Home:
             return
         for name, item in whole.modules.items():
             parts = name.split(".")
-            if item.is_expected and item.source and name != whole.name:
+            if item.source and name != whole.name:
                 there = self.trusted.named(parts, is_whole=True) or self.trusted.named(
                     parts[1:] or parts, is_whole=False
                 )
@@ -180,7 +180,6 @@ class Home:
             table = _Table(self.trusted, self._tried())
             table.add(own, place)
             table.follow()
-            table.add_rest(own, place)
             name = ".".join(own)
             whole = Importable(name, table.modules, is_trusted=self.trusted is None)
             known[self.path] = whole if name in table.modules else None
@@ -198,7 +197,7 @@ class _Table:
         self._left = MOST_CHARACTERS
         self._lookups = MOST_LOOKUPS
 
-    def add(self, name: Sequence[str], place: Place, is_expected: bool = True) -> None:
+    def add(self, name: Sequence[str], place: Place) -> None:
         """Add a file under a name, and the packages around it, unless the table has the name or is full."""
         tree, path = place
         dotted = ".".join(name)
@@ -209,15 +208,14 @@ class _Table:
         if len(text) > self._left:
             return
         self._left -= len(text)
-        self.modules[dotted] = ModuleText(text, path.rpartition("/")[2] == INIT, is_expected)
-        if is_expected:
-            self._pending.append((list(name), place))
+        self.modules[dotted] = ModuleText(text, path.rpartition("/")[2] == INIT)
+        self._pending.append((list(name), place))
         if len(name) > 1:
             folder = path.rpartition("/")[0]
             around = folder.rpartition("/")[0] if path.rpartition("/")[2] == INIT else folder
             init = f"{around}/{INIT}" if around else INIT
             if tree.has(init) and len(tree.texts[init]) <= self._left:
-                self.add(name[:-1], (tree, init), is_expected)
+                self.add(name[:-1], (tree, init))
             for length in range(1, len(name)):
                 self.modules.setdefault(".".join(name[:length]), ModuleText("", is_package=True))
 
@@ -236,23 +234,6 @@ class _Table:
                     found = find(wanted, level, (tree, path), others) if self._lookups > 0 else None
                     if found is not None:
                         self.add([*base, *wanted], found)
-
-    def add_rest(self, name: Sequence[str], place: Place) -> None:
-        """Add the other files of a file's package: code may make the names of what it imports."""
-        tree, path = place
-        above = len(name) - (0 if path.rpartition("/")[2] == INIT else 1)
-        folders = path.split("/")[:-1]
-        if not above:
-            return
-        start = "".join(
-            f"{folder}/" for folder in folders[: len(folders) - above + 1] if above <= len(folders)
-        )
-        for other in sorted(tree.texts):
-            if other.startswith(start):
-                parts = other[len(start) :].removesuffix(".py").split("/")
-                parts = parts[:-1] if parts[-1] == "__init__" else parts
-                if all(part.isidentifier() for part in parts):
-                    self.add([name[0], *parts], (tree, other), is_expected=False)
 
 
 def candidate_tree(file: SourceFile, trusted: Tree) -> Tree:
