@@ -3,10 +3,6 @@
 The function itself, run in the sandbox, decides which guesses it accepts. The most informative
 kinds of input come first: type hints, literals in the docstring, then plain numbers, lists and
 strings. The first kind of which the function accepts every call is taken as its domain.
-
-Values of several parameters are combined without regard to each other, and a binary search, a matrix
-product or a shortest path rejects most such calls. So there are also groups of related arguments, in
-`related.toml`: a sorted list and an item, lists of one length, a graph and a node.
 """
 
 from __future__ import annotations
@@ -14,18 +10,13 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
-from pathlib import Path
 
 from codeguard.behavior.inputs.generation import Arguments
 from codeguard.behavior.source.definitions import Definition, Parameter
 from codeguard.behavior.specs.calls import NotPlainError, read_literal
-from codeguard.behavior.specs.contract import excluded_by
 from codeguard.corpus.syntax import unqualified_name
 
-Row = tuple[object, ...]
 MAX_LITERALS = 6
 MAX_ROWS = 24
 NUMBERS: tuple[object, ...] = (3, 10, 7, 2, 24)
@@ -120,19 +111,6 @@ def guesses(definition: Definition) -> Iterator[list[Arguments]]:
             yield _rows(list(kinds))
 
 
-def related_guesses(definition: Definition) -> Iterator[list[Arguments]]:
-    """Yield groups of calls to try, in every order of arguments that the type hints allow."""
-    needed = [parameter for parameter in definition.parameters if parameter.required]
-    if any(parameter.kind != "positional" for parameter in needed):
-        return
-    for order in itertools.permutations(range(len(needed))):
-        for group in _groups().get(len(needed), ()):
-            rows = [tuple(row[place] for place in order) for row in group]
-            kinds = [item.annotation for item in needed]
-            if not any(excluded for row in rows for excluded in map(excluded_by, kinds, row)):
-                yield [(row, {}) for row in rows]
-
-
 def _rows(pools: Sequence[Sequence[object]]) -> list[Arguments]:
     """Combine the values of several parameters, first in parallel, then crosswise."""
     longest = max(len(pool) for pool in pools)
@@ -163,7 +141,6 @@ def _hinted(parameter: Parameter) -> tuple[object, ...]:
 
 
 def _named(name: str) -> tuple[object, ...]:
-    """Return the values suggested by a parameter's name; empty if there are none."""
     bare = name.rstrip("0123456789s_")
     return next((values for names, values in _BY_NAME.items() if bare in names.split()), ())
 
@@ -194,7 +171,6 @@ def _for_hint(node: ast.expr) -> tuple[object, ...]:
 
 
 def _literals(docstring: str) -> list[object]:
-    """Return the values written in a docstring, lists and strings before plain numbers."""
     found: dict[str, object] = {}
     for match in LITERAL.finditer(docstring[:4_000]):
         try:
@@ -203,13 +179,3 @@ def _literals(docstring: str) -> list[object]:
             continue
         found.setdefault(repr(value), value)
     return sorted(found.values(), key=lambda value: isinstance(value, int | float))[:MAX_LITERALS]
-
-
-@cache
-def _groups() -> dict[int, list[list[Row]]]:
-    """Return the groups by the number of arguments."""
-    found: dict[int, list[list[Row]]] = {}
-    for group in tomllib.loads(Path(__file__).with_name("related.toml").read_text("utf-8"))["group"]:
-        rows = [ast.literal_eval(f"({text})") for text in group["calls"]]
-        found.setdefault(len(rows[0]), []).append(rows)
-    return found

@@ -471,7 +471,6 @@ _KINDS: Mapping[str, Callable[[Iterable[object]], object]] = {
 
 
 def _sort_key(value: object) -> tuple[str, float, str]:
-    """Return a key that sorts values of mixed types."""
     if isinstance(value, bool | int | float):
         return "number", float(value), ""
     return type(value).__name__, 0.0, str(value)

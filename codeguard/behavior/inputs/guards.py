@@ -239,7 +239,6 @@ def _condition(test: ast.expr, known: Constants) -> Condition | None:
 
 
 def _targets(condition: Condition) -> list[object]:
-    """Return the values that the subject of a condition should take."""
     constant = condition.constant
     if condition.operator == _IN and isinstance(constant, str):
         return [constant, constant[:1], constant[-1:]]
@@ -303,7 +302,6 @@ def _counting(current: object, item: object, count: object) -> Iterator[object]:
 
 
 def _with_part(current: object, part: ast.expr, value: object) -> Iterator[object]:
-    """Yield a sequence or mapping with an item or a slice replaced; short sequences are extended."""
     try:
         bounds = [part.lower, part.upper] if isinstance(part, ast.Slice) else [part]
         low, *rest = [None if item is None else Constants().fold(item) for item in bounds]

@@ -22,7 +22,6 @@ MAX_ROWS = 8
 
 
 def _names(text: str) -> frozenset[str]:
-    """Return the names in a space-separated text."""
     return frozenset(text.split())
 
 

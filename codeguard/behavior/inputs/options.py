@@ -202,7 +202,6 @@ def is_called(parameter: Parameter, node: Function) -> bool:
 
 
 def _compared(name: str, node: Function) -> Iterator[str]:
-    """Yield the constants that a body compares a parameter with."""
     for child in ast.walk(node):
         if isinstance(child, ast.Compare) and isinstance(child.left, ast.Name) and child.left.id == name:
             for other in child.comparators:

@@ -75,7 +75,6 @@ class Tree:
 
     @cached_property
     def _by_last(self) -> Mapping[str, list[tuple[list[str], str]]]:
-        """The parts of all paths, with the paths, by the last part."""
         found: dict[str, list[tuple[list[str], str]]] = {}
         for path in self.texts:
             parts = [*([self._package] if self._package else []), *path.removesuffix(".py").split("/")]

@@ -196,7 +196,6 @@ def _read(statement: ast.stmt) -> _Statement:
 
 
 def _code(pieces: Sequence[ast.AST]) -> _Code:
-    """Return statements and expressions as one piece of code."""
     facts = together(effect_facts(piece) for piece in pieces)
     return _Code(facts, frozenset(name for piece in pieces for name in _names(piece)))
 
@@ -313,7 +312,6 @@ def _leading_to(name: str, owner: str) -> frozenset[str]:
 
 
 def _head(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.expr]:
-    """Return the expressions that are evaluated when a function is defined."""
     defaults = (*function.args.defaults, *filter(None, function.args.kw_defaults))
     return [*function.decorator_list, *defaults]
 
@@ -379,7 +377,6 @@ def _object_of_all_values(node: ast.AST) -> str | None:
 
 
 def _looked_up(call: ast.Call) -> Iterator[str]:
-    """Yield the name that a call looks up."""
     for argument in call.args[:2]:
         if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
             yield from (f".{part}" for part in argument.value.split("."))

@@ -14,6 +14,7 @@ from codeguard.behavior.source.needed import (
     OWN,
     Import,
     Needed,
+    binders_of,
     bound_names,
     free_names,
     future_annotations_import,
@@ -155,30 +156,18 @@ def completed_excerpt(excerpt: Surroundings, home: Surroundings) -> Surroundings
     Code that was cut out of a file uses names that only this file binds.
     What the excerpt's own file binds comes later and replaces a trusted definition of that name.
     """
-    binders: dict[str, list[int]] = {}
-    for place, statement in enumerate(home.needed.statements):
-        for name in bound_names(statement):
-            binders.setdefault(name, []).append(place)
-    wanted = [name for name in excerpt.needed.unresolved if name in binders]
-    seen: set[str] = set()
-    chosen: set[int] = set()
-    while wanted:
-        name = wanted.pop()
-        new = set(binders.get(name, ())) - chosen if name not in seen else set()
-        seen.add(name)
-        chosen |= new
-        wanted.extend(used for place in new for used in free_names(home.needed.statements[place]))
-    if not chosen:
+    around = Module(home.needed.statements)
+    completed = tuple(name for name in excerpt.needed.unresolved if name in binders_of(around))
+    taken = needed_for(completed, around).statements
+    if not taken:
         return excerpt
     own = excerpt.needed.statements
     first = [item for item in own[:1] if item is future_annotations_import(own)]
-    taken = [home.needed.statements[place] for place in sorted(chosen)]
     needed = replace(
         excerpt.needed,
         statements=(*first, *taken, *own[len(first) :]),
-        unresolved=tuple(name for name in excerpt.needed.unresolved if name not in binders),
+        unresolved=tuple(name for name in excerpt.needed.unresolved if name not in completed),
     )
-    completed = tuple(name for name in excerpt.needed.unresolved if name in binders)
     return replace(excerpt, needed=needed, place=excerpt.place + len(taken), completed=completed)
 
 

@@ -147,7 +147,6 @@ def _equality_examples(left: ast.expr, right: ast.expr, known: Values, origin: s
 
 
 def _call_example(node: ast.expr, expected: Expected, known: Values, origin: str) -> Iterator[Named]:
-    """Yield the example of a call with plain arguments."""
     call = unwrapped(node, "list", "tuple")
     name = dotted_name(call) if isinstance(call, ast.Call) else ""
     found = plain_call(call, values=known) if isinstance(call, ast.Call) and name != "sorted" else None

@@ -58,8 +58,6 @@ def docstring_examples(definition: Definition, path: str) -> tuple[Example, ...]
 
 
 class _Reader:
-    """Reads the docstring of one function."""
-
     def __init__(
         self, callee: str, parameters: Sequence[Parameter], path: str, line: int, owner: str
     ) -> None:
