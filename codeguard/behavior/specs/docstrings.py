@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import doctest
 import re
 from collections.abc import Iterator, Sequence
 
-from codeguard.behavior.source.definitions import PARSE_ERRORS, Definition, Parameter
+from codeguard.behavior.source.definitions import PARSE_ERRORS, Definition
 from codeguard.behavior.specs.calls import (
     NotPlainError,
     example_of,
     literal_value,
     plain_call,
     read_literal,
+    remember,
     unwrapped,
 )
 from codeguard.behavior.specs.examples import Example, Expected, Raises, Returns
@@ -46,8 +46,7 @@ def docstring_examples(definition: Definition, path: str) -> tuple[Example, ...]
     text = node.value.value
     if not isinstance(text, str):
         return ()
-    owner = "" if definition.owner is None else definition.owner.name
-    reader = _Reader(definition.name, definition.parameters, path, node.lineno, owner)
+    reader = _Reader(definition, path, node.lineno)
     found: dict[str, Example] = {}
     for example in (*reader.doctests(text), *reader.prose(text)):
         key = repr((example.args, example.kwargs, example.expression, example.setup))
@@ -58,12 +57,9 @@ def docstring_examples(definition: Definition, path: str) -> tuple[Example, ...]
 
 
 class _Reader:
-    def __init__(
-        self, callee: str, parameters: Sequence[Parameter], path: str, line: int, owner: str
-    ) -> None:
-        self.callee = callee
-        self.owner = owner
-        self.parameters = parameters
+    def __init__(self, definition: Definition, path: str, line: int) -> None:
+        self.callee, self.parameters = definition.name, definition.parameters
+        self.owner = "" if definition.owner is None else definition.owner.name
         self.path = path
         self.line = line
 
@@ -97,27 +93,11 @@ class _Reader:
                 if not bound.intersection(variables_in(body[0])):
                     continue  # neither does an expression without an effect
             for statement in body:
-                self._remember(statement, values, bound)
+                remember(statement, values)
+                nodes = (node for node in ast.walk(statement) if isinstance(node, ast.Name))
+                bound.update(node.id for node in nodes if isinstance(node.ctx, ast.Store))
             if example.exc_msg is None and len(setup) + len(example.source) < MAX_SETUP:
                 setup += example.source if example.source.endswith("\n") else example.source + "\n"
-
-    def _remember(self, statement: ast.stmt, values: dict[str, object], bound: set[str]) -> None:
-        """Record the names that a doctest's statement binds, and their plain values."""
-        names = {
-            node.id
-            for node in ast.walk(statement)
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-        }
-        bound.update(names)
-        for name in names | variables_in(statement):
-            values.pop(name, None)  # rebound, or passed to code that may modify it
-        if (
-            isinstance(statement, ast.Assign)
-            and len(statement.targets) == 1
-            and isinstance(statement.targets[0], ast.Name)
-        ):
-            with contextlib.suppress(NotPlainError):
-                values[statement.targets[0].id] = literal_value(statement.value)
 
     def prose(self, text: str) -> Iterator[Example]:
         """Yield the calls in the lines of a text that are followed by their result, and named or listed inputs."""

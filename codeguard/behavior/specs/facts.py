@@ -58,7 +58,8 @@ class FileFacts:
     @classmethod
     def from_values(cls, values: Sequence[Any]) -> FileFacts:
         """Inverse of `to_values`."""
-        facts: FileFacts = _reader_of(cls)(values)
+        kind: Any = cls
+        facts: FileFacts = _reader_of(kind)(values)
         return facts
 
 
@@ -87,9 +88,9 @@ def _reader_of(kind: Any) -> Callable[[Any], Any]:
             return lambda text: tuple(map(sys.intern, text.split(BETWEEN))) if text else ()
         read_item = _reader_of(get_args(kind)[0])
         return lambda values: tuple(map(read_item, values))
-    return {frozenset: frozenset, Counter: lambda values: Counter(dict(values))}.get(
-        get_origin(kind), lambda value: value
-    )
+    if get_origin(kind) is Counter:
+        return lambda values: Counter(dict(values))
+    return frozenset if get_origin(kind) is frozenset else lambda value: value
 
 
 def file_facts(path: str, module: Module) -> FileFacts:
