@@ -19,6 +19,7 @@ from functools import cached_property
 from operator import attrgetter
 from typing import NamedTuple
 
+from codeguard.analysis.python.bindings import bindings
 from codeguard.behavior.source.definitions import Function, by_node
 from codeguard.behavior.verdict.effect_tables import ENVIRONMENT, OBSERVED
 from codeguard.behavior.verdict.effects import Capability, Facts, effect_facts, resolved, together
@@ -29,7 +30,6 @@ ANY = "*"  # any name, because one is computed
 ANY_ATTRIBUTE = ".*"
 _HELD = ".__dict__"  # any attribute of an object
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, *_COMPREHENSIONS)
 _SEEN = frozenset(OBSERVED.values())
 _BY_NAME = frozenset({"getattr", "setattr", "delattr", "hasattr", "attrgetter", "methodcaller"})
 _BY_ANY_NAME = frozenset({"vars", "globals", "locals", "eval", "exec", "compile", "__import__", "__dict__"})
@@ -230,21 +230,20 @@ def _split(
             handled = [item for handler in statement.handlers for item in handler.body]
             _split(handled, owner, in_branches, in_branches, parts)
         else:
-            parts.append(_binding(statement, owner))
-            if not _is_alias(statement):
-                on_import.append(statement)
+            is_alias = _is_alias(statement)
+            parts.append(_binding(statement, owner, is_alias))
+            on_import += [] if is_alias else [statement]
         on_import += head
 
 
-def _binding(statement: ast.stmt, owner: str) -> _Part:
+def _binding(statement: ast.stmt, owner: str, is_alias: bool) -> _Part:
     """Return the part for a statement; anything beyond a binding happens on import."""
     bound = frozenset(_bound(statement))
     # `method.__doc__ = …` binds no name in its class.
-    attributes = frozenset(name for name in bound if name.startswith("."))
-    names = attributes.union(*(_leading_to(name, owner) for name in bound - attributes))
+    names = frozenset().union(*({name} if name[0] == "." else _leading_to(name, owner) for name in bound))
     found = _code([statement])
     code = _Code(found.facts, _own_names(found.uses, owner))
-    return _Part(names, code, owner, bound) if _is_alias(statement) else _Part(names, code, owner, once=True)
+    return _Part(names, code, owner, bound if is_alias else frozenset(), once=not is_alias)
 
 
 def _own_names(names: Iterable[str], owner: str) -> frozenset[str]:
@@ -276,7 +275,9 @@ def _bound(statement: ast.stmt) -> Iterator[str]:
 
 def _function(function: ast.FunctionDef | ast.AsyncFunctionDef, owner: str) -> _Part:
     uses = set(_own_names((name for item in _head(function) for name in _names(item)), owner))
-    bound = _locals(function)
+    own = bindings(function.body)
+    bound = own.bound - own.declared_global
+    bound |= {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
     uses.update(*(_names(item, bound) for item in function.body))
     needed = frozenset(() if owner else (f"{function.name}()",))
     names = _leading_to(function.name, owner)
@@ -286,18 +287,13 @@ def _function(function: ast.FunctionDef | ast.AsyncFunctionDef, owner: str) -> _
 
 def _decorator_facts(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Facts | None:
     """Return the facts of a function that returns an inner function, as decorators do; None for others."""
-    made = [node for node in function.body if isinstance(node, Function)]
+    made = {node.name: node for node in function.body if isinstance(node, Function)}
     others = [node for node in function.body if not isinstance(node, Function)]
     given = {node.value for node in others if isinstance(node, ast.Return)}
-    used = {
-        node.id
-        for item in others
-        for node in ast.walk(item)
-        if isinstance(node, ast.Name) and node not in given
-    }
-    if not made or any(node.name in used for node in made):
+    names = (node for item in others for node in ast.walk(item) if isinstance(node, ast.Name))
+    if not made or any(node.id in made and node not in given for node in names):
         return None
-    heads = [ast.Expr(item) for node in made for item in _head(node)]
+    heads = [ast.Expr(item) for node in made.values() for item in _head(node)]
     return effect_facts(ast.Module([*others, *heads], type_ignores=[]))
 
 
@@ -314,22 +310,6 @@ def _leading_to(name: str, owner: str) -> frozenset[str]:
 def _head(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.expr]:
     defaults = (*function.args.defaults, *filter(None, function.args.kw_defaults))
     return [*function.decorator_list, *defaults]
-
-
-def _locals(function: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
-    """Return the names that a function binds locally, which do not refer to the module."""
-    found = {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
-    shared: set[str] = set()
-    pending: list[ast.AST] = list(function.body)
-    while pending:
-        node = pending.pop()
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
-        elif isinstance(node, ast.Global | ast.Nonlocal):
-            shared.update(node.names)
-        if not isinstance(node, _SCOPES):
-            pending.extend(ast.iter_child_nodes(node))
-    return frozenset(found - shared)
 
 
 def _names(tree: ast.AST, bound: Set[str] = frozenset()) -> Iterator[str]:
@@ -367,13 +347,10 @@ def _names(tree: ast.AST, bound: Set[str] = frozenset()) -> Iterator[str]:
 
 def _object_of_all_values(node: ast.AST) -> str | None:
     """Return the name of the object whose values are all accessed at once, without its methods."""
-    if isinstance(node, ast.Attribute) and node.attr == "__dict__":
-        value: ast.expr = node.value
-    elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "vars" and len(node.args) == 1:
-        value = node.args[0]
-    else:
-        return None
-    return value.id if isinstance(value, ast.Name) else None
+    match node:
+        case ast.Attribute(ast.Name(name), "__dict__") | ast.Call(ast.Name("vars"), [ast.Name(name)]):
+            return name
+    return None
 
 
 def _looked_up(call: ast.Call) -> Iterator[str]:
