@@ -194,7 +194,6 @@ def _definition(source: str) -> Definition:
 @pytest.mark.parametrize(
     ("source", "wanted"),
     [
-        ("def f(data):\n    return data.decode().split()", b"hello world"),
         ("def f(data: bytes):\n    return data", b"hello world"),
         ("def f(grid):\n    return grid", [[0, 1], [1, 0]]),
         ("def f(graph):\n    return graph", {"x": ["y"], "y": ["x"]}),

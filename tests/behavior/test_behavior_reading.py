@@ -68,6 +68,8 @@ def test_what_a_broken_line_is_part_of_is_not_read(text: str, names: list[str]) 
         ("For example, f([1], 2) -> [3, (4,)].", ([1], 2), Returns([3, (4,)])),
         ("* f([1], 2) => 'a, b'", ([1], 2), Returns("a, b")),
         ("f([1], 2) returns True", ([1], 2), Returns(True)),
+        ("For x = [1, 2], y = 3 the output should be 5.", ([1, 2], 3), Returns(5)),
+        ("Input: x = [1], y = 2\nOutput: [3]", ([1], 2), Returns([3])),
         ("f([1], 2) = 1 + 2", ([1], 2), None),
         (">>> f([1], 2)\n<generator object f at 0x7f>", ([1], 2), None),
     ],

@@ -53,18 +53,25 @@ def key_of(call: Arguments) -> str:
     return repr((call[0], sorted(call[1].items())))
 
 
-def magnitude(value: object, depth: int = 0) -> float:
+def parts_of(value: object, depth: int = 0) -> Iterator[object]:
+    """Yield a value and everything inside it."""
+    yield value
+    if isinstance(value, list | tuple | set | frozenset | dict) and depth <= MAX_DEPTH:
+        for item in (*value, *value.values()) if isinstance(value, dict) else value:
+            yield from parts_of(item, depth + 1)
+
+
+def magnitude(value: object) -> float:
     """Return the largest absolute number in a value; 0 if there is none."""
-    if isinstance(value, bool | int | float):
-        try:
-            size = abs(float(value))
-        except OverflowError:
-            return 1e308
-        return size if size < 1e308 else 0.0
-    if depth > MAX_DEPTH or not isinstance(value, list | tuple | set | frozenset | dict):
-        return 0.0
-    items = [*value, *value.values()] if isinstance(value, dict) else value
-    return max((magnitude(item, depth + 1) for item in items), default=0.0)
+    largest = 0.0
+    for part in parts_of(value):
+        if isinstance(part, bool | int | float):
+            try:
+                size = abs(float(part))
+            except OverflowError:
+                return 1e308
+            largest = max(largest, size if size < 1e308 else 0.0)
+    return largest
 
 
 def generate(
@@ -464,7 +471,6 @@ _KINDS: Mapping[str, Callable[[Iterable[object]], object]] = {
 
 
 def _sort_key(value: object) -> tuple[str, float, str]:
-    """Return a key that sorts values of mixed types."""
     if isinstance(value, bool | int | float):
         return "number", float(value), ""
     return type(value).__name__, 0.0, str(value)

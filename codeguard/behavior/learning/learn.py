@@ -230,7 +230,6 @@ class Learner:
         return examples, len(kept)
 
     def _is_publishable(self, reference: Reference, example: Example) -> bool:
-        """Return whether the sandbox's result contains nothing private."""
         spec = Spec(reference.name, (), "", (example,), "", reference.path)
         if self._privacy.refuses_text(recorded_specs_text([spec])):
             self._private += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
@@ -93,20 +94,17 @@ def literals_of(tree: ast.AST) -> list[object]:
 
 
 def _bound_once(tree: ast.AST) -> dict[str, ast.expr]:
-    bound: dict[str, list[ast.expr | None]] = {}
+    assigned: dict[str, ast.expr] = {}
+    times: Counter[str] = Counter()
     for node in ast.walk(tree):
         match node:
             case ast.Assign([ast.Name(name)], value):
-                bound.setdefault(name, []).append(value)
-            case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-                bound.setdefault(name, []).append(None)
-    found = {}
-    for name, values in bound.items():
-        # An assignment occurs twice: as a statement and as a stored name.
-        first, *others = sorted(values, key=lambda value: value is None)
-        if first is not None and others == [None]:
-            found[name] = first
-    return found
+                assigned[name] = value
+            case ast.arg(arg=name):
+                times[name] += 2
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+                times[name] += 1
+    return {name: value for name, value in assigned.items() if times[name] == 1}
 
 
 def _is_small(value: object) -> bool:

@@ -17,6 +17,7 @@ from codeguard.behavior.specs.calls import (
     Values,
     literal_value,
     plain_call,
+    remember,
     unwrapped,
 )
 from codeguard.behavior.specs.examples import Example, Expected, Raises, Returns
@@ -112,14 +113,8 @@ def _examples(body: Sequence[ast.stmt], values: Values, path: str) -> Iterator[N
         elif isinstance(statement, ast.With):
             yield from _raises_examples(statement, known, origin)
             yield from _examples(statement.body, known, path)
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Name) and not isinstance(statement, ast.Assert):
-                known.pop(node.id, None)  # its value may have changed
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            try:
-                known[statement.targets[0].id] = literal_value(statement.value, known)
-            except NotPlainError:
-                continue
+        if not isinstance(statement, ast.Assert):
+            remember(statement, known)
 
 
 def _assert_examples(test: ast.expr, known: Values, origin: str) -> Iterator[Named]:
@@ -147,7 +142,6 @@ def _equality_examples(left: ast.expr, right: ast.expr, known: Values, origin: s
 
 
 def _call_example(node: ast.expr, expected: Expected, known: Values, origin: str) -> Iterator[Named]:
-    """Yield the example of a call with plain arguments."""
     call = unwrapped(node, "list", "tuple")
     name = dotted_name(call) if isinstance(call, ast.Call) else ""
     found = plain_call(call, values=known) if isinstance(call, ast.Call) and name != "sorted" else None

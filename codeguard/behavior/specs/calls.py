@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -54,6 +55,17 @@ def _value(node: ast.AST, values: Values) -> Any:
         case ast.UnaryOp(ast.USub(), ast.Call() as operand):
             return -_value(operand, values)
     return ast.literal_eval(node)
+
+
+def remember(statement: ast.stmt, values: dict[str, object]) -> None:
+    """Update the plain values of names by a statement; what it mentions may have changed."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name):
+            values.pop(node.id, None)
+    match statement:
+        case ast.Assign([ast.Name(name)], value):
+            with contextlib.suppress(NotPlainError):
+                values[name] = literal_value(value, values)
 
 
 def read_literal(text: str) -> Any:

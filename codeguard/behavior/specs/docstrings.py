@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import doctest
 import re
 from collections.abc import Iterator, Sequence
 
-from codeguard.behavior.source.definitions import PARSE_ERRORS, Definition, Parameter
+from codeguard.behavior.source.definitions import PARSE_ERRORS, Definition
 from codeguard.behavior.specs.calls import (
     NotPlainError,
     example_of,
     literal_value,
     plain_call,
     read_literal,
+    remember,
     unwrapped,
 )
 from codeguard.behavior.specs.examples import Example, Expected, Raises, Returns
@@ -30,7 +30,12 @@ SEPARATORS = re.compile(
 _TEXT = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
 _TOKEN = re.compile(rf"{_TEXT}|[\[\](){{}}]")
 _SCALAR = re.compile(rf"{_TEXT}|[-+]?(?:\d[\d_]*(?:\.\d+)?(?:[eE][-+]?\d+)?|\.\d+)|True\b|False\b|None\b")
-_END = re.compile(r"(?![\w'\"])")
+_END = re.compile(r"(?![\w'\"])\s*(?:$|[#.;,)]|[^\W\d_])")
+_INPUT = re.compile(r"\binputs?\s*:\s*", re.IGNORECASE)
+_OUTPUT = re.compile(
+    r"(?:outputs?|results?|returns?|answer|expected)\b(?:\s+(?:(?:should|will|would|must)\s+be|is|are|equals?))?\s*[:=]?\s*",
+    re.IGNORECASE,
+)
 
 
 def docstring_examples(definition: Definition, path: str) -> tuple[Example, ...]:
@@ -41,8 +46,7 @@ def docstring_examples(definition: Definition, path: str) -> tuple[Example, ...]
     text = node.value.value
     if not isinstance(text, str):
         return ()
-    owner = "" if definition.owner is None else definition.owner.name
-    reader = _Reader(definition.name, definition.parameters, path, node.lineno, owner)
+    reader = _Reader(definition, path, node.lineno)
     found: dict[str, Example] = {}
     for example in (*reader.doctests(text), *reader.prose(text)):
         key = repr((example.args, example.kwargs, example.expression, example.setup))
@@ -53,14 +57,9 @@ def docstring_examples(definition: Definition, path: str) -> tuple[Example, ...]
 
 
 class _Reader:
-    """Reads the docstring of one function."""
-
-    def __init__(
-        self, callee: str, parameters: Sequence[Parameter], path: str, line: int, owner: str
-    ) -> None:
-        self.callee = callee
-        self.owner = owner
-        self.parameters = parameters
+    def __init__(self, definition: Definition, path: str, line: int) -> None:
+        self.callee, self.parameters = definition.name, definition.parameters
+        self.owner = "" if definition.owner is None else definition.owner.name
         self.path = path
         self.line = line
 
@@ -94,31 +93,16 @@ class _Reader:
                 if not bound.intersection(variables_in(body[0])):
                     continue  # neither does an expression without an effect
             for statement in body:
-                self._remember(statement, values, bound)
+                remember(statement, values)
+                nodes = (node for node in ast.walk(statement) if isinstance(node, ast.Name))
+                bound.update(node.id for node in nodes if isinstance(node.ctx, ast.Store))
             if example.exc_msg is None and len(setup) + len(example.source) < MAX_SETUP:
                 setup += example.source if example.source.endswith("\n") else example.source + "\n"
 
-    def _remember(self, statement: ast.stmt, values: dict[str, object], bound: set[str]) -> None:
-        """Record the names that a doctest's statement binds, and their plain values."""
-        names = {
-            node.id
-            for node in ast.walk(statement)
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-        }
-        bound.update(names)
-        for name in names | variables_in(statement):
-            values.pop(name, None)  # rebound, or passed to code that may modify it
-        if (
-            isinstance(statement, ast.Assign)
-            and len(statement.targets) == 1
-            and isinstance(statement.targets[0], ast.Name)
-        ):
-            with contextlib.suppress(NotPlainError):
-                values[statement.targets[0].id] = literal_value(statement.value)
-
     def prose(self, text: str) -> Iterator[Example]:
-        """Yield the calls in the lines of a text that are followed by their result."""
-        for number, line in enumerate(text.splitlines()):
+        """Yield the calls in the lines of a text that are followed by their result, and named or listed inputs."""
+        lines = text.splitlines()
+        for number, line in enumerate(lines):
             for match in re.finditer(rf"(?<![\w.]){re.escape(self.callee)}\s*\(", line):
                 end = _closing_bracket(line, match.end() - 1)
                 try:
@@ -130,6 +114,26 @@ class _Reader:
                     separator = SEPARATORS.match(line, end)
                     expected = _written_value(line[separator.end() :]) if separator is not None else None
                     yield Example(found[0], found[1], expected, self.origin(number))
+            values, end = self._inputs(line)
+            if values:
+                expected = _announced_value([line[end:], *lines[number + 1 : number + 3]])
+                yield Example(tuple(values), {}, expected, self.origin(number))
+
+    def _inputs(self, line: str) -> tuple[list[object], int]:
+        """Return what a line gives for all required parameters: `x = 3, y = 4`, or `Input: 3, 4`."""
+        names = [item.name for item in self.parameters if item.kind == "positional" and item.required]
+        match = re.search(rf"(?<!\w){re.escape(names[0])}\s*=(?!=)", line) if names else None
+        start = _INPUT.search(line)
+        position = match.start() if match is not None else start.end() if start is not None else -1
+        values: list[object] = []
+        for name in names if position >= 0 else ():
+            gap = re.compile(rf"[\s,]*(?:and\s+)?(?:{re.escape(name)}\s*=(?!=)\s*)?").match(line, position)
+            found = _literal_at(line, gap.end() if gap is not None else position)
+            if found is None:
+                return [], 0
+            values.append(found[0])
+            position = found[1]
+        return values, position
 
 
 def _doctest_expectation(example: doctest.Example) -> Expected:
@@ -167,20 +171,31 @@ def _closing_bracket(line: str, start: int) -> int:
     return 0
 
 
+def _literal_at(text: str, start: int = 0) -> tuple[object, int] | None:
+    """Return the literal at a place and the position after it."""
+    match = _SCALAR.match(text, start)
+    is_open = text[start : start + 1] in ("(", "[", "{")
+    end = match.end() if match is not None else _closing_bracket(text, start) if is_open else 0
+    try:
+        return (read_literal(text[start:end]), end) if end else None
+    except NotPlainError:
+        return None
+
+
 def _written_value(text: str) -> Expected:
     """Read the literal at the beginning of a text.
 
     Only a comment, an explanation or a full stop may follow, so that `2 + 3 = 5` is not read as 2.
     """
-    head = text.strip()
-    match = _SCALAR.match(head)
-    end = (
-        match.end() if match is not None else _closing_bracket(head, 0) if head[:1] in ("(", "[", "{") else 0
-    )
-    rest = head[end:].strip()
-    if not end or not _END.match(head[end:]) or (rest and rest[0] not in "#.;,)" and not rest[0].isalpha()):
-        return None
-    try:
-        return Returns(read_literal(head[:end]))
-    except NotPlainError:
-        return None
+    text = text.strip()
+    found = _literal_at(text)
+    return Returns(found[0]) if found is not None and _END.match(text, found[1]) else None
+
+
+def _announced_value(lines: Sequence[str]) -> Expected:
+    """Read the value after `the output should be …` or `Output: …`."""
+    for line in lines:
+        match = None if _INPUT.search(line) else _OUTPUT.search(line)
+        if match is not None or _INPUT.search(line):
+            return _written_value(line[match.end() :]) if match is not None else None
+    return None

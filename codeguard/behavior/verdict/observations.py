@@ -204,7 +204,7 @@ class Observations:
         candidate = self.session.candidate
         if candidate.definition.owner is None or self.of_copied_class:
             return candidate.reach.certain
-        return candidate.surroundings.reached_by_method
+        return candidate.surroundings.reached_by_own(by_calls=False)
 
     @cached_property
     def of_copied_class(self) -> bool:
@@ -230,7 +230,7 @@ class Observations:
         candidate = self.session.candidate
         seen = {capability.kind for capability in observed_effects(self.result.effects)}
         convicting = CONVICTING if self.claimed and not self.name_only else CONVICTING - {ESCAPE}
-        reached = {str(item) for item in candidate.surroundings.reached_by_calls}
+        reached = {str(item) for item in candidate.surroundings.reached_by_own(by_calls=True)}
         own = set(candidate.effects_of_file)
 
         def is_own(item: Capability) -> bool:
