@@ -239,7 +239,6 @@ class Similarity:
     repeated_words: int = (
         0  # words of the trusted headline, if the candidate's description contains all of them
     )
-    found_by_results: bool = False  # found by its results on probes
     shared_doc: float = 0.0  # Jaccard similarity of the words of both descriptions
     described_itself: bool = False  # the candidate has a description
     shares_one_word: bool = False  # the names differ, but for one word and fillers such as `get` and `safe`
@@ -340,12 +339,7 @@ class Similarity:
     @property
     def matches_by_name_only(self) -> bool:
         """Whether only the name is the same, so that different behavior makes it another function."""
-        return self.name == 1.0 and not self._similar_claim_or_body and not self.overlap.is_near_copy
-
-    @property
-    def is_plausible(self) -> bool:
-        """Whether the candidate may be this function, which its results have to confirm."""
-        return self.is_claimed or (self.comparable and self._similar_body)
+        return self.name == 1.0 and not self._similar_claim and not self.overlap.is_near_copy
 
     @property
     def is_claimed(self) -> bool:
@@ -353,17 +347,9 @@ class Similarity:
         return self.overlap.is_near_copy or (self.comparable and (self.name == 1.0 or self._similar_claim))
 
     @property
-    def _similar_claim_or_body(self) -> bool:
-        return self._similar_claim or self._similar_body
-
-    @property
     def _similar_claim(self) -> bool:
         doc, body = self.doc or 0.0, self.body or 0.0
         return self.is_strong or doc >= 0.75 or (self.name >= 0.5 and (doc >= 0.5 or body >= 0.6))
-
-    @property
-    def _similar_body(self) -> bool:
-        return (self.body or 0.0) >= 0.85 and (self.doc is None or self.doc >= 0.3)
 
     @property
     def score(self) -> float:
@@ -525,8 +511,8 @@ class ReferenceIndex:
         return claim_similarity(wanted, reference, self.weigh)
 
     def candidates(self, wanted: Features) -> list[tuple[int, Similarity]]:
-        """Return the plausible references, best first; in a tie, a method of a class of the same name first."""
-        found = [(index, similarity) for index, similarity in self._scored(wanted) if similarity.is_plausible]
+        """Return those that it claims to be, best first; in a tie, a method of a class of the same name first."""
+        found = [(index, similarity) for index, similarity in self._scored(wanted) if similarity.is_claimed]
 
         def place(pair: tuple[int, Similarity]) -> tuple[float, bool, int]:
             return -pair[1].score, self._references[pair[0]].owner != wanted.owner, pair[0]

@@ -12,7 +12,6 @@ from functools import cached_property
 
 from codeguard.behavior.matching.claims import Similarity, has_akin_methods, is_private
 from codeguard.behavior.matching.copies import added_refusals, is_copied_class
-from codeguard.behavior.matching.fingerprints import result_text, returns_first_argument
 from codeguard.behavior.specs.examples import Returns
 from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import (
@@ -24,6 +23,8 @@ from codeguard.behavior.verdict.comparison import (
     compare_results,
     is_empty_result,
     result_kind,
+    result_text,
+    returns_first_argument,
     wrong_results,
 )
 from codeguard.behavior.verdict.differences import Differences, differences, is_changed, is_hidden
@@ -101,11 +102,6 @@ class Observations:
         return self.similarity.is_certain
 
     @property
-    def claimed(self) -> bool:
-        """Whether name, description or text say that it is this function."""
-        return self.similarity.is_claimed
-
-    @property
     def described(self) -> bool:
         """Whether its description is that of the trusted function, by most of its words."""
         return self.similarity.describes_reference
@@ -114,11 +110,6 @@ class Observations:
     def edited_copy(self) -> bool:
         """Whether its text is the trusted one with something changed."""
         return self.similarity.overlap.is_edited_copy
-
-    @property
-    def found_by_results(self) -> bool:
-        """Whether only its results on probes led to the trusted function."""
-        return self.similarity.found_by_results
 
     @property
     def its_text(self) -> bool:
@@ -158,11 +149,6 @@ class Observations:
         )
 
     @property
-    def other_function(self) -> bool:
-        """Whether name and description say that it is another function."""
-        return self.similarity.is_other_function
-
-    @property
     def same_description(self) -> bool:
         """Whether name, signature and description are those of the trusted function."""
         return self.similarity.has_same_description
@@ -185,7 +171,7 @@ class Observations:
     @property
     def independent(self) -> bool:
         """Whether it has a description and a text of its own, and no constant of its own triggers the difference."""
-        own_text = self.claimed and self.similarity.has_own_description and not self.edited_copy
+        own_text = self.similarity.has_own_description and not self.edited_copy
         return own_text and not self.constant_decides
 
     # Effects
@@ -220,12 +206,12 @@ class Observations:
         """The capabilities that may convict.
 
         What was not observed counts only if the function itself does it or calls what does by its name; of a copied
-        class, what its methods do outside counts as well. Where results or a name alone show the counterpart, reading
+        class, what its methods do outside counts as well. Where a name alone shows the counterpart, reading
         code or frames does not count at all.
         """
         candidate = self.session.candidate
         seen = {capability.kind for capability in observed_effects(self.result.effects)}
-        convicting = CONVICTING if self.claimed and not self.name_only else CONVICTING - {ESCAPE}
+        convicting = CONVICTING - {ESCAPE} if self.name_only else CONVICTING
         reached = {str(item) for item in candidate.surroundings.reached_by_calls}
         own = set(candidate.effects_of_file)
 
@@ -349,11 +335,6 @@ class Observations:
         return self.found.distinctive >= LEAST_SHOWN_AGREEMENT
 
     @property
-    def half_beyond_chance(self) -> bool:
-        """Whether half of the answers agree beyond chance."""
-        return self.found.distinctive >= LEAST_AGREEMENT
-
-    @property
     def hidden_calls(self) -> list[CaseResult]:
         """The calls whose result the sandbox hides, the smallest first."""
         among = self.probed or self.results
@@ -368,7 +349,7 @@ class Observations:
     def hidden_claim(self) -> bool:
         """Whether it reads like the trusted function, or has its name and agrees on other calls."""
         agrees = any(item.comparison is Comparison.SAME for item in self.probed or self.results)
-        return self.lookalike or (agrees and self.claimed)
+        return self.lookalike or agrees
 
     # What is wrong
 
