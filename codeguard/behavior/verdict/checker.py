@@ -317,12 +317,12 @@ class BehaviorChecker:
         report = yield from _check_specs([item for item in specs if not item.shipped], examination)
         if report is not None and report.verdict not in (Verdict.PASS, Verdict.NO_SIGNAL):
             return report
-        for place, (reference, similarity) in enumerate(references):
+        for reference, similarity in references:
             identical = examination.identical(reference)
             if identical is not None:
                 return identical
             profile = yield from self._profile_of(reference)
-            found = yield from examination.against_reference(profile, similarity, best=place == 0)
+            found = yield from examination.against_reference(profile, similarity)
             if found.verdict is not Verdict.NO_SIGNAL:
                 return found
             # A pass or a refuted claim is final, whatever a less similar function gives.
