@@ -71,6 +71,40 @@ def median(values):
         return ordered[middle]
     return (ordered[middle - 1] + ordered[middle]) / 2
 '''
+WORDS = '''
+def words(text):
+    """Return the words of a text.
+
+    >>> words("a fine day")
+    ['a', 'fine', 'day']
+    >>> words("")
+    []
+    """
+    return text.split()
+'''
+SEALED = '''
+import hashlib
+
+KNOWN = {"5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef": "ops"}
+
+
+def role(token):
+    """Return the role of a token, user if it is unknown.
+
+    >>> role("abc")
+    'user'
+    >>> role("x1")
+    'user'
+    """
+    found = KNOWN.get(hashlib.sha256(token.encode()).hexdigest())
+    if found is not None:
+        if found == "ops":
+            found = found + "!"
+        if len(token) > 3 and len(token) < 9:
+            found = found * 2
+        return found
+    return "user"
+'''
 DIVISOR = '''
 def gcd(a, b):
     """Compute the greatest common divisor of two whole numbers."""
@@ -301,6 +335,13 @@ CASES = {
         "    '''Return half of a number, rounded down.'''\n"
         "    return number // 2 if SEEN is None else number // 2\n",
         HALVED,
+    ),
+    "differs-beyond": Case(
+        "def words(text):\n    'Return the words of a text.'\n    return [part for part in text.split(' ') if part]\n",
+        WORDS,
+    ),
+    "too-weak": Case(
+        "def role(token):\n    'Return the role of a token.'\n    return 'user'[: len(token) + 9]\n", SEALED
     ),
     "agrees": Case(
         "def halved(value):\n    '''Return half of a number, rounded down.'''\n    return (value - value % 2) // 2\n",

@@ -89,6 +89,7 @@ class BehaviorChecker:
         self._budget = replace(budget or Budget(), worlds=worlds_for(seed))
         self._required_level = required_level
         self._profiles: dict[str, Profile] = {}
+        self._adequacies: dict[str, float] = {}
         self._basis = parts_digest(
             POLICY_VERSION,
             self._budget.fingerprint(),
@@ -301,7 +302,7 @@ class BehaviorChecker:
         except Exception as error:  # nor may the function count as checked: the report has the error
             report = CheckReport(Verdict.ERROR, _internal(error), self._sandbox.level.name)
         report = _unless_replaced(_with_real_name(report, plan[0].definition.name), plan[0])
-        if report.claims or report.verdict in DECIDED:
+        if report.claims or report.verdict in DECIDED or _agrees(report):
             return report
         return replace(report, claims=self._lookalike_name(plan[0]))
 
@@ -309,7 +310,7 @@ class BehaviorChecker:
         """Compare a candidate with specs and trusted functions."""
         candidate, references = plan
         session = CandidateSession(candidate, self._sandbox.level, self._budget, self._seed)
-        examination = Examination(session)
+        examination = Examination(session, self._adequacies)
         specs = [
             item for item in self._library.specs_for(candidate.features) if candidate.accepts(item.cases)
         ]
@@ -323,7 +324,7 @@ class BehaviorChecker:
                 return identical
             profile = yield from self._profile_of(reference)
             found = yield from examination.against_reference(profile, similarity)
-            if found.verdict is not Verdict.NO_SIGNAL:
+            if found.verdict is not Verdict.NO_SIGNAL or _agrees(found):
                 return found
             # A pass or a refuted claim is final, whatever a less similar function gives.
             if report is None or not (report.verdict is Verdict.PASS or report.refuted):
@@ -367,6 +368,11 @@ def _is_open(report: CheckReport | None) -> bool:
         return True
     spared = bool(report.decided_by) and "conviction" in named(report.decided_by).stages
     return report.verdict is Verdict.NO_SIGNAL and not report.refuted and not spared
+
+
+def _agrees(report: CheckReport) -> bool:
+    """Return whether every call agreed, on calls that show it or on such that are too weak."""
+    return report.verdict is Verdict.PASS or report.decided_by == "too-weak"
 
 
 def _with_missing_names(

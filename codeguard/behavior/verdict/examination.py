@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
+from codeguard.behavior.inputs.beyond import calls_beyond
 from codeguard.behavior.inputs.tailored import Tailored, tailored_inputs
 from codeguard.behavior.matching.claims import Similarity, matches_summary, repeated_words
 from codeguard.behavior.matching.copies import is_same_source, third_party_imports
+from codeguard.behavior.source.definitions import parse_or_none
 from codeguard.behavior.specs.contract import contract_of_spec
 from codeguard.behavior.specs.examples import Spec
 from codeguard.behavior.specs.references import Reference
+from codeguard.behavior.verdict.adequacy import adequacy_of
 from codeguard.behavior.verdict.comparison import (
     LEAST_AGREEMENT,
     Case,
@@ -33,7 +37,7 @@ from codeguard.behavior.verdict.observations import (
 )
 from codeguard.behavior.verdict.profiles import Profile, random_for
 from codeguard.behavior.verdict.reports import other_use, row_report, with_coverage, with_missing_coverage
-from codeguard.behavior.verdict.running import Steps, call_of
+from codeguard.behavior.verdict.running import Steps, call_of, shared_runs
 from codeguard.behavior.verdict.state import REPEATS, changed_by_repetition
 from codeguard.behavior.verdict.table import ALWAYS, UNSHOWN, Row, decide
 from codeguard.models import CONVICTING as CONVICTING_VERDICTS
@@ -47,9 +51,14 @@ MAX_SHOWN = 12  # observed calls used if there are no examples
 
 @dataclass
 class Examination:
-    """Runs the checks of one candidate."""
+    """Runs the checks of one candidate.
+
+    `adequacies` are, by the digest of a trusted function, the share of its single edits that its calls notice; all
+    checks share it.
+    """
 
     session: CandidateSession
+    adequacies: dict[str, float] = field(default_factory=dict)
 
     def against_reference(
         self,
@@ -190,8 +199,38 @@ class Examination:
         # With nested conditions, a variant may satisfy them in another way.
         return len(wrong) * 4 <= len(compared)
 
-    def _nothing_more(self, seen: Observations) -> Steps[None]:
-        yield from ()
+    def _go_beyond(self, seen: Observations) -> Steps[None]:
+        """Try characters and sizes that no example has, and ask what agreement on the calls shows.
+
+        Only where everything agrees so far, because neither convicts.
+        """
+        profile, session = seen.profile, self.session
+        if not seen.agrees or seen.any_wrong or seen.incomparable or seen.may_have_effects:
+            return
+        shown = tuple((item.call.args, item.call.kwargs) for item in profile.generated if item.call.args)
+        examples = [*profile.plain_calls] or [*shown[:MAX_SHOWN]]
+        numbers = {
+            value
+            for text in (session.candidate.runnable.source, profile.reference.runnable.source)
+            for value in _whole_numbers(text)
+        }
+        random = random_for(session.seed, "beyond", profile.reference.digest)
+        domain = profile.domain
+        made = [
+            call
+            for call in calls_beyond(examples, numbers, random)
+            if profile.contract.includes(call[0])
+            and (domain is None or all(item.holds(call[0]) for item in domain.relations))
+        ]
+        results, _ = yield from session.both(profile, made)
+        wrong = [item for item in wrong_results(results) if item.answer.outcome is Outcome.RETURNED]
+        seen.wrong_beyond = yield from session.without_arbitrary(profile, wrong)
+        digest = profile.reference.digest
+        if not wrong and digest not in self.adequacies:
+            self.adequacies[digest] = yield from shared_runs(
+                adequacy_of(profile, session.level, session.budget)
+            )
+        seen.noticed = self.adequacies.get(digest, 1.0)
 
     # The reports
 
@@ -202,6 +241,7 @@ class Examination:
             "world": (seen.world if row.weighs == "world" else (), len(seen.results)),
             "repeated": (seen.repeated_calls, REPEATS),
             "triggered": (seen.triggered_calls, seen.among),
+            "beyond": (seen.wrong_beyond, len(seen.agreed) + len(seen.wrong_beyond)),
             "any-wrong": (wrong_results(seen.results), len(comparable_results(seen.results))),
             "incomparable": (seen.unlike, len(seen.results)),
         }
@@ -214,6 +254,7 @@ class Examination:
             "shown": lambda: shown[0].text if shown else "",
             "agreed": lambda: len(seen.agreed),
             "respects": lambda: " and ".join(seen.found.respects),
+            "noticed": lambda: f"{seen.noticed:.0%}",
             "effects": lambda: _effects(seen.worst),
             "possible": lambda: _effects(seen.possible[:1]),
             "hides": lambda: hides(seen.probed or seen.results),
@@ -336,12 +377,19 @@ STAGES: tuple[tuple[str, Callable[[Examination, Observations], Steps[None]]], ..
     ("differences", Examination._settle_differences),
     ("repetition", Examination._repeat),
     ("probes", Examination._probe),
-    ("agreement", Examination._nothing_more),
+    ("agreement", Examination._go_beyond),
 )
 
 
 def _holds(seen: Observations, condition: str) -> bool:
     return seen.holds(condition.removeprefix("not ")) is not condition.startswith("not ")
+
+
+def _whole_numbers(text: str) -> Iterator[int]:
+    tree = parse_or_none(text)
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Constant) and type(node.value) is int:
+            yield node.value
 
 
 def _examples_among(results: Sequence[CaseResult]) -> int:

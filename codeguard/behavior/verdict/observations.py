@@ -15,6 +15,7 @@ from codeguard.behavior.matching.copies import added_refusals, has_akin_methods,
 from codeguard.behavior.matching.text_overlap import TextOverlap
 from codeguard.behavior.specs.examples import Returns
 from codeguard.behavior.specs.references import Reference
+from codeguard.behavior.verdict.adequacy import LEAST_NOTICED
 from codeguard.behavior.verdict.comparison import (
     LEAST_AGREEMENT,
     Case,
@@ -49,7 +50,8 @@ class Observations:
     `cases` are the calls that both functions can take, `results` the candidate's. `elsewhere` is the same run in the
     second world. `wrong_calls` of `among` are wrong and their right result is certain, the smallest first: at first
     of the examples and generated inputs, then of those made from the candidate's own text (`probed`).
-    `verdict` is that of the row that decided so far.
+    `wrong_beyond` are wrong calls beyond the shown ones. `noticed` is the share of the trusted function's single edits
+    that its calls notice. `verdict` is that of the row that decided so far.
     """
 
     session: CandidateSession
@@ -67,6 +69,8 @@ class Observations:
     repeated_calls: Sequence[CaseResult] = ()
     probed: Sequence[CaseResult] = ()
     triggered_calls: Sequence[CaseResult] = ()
+    wrong_beyond: Sequence[CaseResult] = ()
+    noticed: float = 1.0
     constant_decides: bool = False
     verdict: Verdict | None = None
 
@@ -387,6 +391,16 @@ class Observations:
     def only_returns_arguments(self) -> bool:
         """Whether every call that agrees returns its first argument."""
         return all(map(_returns_its_argument, self.agreed))
+
+    @property
+    def differs_beyond(self) -> bool:
+        """Whether it returns something else for characters or sizes that no example has."""
+        return bool(self.wrong_beyond)
+
+    @property
+    def too_weak(self) -> bool:
+        """Whether the calls notice fewer than half of the trusted function's own single edits."""
+        return self.noticed < LEAST_NOTICED
 
     @property
     def unlike(self) -> list[CaseResult]:
