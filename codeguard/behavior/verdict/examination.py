@@ -27,8 +27,7 @@ from codeguard.behavior.verdict.comparison import (
 )
 from codeguard.behavior.verdict.differences import differences, is_hidden
 from codeguard.behavior.verdict.differential import MAX_SETTLED, CandidateSession
-from codeguard.behavior.verdict.effect_tables import CONVICTING
-from codeguard.behavior.verdict.effects import Capability, capabilities_beyond
+from codeguard.behavior.verdict.effects import CONVICTING, Capability, capabilities_beyond
 from codeguard.behavior.verdict.observations import (
     Observations,
     all_capabilities,

@@ -31,8 +31,16 @@ from codeguard.behavior.verdict.comparison import (
 )
 from codeguard.behavior.verdict.differences import Differences, differences, is_changed, is_hidden
 from codeguard.behavior.verdict.differential import CandidateSession
-from codeguard.behavior.verdict.effect_tables import CONVICTING, ENVIRONMENT, ESCAPE, LOOKING, OUTWARD
-from codeguard.behavior.verdict.effects import Capability, capabilities_beyond, observed_effects
+from codeguard.behavior.verdict.effects import (
+    CONVICTING,
+    ENVIRONMENT,
+    ESCAPE,
+    LOOKING,
+    OUTWARD,
+    Capability,
+    capabilities_beyond,
+    observed_effects,
+)
 from codeguard.behavior.verdict.profiles import Profile
 from codeguard.models import Verdict
 from codeguard.sandbox.model import CallResult, JobResult, Outcome, Status
