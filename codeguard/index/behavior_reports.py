@@ -7,7 +7,7 @@ is the checker's own and outlives epochs that change nothing for a function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from codeguard.index.catalog import Catalog
@@ -24,8 +24,11 @@ BATCH = 256
 FAR = "far:"
 FACTS = "facts:"
 NOT_CHECKED = "not checked yet"
+TRUSTED_ANSWERS = "probes:trusted"
 Subject = tuple[Chunk, SourceFile]
 KeyedReport = tuple[str | None, CheckReport | None]  # the checker's own key; no report if one is known by it
+Answered = dict[str, Any]
+"""A function's answers to probes; see `codeguard.behavior.verdict.probing`."""
 
 
 class CheckWorkers(Protocol):
@@ -36,6 +39,44 @@ class CheckWorkers(Protocol):
     ) -> Iterator[tuple[Subject, KeyedReport]]:
         """Yield each function with its answer."""
         ...
+
+
+class ProbeAnswers:
+    """The answers of functions to probes, from one run to the next; without a catalog none are kept.
+
+    They do not depend on the trusted code as a whole, as reports do.
+    """
+
+    def __init__(self, catalog: Catalog | None = None) -> None:
+        self._catalog = catalog
+
+    def trusted(self) -> Answered:
+        """Return those of the trusted functions."""
+        return self._kept(TRUSTED_ANSWERS)
+
+    def of(self, chunk: Chunk) -> Answered:
+        """Return those of a function."""
+        return self._kept(self.key(chunk))
+
+    def keep(self, rows: Mapping[str, Answered]) -> None:
+        """Keep answers under the keys of functions, or `TRUSTED_ANSWERS`."""
+        if rows and self._catalog is not None:
+            self._catalog.put_analyses({key: {"answers": answered} for key, answered in rows.items()})
+
+    def keep_facts(self, rows: Mapping[str, Any]) -> None:
+        """Keep what was derived of trusted files, under the keys of their facts."""
+        facts = {key: value for key, value in rows.items() if key.startswith(FACTS)}
+        if facts and self._catalog is not None:
+            self._catalog.put_analyses(facts)
+
+    @staticmethod
+    def key(chunk: Chunk) -> str:
+        """Return the key of a function's answers; what else they depend on is checked for each."""
+        return "probes:" + parts_digest(chunk.sha256, chunk.symbol)
+
+    def _kept(self, key: str) -> Answered:
+        value = self._catalog.analysis(key) if self._catalog is not None else None
+        return {} if value is None else dict(value["answers"])
 
 
 class BehaviorReports:
@@ -206,15 +247,21 @@ def judged(
     checker: BehaviorChecker,
     subjects: Sequence[Subject],
     known: Callable[[str], bool],
+    answered: Sequence[Answered],
     meters: Sequence[Meter],
 ) -> list[KeyedReport]:
     """Return the checker's key of each function, and its report if none is known by that key.
 
-    `meters` limit what each may spend.
+    `answered` are the functions' answers to probes, which are replaced where a function is checked. `meters` limit
+    what each may spend.
     """
     keys = [checker.cache_key(*subject) for subject in subjects]
     to_run = [index for index, key in enumerate(keys) if key is None or not known(key)]
-    checked = checker.check_many([subjects[index] for index in to_run], [meters[index] for index in to_run])
+    checked = checker.check_many(
+        [subjects[index] for index in to_run],
+        [answered[index] for index in to_run],
+        [meters[index] for index in to_run],
+    )
     reports = dict(zip(to_run, checked, strict=True))
     return [(key, reports.get(index)) for index, key in enumerate(keys)]
 

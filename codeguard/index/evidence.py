@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from codeguard.analysis.chunk_trust import trust_in_file
 from codeguard.behavior import POLICY_VERSION
-from codeguard.index.behavior_reports import checkable
+from codeguard.index.behavior_reports import Answered, checkable
 from codeguard.index.catalog import FileState
 from codeguard.index.cluster import Cluster
 from codeguard.index.executor import spread, workers_of
@@ -137,11 +137,11 @@ class Judge:
             return self._executor.level(self._required)
         return own_level()
 
-    def _shared(self) -> Shared:
+    def _shared(self, answered: Answered | None = None) -> Shared:
         """Return what workers need: those of this machine share its cores, one of a cluster has its own."""
         cores = self._workspace.settings.jobs or os.cpu_count() or 1
         zygotes = 1 if isinstance(self._executor, Cluster) else max(1, cores // workers_of(self._executor))
-        return self._workspace.material(self._static, zygotes)
+        return self._workspace.material(self._static, zygotes, answered)
 
     def _read_one_by_one(self, paths: Sequence[str]) -> Iterator[SourceFile]:
         for path in paths:

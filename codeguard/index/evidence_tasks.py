@@ -24,14 +24,16 @@ from codeguard.behavior.verdict.running import Meter, worlds_for
 from codeguard.corpus.serialization import as_json, rebuilt
 from codeguard.index.behavior_reports import (
     FACTS,
+    TRUSTED_ANSWERS,
+    Answered,
     KeyedReport,
+    ProbeAnswers,
     Subject,
     is_test,
     judged,
 )
-from codeguard.index.catalog import Catalog
 from codeguard.index.cluster import Cluster
-from codeguard.index.executor import spread
+from codeguard.index.executor import spread, workers_of
 from codeguard.index.observation_tasks import Compared, material_of
 from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.models import CheckReport, SourceFile, Span, Verdict, parts_digest, text_digest
@@ -54,6 +56,8 @@ from codeguard.workers.tasks import (
 CHECKS_A_TASK = 16
 FILES_KEPT = CHECKS_A_TASK  # as many as one task has at most
 FILES_A_WORKER = 16  # changed files for which it pays to start a process early
+PROBED_TOGETHER = 64  # functions to check from which on the workers share the probing of the trusted ones
+SHARES_A_WORKER = 4
 Asked = tuple[Subject, float]  # a function, and the seconds that it may spend in the sandbox
 FIRST_CHECKS = (1, 1, 2, 2, 4, 4, 8, 8)  # in the first tasks, so that the user soon sees an estimate
 KNOWN_PREFIX = 16  # hex digits of a check's key that tell a worker that its result is cached
@@ -70,9 +74,9 @@ class Material:
     """Everything the checks depend on besides the checked files.
 
     `trusted` is None if there is no manifest. `specs` are the user's own. `given` are the
-    modules that the sandbox provides. `known` are the keys of the checks whose result is cached. `signals` are
-    the static ones. `zygotes` is the number of checks that a worker's sandbox may run at once. `facts` are what is
-    known of the trusted files, by path.
+    modules that the sandbox provides. `known` are the keys of the checks whose result is cached, `answered`
+    the trusted functions' answers to probes. `signals` are the static ones. `zygotes` is the number of checks
+    that a worker's sandbox may run at once. `facts` are what is known of the trusted files, by path.
     """
 
     trusted: Sequence[SourceFile] | None
@@ -81,18 +85,20 @@ class Material:
     required_level: Level
     signals: Sequence[str]
     known: Iterable[str] = ()
+    answered: Answered = field(default_factory=dict)
     zygotes: int = 1
     given: Texts = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
 
-    def shared(self) -> Shared:
-        """Return it as bytes, the same for the same content."""
+    def shared(self, answered: Answered | None = None) -> Shared:
+        """Return it as bytes, the same for the same content; with other answers if there are any."""
         value = {
             **Compared(self.trusted, None, self.signals).to_json(),
             "specs": [(str(file.path), file.data.decode("utf-8", "surrogateescape")) for file in self.specs],
             "seed": self.seed.hex(),
             "required_level": self.required_level.name,
             "known": sorted({key[:KNOWN_PREFIX] for key in self.known}),
+            "answered": self.answered if answered is None else answered,
             "zygotes": self.zygotes,
             "given": self.given,
             "facts": self.facts,
@@ -107,6 +113,8 @@ class _Bench:
     def __init__(self, value: Mapping[str, Any]) -> None:
         self._value = value
         self.known = frozenset(value["known"])
+        self._answered: Answered = value["answered"]
+        self._sent = set(self._answered)
         self._facts_sent = False
 
     def fresh_facts(self) -> dict[str, Any]:
@@ -126,6 +134,12 @@ class _Bench:
             for path, functions in found.items()
         }
 
+    def fresh_answers(self) -> Answered:
+        """Return the trusted functions' answers if some were not sent to this worker nor returned by it."""
+        fresh = dict(self._answered) if self._answered.keys() - self._sent else {}
+        self._sent |= self._answered.keys()
+        return fresh
+
     @functools.cached_property
     def library(self) -> SpecLibrary:
         return replace(_library(self._value))  # a new one, because a checker fills its indexes
@@ -139,6 +153,7 @@ class _Bench:
             self.sandbox,
             seed=bytes.fromhex(value["seed"]),
             required_level=level,
+            answered=self._answered,
         )
 
     @functools.cached_property
@@ -166,7 +181,7 @@ def _close() -> None:
         _opened.popitem()[1].close()
 
 
-_libraries: dict[str, SpecLibrary] = {}
+_libraries: dict[str, SpecLibrary] = {}  # the last one, which material with other answers has as well
 
 
 def _library(value: Mapping[str, Any]) -> SpecLibrary:
@@ -212,8 +227,9 @@ def check_task(shared: Shared) -> Run:
         def known(key: str) -> bool:
             return not asked["again"] and key[:KNOWN_PREFIX] in bench.known
 
+        answered = asked["answered"]
         meters = [Meter(seconds) for seconds in asked["seconds"]]
-        found = judged(checker, subjects, known, meters)
+        found = judged(checker, subjects, known, answered, meters)
         rows = [
             (far, None if report is None else report.to_json(), meter.spent_s)
             for (far, report), meter in zip(found, meters, strict=True)
@@ -221,10 +237,18 @@ def check_task(shared: Shared) -> Run:
         yield {
             "level": level,
             "reports": rows,
+            "answered": answered,
+            "trusted": bench.fresh_answers(),
             "facts": bench.fresh_facts(),
         }
 
     return by_values(reports)
+
+
+def probe_task(shared: Shared) -> Run:
+    """Run a share of the trusted functions on the probes, so that no worker has to run all of them."""
+    checker = _bench(shared).checker
+    return by_values(lambda asked: [checker.probe_trusted(**asked)])
 
 
 def coverage_task(shared: Shared) -> Run:
@@ -252,13 +276,13 @@ class Checks:
     def __init__(
         self,
         executor: Executor,
-        shared: Callable[[], Shared],
+        shared: Callable[[Answered | None], Shared],
         required: Level,
-        catalog: Catalog | None = None,
+        answers: ProbeAnswers = ProbeAnswers(),  # noqa: B008 - it keeps nothing
     ) -> None:
         self._executor = executor.at_level(required) if isinstance(executor, Cluster) else executor
         self._shared = shared
-        self._catalog = catalog
+        self._answers = answers
 
     def __call__(
         self, subjects: Sequence[Subject], again: bool, budget: SandboxBudget
@@ -269,7 +293,7 @@ class Checks:
         """
         if not subjects:
             return
-        shared = self._shared()
+        shared = self._probed_by_all(self._shared(None), len(subjects))
         waiting = list(subjects)
         while waiting:
             shares = budget.shares(waiting)
@@ -305,6 +329,23 @@ class Checks:
             else:
                 yield from zip(part, self._keyed_reports(part, answer, budget), strict=True)
 
+    def _probed_by_all(self, shared: Shared, checks: int) -> Shared:
+        """Have several workers share the probing of the trusted functions, which each would do alone otherwise.
+
+        Return the material with the answers; as it is where one worker or few functions do not need it.
+        """
+        workers = workers_of(self._executor)
+        if workers == 1 or checks < PROBED_TOGETHER:
+            return shared
+        shares = workers * SHARES_A_WORKER
+        batches = ([encoded({"share": share, "of": shares})] for share in range(shares))
+        probed: Answered = {}
+        for answer in spread(self._executor, probe_task, batches, shared, TRUSTED_TOGETHER):
+            if not answer.ended:  # what is missing is run where it is needed
+                probed.update(answer.value)
+        self._answers.keep({TRUSTED_ANSWERS: probed})
+        return self._shared(probed)
+
     def _keyed_reports(
         self, asked: Sequence[Asked], answer: TaskAnswer, budget: SandboxBudget
     ) -> list[KeyedReport]:
@@ -316,10 +357,11 @@ class Checks:
             verdict = CHECKED_SO_FAR.get(answer.ended, Verdict.ERROR)
             return [(None, CheckReport(verdict, f"codeguard could not examine it: {answer.why}", level=""))]
         found = answer.value
-        # What another machine derives is no fact of trusted code.
-        if self._catalog is not None and not isinstance(self._executor, Cluster):
-            facts = {key: value for key, value in found["facts"].items() if key.startswith(FACTS)}
-            self._catalog.put_analyses(facts)
+        rows = zip(subjects, found["answered"], strict=True)
+        kept = {ProbeAnswers.key(chunk): answered for (chunk, _), answered in rows if answered}
+        self._answers.keep({**kept, TRUSTED_ANSWERS: found["trusted"]} if found["trusted"] else kept)
+        if not isinstance(self._executor, Cluster):  # what another machine derives is no fact of trusted code
+            self._answers.keep_facts(found["facts"])
         for (_, file), (_, _, spent_s) in zip(subjects, found["reports"], strict=True):
             budget.charge(file.path, float(spent_s))
         return [
@@ -344,6 +386,7 @@ class Checks:
             "files": [texts[file] for file in files],
             "subjects": [(files[id(file)], places[id(file), chunk.span]) for chunk, file in subjects],
             "again": again,
+            "answered": [self._answers.of(chunk) for chunk, _ in subjects],
             "seconds": [seconds for _, seconds in asked],
         }
         return encoded(value)

@@ -24,8 +24,10 @@ from codeguard.errors import REBUILD, CodeguardError, EmbeddingError, ManifestEr
 from codeguard.index import trusted_paths
 from codeguard.index.behavior_reports import (
     FAR,
+    Answered,
     BehaviorReports,
     CheckWorkers,
+    ProbeAnswers,
 )
 from codeguard.index.catalog import EXCLUDED_GLOBS, INDEXED_PATHS, SIGNED_TREES, TRUSTED_PATHS, Catalog
 from codeguard.index.moved import follow_move
@@ -539,17 +541,20 @@ class Workspace:
                 found.append(file)
         return found
 
-    def material(self, static: StaticEvidence, zygotes: int | None = None) -> Shared:
+    def material(
+        self, static: StaticEvidence, zygotes: int | None = None, answered: Answered | None = None
+    ) -> Shared:
         """Return the material that worker processes need for checks.
 
-        `zygotes` is how many checks a worker's sandbox may run at once, by default one for each core.
+        `zygotes` is how many checks a worker's sandbox may run at once, by default one for each core;
+        `answered` are new answers of the trusted functions to probes.
         """
         from codeguard.index.evidence_tasks import Material, facts_key  # imports the checker
         from codeguard.sandbox import Level
 
         zygotes = zygotes or self.settings.jobs or os.cpu_count() or 1
         key = (static.version, self.epoch, zygotes)
-        if self._material is None or self._material[0] != key:
+        if self._material is None or self._material[0] != key or answered is not None:
             files = self.trusted_files()
             facts = {file.path: self.catalog.analysis(facts_key(file)) for file in files}
             made = Material(
@@ -560,6 +565,7 @@ class Workspace:
                 given=self.given,
                 signals=static.names,
                 known=[key.removeprefix(FAR) for key in self.catalog.analysis_keys(FAR)],
+                answered=ProbeAnswers(self.catalog).trusted() if answered is None else answered,
                 zygotes=zygotes,
                 facts={path: known for path, known in facts.items() if known is not None},
             )
@@ -569,15 +575,15 @@ class Workspace:
     def checks(self, executor: Executor | None = None) -> CheckWorkers:
         """Return the runner of behavior checks: an executor's workers, or this process's shared worker."""
         static = self.static_evidence(self.settings.defense)
-        return self.checks_by(executor or default_workers(), partial(self.material, static))
+        return self.checks_by(executor or default_workers(), partial(self.material, static, None))
 
-    def checks_by(self, executor: Executor, material: Callable[[], Shared]) -> CheckWorkers:
+    def checks_by(self, executor: Executor, material: Callable[[Answered | None], Shared]) -> CheckWorkers:
         """Return the runner of behavior checks by an executor's workers, with this material."""
         from codeguard.index.evidence_tasks import Checks
         from codeguard.sandbox import Level
 
         required = Level[self.settings.defense.required_level]
-        return Checks(executor, material, required, self.catalog)
+        return Checks(executor, material, required, ProbeAnswers(self.catalog))
 
     @property
     def specs_digest(self) -> str:

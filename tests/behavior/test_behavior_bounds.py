@@ -75,6 +75,8 @@ class Dying(Executor):
             answer = {
                 "level": "L3",
                 "reports": reports,
+                "answered": [{} for _ in symbols],
+                "trusted": {},
                 "facts": {},
             }
             future.set_result([TaskAnswer((json.dumps(answer).encode(),))])
@@ -99,7 +101,7 @@ def test_a_worker_that_ends_costs_one_function_its_check(
     workers = Dying(ended, lasting=True)
 
     def checks() -> Checks:
-        return Checks(workers, lambda: Shared.of(b""), Level.L0)
+        return Checks(workers, lambda answered: Shared.of(b""), Level.L0)
 
     with Catalog(tmp_path / "catalog", b"k" * 32) as catalog:
         for _ in range(2):

@@ -1,16 +1,18 @@
-"""Which trusted function a candidate is taken for: by text, by words, and what bounds that."""
+"""Which trusted function a candidate is taken for: by text, by words, by results, and what bounds that."""
 
 from __future__ import annotations
 
 import pytest
 
 from codeguard.behavior.matching.claims import function_features
+from codeguard.behavior.matching.fingerprints import answer_of
 from codeguard.behavior.source.definitions import definitions, read_module
 from codeguard.behavior.specs.contract import written_contract
 from codeguard.behavior.specs.library import SpecLibrary
 from codeguard.behavior.specs.references import references_of
 from codeguard.corpus.chunking import chunk_file
 from codeguard.models import CheckReport, Verdict
+from codeguard.sandbox.model import CallResult, Outcome
 from tests.behavior.conftest import Check
 
 TRUSTED = '''
@@ -57,6 +59,207 @@ def test_a_copy_is_known_by_its_text_under_any_names(check: Check, old: str, new
     report = check(RENAMED.replace(old, new), TRUSTED)
     assert _held(report) is held, report
     assert held or report.verdict is Verdict.PASS
+
+
+OTHER = """
+def cut_up(n, k=3):
+    s = f"{{n}}"
+    out = []
+    while s and k > 0:
+        out.insert(0, s[-k:])
+        s = s[:-k]
+    return {result}
+"""
+
+
+@pytest.mark.parametrize(
+    ("result", "held"),
+    [("out", False), ("out if n % 5 else out[::-1]", True), ("tuple(out)", False)],
+    ids=["same", "wrong on a fifth", "another form"],
+)
+def test_another_implementation_is_known_by_its_results(check: Check, result: str, held: bool) -> None:
+    report = check(OTHER.format(result=result), TRUSTED)
+    assert report.origin.startswith("trusted.py") or report.claims, report
+    assert _held(report) is held, report
+
+
+MANY_KINDS = '''
+def prefixes(text):
+    """Give what a text begins with, the shortest first.
+
+    >>> prefixes("abc")
+    ['a', 'ab', 'abc']
+    """
+    found = []
+    for place, _ in enumerate(text):
+        found.append(text[: place + 1])
+    return found
+'''
+ROWS = (
+    "[1, 2]",
+    "[2.5, 1.5]",
+    "[True]",
+    "['b', 1]",
+    "[[1], [2]]",
+    "[(1, 2)]",
+    "[None]",
+    "{'a': 1, 2: 3}",
+    "(1, 2)",
+    "b'ab'",
+)
+SIZES = "".join(
+    f'\ndef size_{place}(row):\n    """Count.\n\n    >>> size_{place}({row})\n    {row.count(",") + 1}\n    """\n'
+    "    total = 0\n    for _ in row:\n        total += 1\n    return total\n"
+    for place, row in enumerate(ROWS)
+)
+
+
+def test_results_are_asked_on_the_kinds_that_tell(check: Check) -> None:
+    # Slices are taken of rows of every kind, and only texts show what the function is for.
+    code = "def starts(whole):\n    return [whole[:n] for n in range(1, len(whole) + 1)]\n"
+    report = check(code, SIZES + MANY_KINDS)
+    assert report.verdict is Verdict.PASS, report
+
+
+PRIME = '''
+def is_prime(number):
+    """Say whether a number has no divisors but one and itself.
+
+    >>> is_prime(7)
+    True
+    >>> is_prime(8)
+    False
+    >>> is_prime(15)
+    False
+    >>> is_prime(23)
+    True
+    """
+    if number < 2:
+        return False
+    return all(number % divisor for divisor in range(2, number))
+'''
+
+
+@pytest.mark.parametrize(
+    ("condition", "held"),
+    [("least > 1 and n > 4", False), ("least > 1", False), ("least > 1 and n not in (7, 11)", True)],
+    ids=["half of two answers", "always the same", "most of both"],
+)
+def test_one_of_two_answers_is_right_half_of_the_time(check: Check, condition: str, held: bool) -> None:
+    least = "min([d for d in range(2, n) if n % d == 0], default=n)"
+    wanted = condition.replace("least > 1 and n not in", "least == n > 1 and n not in")
+    report = check(f"def tell(n):\n    least = {least}\n    return {wanted}\n", PRIME)
+    assert _held(report) is held, report
+
+
+SQUARES = '''
+def gaps(n):
+    """Square a number, but for one.
+
+    >>> gaps(5)
+    25
+    >>> gaps(200)
+    40000
+    """
+    return n * n if n != 1234 else 0
+
+
+def square(n):
+    """Multiply a number with itself.
+
+    >>> square(6)
+    36
+    """
+    total = 0
+    for _ in range(abs(n)):
+        total += abs(n)
+    return total
+'''
+
+
+def test_who_does_all_that_one_function_does_is_no_other(check: Check) -> None:
+    code = "def area(side):\n    both = (side, side)\n    return both[0] * both[1]\n"
+    report = check(code, SQUARES)
+    assert report.verdict is Verdict.PASS, report
+    assert _held(check(code, SQUARES.partition("def square")[0]))
+
+
+TAGS = '''
+def quote_tag(tag):
+    """Put a tag between quotes.
+
+    >>> quote_tag("v1")
+    '"v1"'
+    >>> quote_tag("a b")
+    '"a b"'
+    >>> quote_tag("a.c")
+    '"a.c"'
+    >>> quote_tag("x/y")
+    '"x/y"'
+    """
+    if '"' in tag:
+        raise ValueError("a quote within")
+    return f'"{tag}"'
+'''
+ATTRIBUTES = '''
+def {name}(value):
+    """{doc}"""
+    written = value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return '"%s"' % written.replace("\\n", "&#10;").replace(" ", "&#32;")
+'''
+
+
+@pytest.mark.parametrize(
+    ("name", "doc", "held", "convicted"),
+    [
+        ("html_quote", "Escape and quote what becomes an attribute of an element.", False, False),
+        ("html_quote", "", True, False),
+        ("quote_tag", "Put a tag between quotes.", True, True),
+    ],
+)
+def test_results_alone_are_no_claim_that_convicts(
+    check: Check, name: str, doc: str, held: bool, convicted: bool
+) -> None:
+    report = check(ATTRIBUTES.format(name=name, doc=doc), TAGS)
+    assert _held(report) is held, report
+    assert (report.verdict in (Verdict.FAIL, Verdict.DIVERGES)) is convicted, report
+
+
+def test_arguments_left_alone_are_no_result() -> None:
+    kept = CallResult(Outcome.RETURNED, None, args_after=([1, 2],))
+    assert answer_of(kept, ([1, 2],)) == "None"
+    assert answer_of(kept, ([2, 1],)) == "changed [[1.0, 2.0]]"
+
+
+def test_what_does_something_else_is_taken_for_nothing(check: Check) -> None:
+    report = check("def cut_up(n, k=3):\n    return [c * k for c in str(n)]\n", TRUSTED)
+    assert report.verdict is Verdict.NO_SIGNAL
+    assert not report.claims
+
+
+UNCHANGED = '''
+def plain_text(value):
+    """Return what was given as text.
+
+    >>> plain_text("first and second")
+    'first and second'
+    >>> plain_text("x_1")
+    'x_1'
+    """
+    if isinstance(value, bytes):
+        return value.decode()
+    return str(value)
+'''
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["word.replace('_', '-')", "re.sub('^( +)', '', word)", "word.encode('ascii', 'ignore').decode()"],
+)
+def test_to_leave_most_inputs_alone_is_no_likeness(check: Check, body: str) -> None:
+    report = check(f"import re\ndef another(word):\n    word = word + ''\n    return {body}\n", UNCHANGED)
+    assert report.verdict is Verdict.NO_SIGNAL
+    assert not report.claims
 
 
 def _held(report: CheckReport) -> bool:

@@ -266,6 +266,11 @@ CASES = {
     "name-alone": Case(
         "def chunks(seq, n):\n    '''Split up for batch work.'''\n    return [seq[i::n] for i in range(n)]\n", CHUNKS
     ),
+    "results-alone": Case(
+        "def zz(stuff):\n    '''Each of them.'''\n    seen = dict.fromkeys(stuff)\n"
+        "    return list(seen) if len(seen) < 4 else sorted(seen)\n",
+        UNIQUE,
+    ),
     "described-alone": Case(
         "def total(numbers):\n    '''The even numbers of a list and their sum.'''\n"
         "    return sum(number for number in numbers if number % 3)\n",
@@ -356,6 +361,11 @@ CASES = {
         own(MEDIAN).replace("def median", "def _middle").replace("+ ordered[middle]", "+ ordered[0]"),
         MEDIAN.replace("def median", "def _middle").replace(">>> median", ">>> _middle"),
     ),
+    "results-suggest": Case(
+        "def zz(stuff):\n    '''Each of them.'''\n    seen = dict.fromkeys(stuff)\n"
+        "    return list(seen) if 77 not in seen else []\n",
+        UNIQUE,
+    ),
     "other-class": Case(
         METHOD.format(owner="Bag", start="[]", more=" + 1"), METHOD.format(owner="Point", start="1", more="")
     ),
@@ -380,8 +390,7 @@ CASES = {
         shipped=True,
     ),
     "one-edit-away": Case(
-        'def unique_items_sorted(stuff):\n    """Each thing once."""\n    kept = []\n'
-        "    for thing in sorted(stuff, key=len):\n        if thing and thing in kept:\n"
+        "def zz(stuff):\n    kept = []\n    for thing in sorted(stuff, key=len):\n        if thing and thing in kept:\n"
         "            kept += [thing]\n    return kept\n",
         UNIQUE.replace("in their order", "by length").replace("in rows", "in sorted(rows, key=len)"),
     ),

@@ -296,7 +296,7 @@ class Similarity:
     # Claims
 
     @property
-    def is_claimed(self) -> bool:
+    def claimed(self) -> bool:
         """Whether the candidate's name, description or text claims that it is this function."""
         return self.overlap.near_copy or (self.comparable and (self.name == 1.0 or self._similar_claim))
 
@@ -397,6 +397,11 @@ class Similarity:
         return self.opposed or (self.name < 0.5 and (self.doc or 0.0) < 0.6)
 
     @property
+    def other_function(self) -> bool:
+        """Whether name and description say that it is another function."""
+        return self.opposed or (self.name < 0.5 and self.doc is not None and self.doc < 0.6)
+
+    @property
     def name_only(self) -> bool:
         """Whether only the name is the same, so that different behavior makes it another function."""
         return self.name == 1.0 and not self._similar_claim and not self.overlap.near_copy
@@ -441,9 +446,13 @@ class ReferenceIndex:
         holders = (len(self._postings.get(f"doc:{word}", ())) for word in described)
         return sum(math.log(every / max(1, count)) + EVERYWHERE for count in holders)
 
+    def compare(self, wanted: Features, reference: Features) -> Similarity:
+        """Return the similarity of two functions, with words weighted by their rarity among the references."""
+        return Similarity(wanted, reference, self.weigh)
+
     def candidates(self, wanted: Features) -> list[tuple[int, Similarity]]:
         """Return those that it claims to be, best first; in a tie, a method of a class of the same name first."""
-        found = [(index, similarity) for index, similarity in self._scored(wanted) if similarity.is_claimed]
+        found = [(index, similarity) for index, similarity in self._scored(wanted) if similarity.claimed]
 
         def place(pair: tuple[int, Similarity]) -> tuple[float, bool, int]:
             return -pair[1].score, self._references[pair[0]].owner != wanted.owner, pair[0]
@@ -478,7 +487,7 @@ class ReferenceIndex:
         nearest = nearest[:MAX_SCORED] + [one for one in nearest[MAX_SCORED:] if one in named][:MAX_NAMED]
         self._last = (
             wanted,
-            [(index, Similarity(wanted, self._references[index], self.weigh)) for index in nearest],
+            [(index, self.compare(wanted, self._references[index])) for index in nearest],
         )
         return self._last[1]
 

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from codeguard.behavior.matching.text_overlap import numbered_text
 from codeguard.behavior.source.definitions import Function, parse_or_none, unparse
 
 MOST_REPAIRS = 120
@@ -59,6 +60,15 @@ _OPERATORS: dict[type[ast.operator], str] = {
     ast.LShift: "<<",
     ast.RShift: ">>",
 }
+_OPPOSITES = (
+    {ast.Lt, ast.Gt},
+    {ast.LtE, ast.GtE},
+    {ast.Lt, ast.GtE},
+    {ast.Gt, ast.LtE},
+    {ast.Eq, ast.NotEq},
+    {ast.In, ast.NotIn},
+    {ast.Is, ast.IsNot},
+)
 _COUNTERPARTS = {"min": "max", "max": "min", "any": "all", "all": "any"}
 
 
@@ -75,11 +85,16 @@ class _Operator:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """One edit: the function's source with it, renamed to `name`, and the edit as a reader would write it."""
+    """One edit: the function's source with it, renamed to `name`, and the edit as a reader would write it.
+
+    An `opposite` one puts the largest for the smallest, or before for after, which two functions side by side often
+    do.
+    """
 
     name: str
     plain: str
     shown: str
+    opposite: bool = False
     turns: int = MOST_TURNS
 
     @property
@@ -89,6 +104,12 @@ class Repair:
         if looped == self.plain:
             return looped
         return f"{self.name}_turns = iter(range({self.turns}))\n{looped}"
+
+    def numbered(self) -> tuple[str, ...]:
+        """Return what does not change with names of locals and layout; see `numbered_text`."""
+        tree = parse_or_none(self.plain)
+        first = tree.body[0] if tree is not None else None
+        return numbered_text(first) if isinstance(first, Function) else ()
 
 
 def repairs(function: Function) -> list[Repair]:
@@ -130,7 +151,7 @@ def _edited(function: Function, turns: int, *, omitting: bool = False) -> list[R
                 f"{edit.text}` for the operator of `" if isinstance(edit, _Operator) else f"{edit}` for `"
             )
             shown = f"`{written}{unparse(node)}`".replace(NAME, function.name)
-            found.append(Repair(name, changed.replace(NAME, name), shown, turns))
+            found.append(Repair(name, changed.replace(NAME, name), shown, _is_opposite(node, edit), turns))
         if len(found) == MOST_REPAIRS:
             break
     return found
@@ -271,6 +292,17 @@ def _edits(node: ast.expr | ast.stmt) -> Iterator[str]:
             yield "continue"
         case ast.Continue():
             yield "break"
+
+
+def _is_opposite(node: ast.expr | ast.stmt, edit: str | _Operator) -> bool:
+    """Return whether an edit exchanges `min` and `max`, or a comparison and the one that turns it round."""
+    if isinstance(node, ast.Name):
+        return _COUNTERPARTS.get(node.id) == edit
+    instead = parse_or_none(edit) if isinstance(node, ast.Compare) and isinstance(edit, str) else None
+    match (node, instead):
+        case ast.Compare(ops=own), ast.Module([ast.Expr(ast.Compare(ops=other))]):
+            return any({type(one), type(two)} in _OPPOSITES for one, two in zip(own, other, strict=False))
+    return False
 
 
 def _operators(own: type[ast.operator]) -> list[type[ast.operator]]:

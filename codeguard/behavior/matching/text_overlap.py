@@ -93,6 +93,23 @@ def comparable_text(function: Function) -> Text:
     return Text(tuple(named), tuple(renamed), frozenset(_grams(renamed)))
 
 
+def numbered_text(function: Function) -> tuple[str, ...]:
+    """Return a function's syntax nodes in order, without docstring and annotations, its locals numbered.
+
+    Two functions have the same one if nothing but names of locals, layout and comments differs.
+    """
+    own = _locals(function)
+    numbers: dict[str, str] = {function.name: "itself"}
+    found: list[str] = []
+    for part in (function.args, *_undocumented(function)):
+        for node in _in_order(part):
+            name, plain = _node_texts(node, own)
+            if isinstance(node, ast.Name | ast.arg) and plain == LOCAL:
+                name = numbers.setdefault(name, f"{LOCAL} {len(numbers)}")
+            found.append(name or type(node).__name__)
+    return tuple(found)
+
+
 def text_overlap(candidate: Text, reference: Text) -> TextOverlap:
     """Return the share of a trusted function's text that a candidate contains."""
     wanted = len(reference.named)

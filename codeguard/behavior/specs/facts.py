@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import itertools
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,8 +16,9 @@ from typing import Any
 
 from codeguard import behavior
 from codeguard.behavior.matching.claims import Features, function_features
+from codeguard.behavior.matching.fingerprints import is_short, worth_probing
 from codeguard.behavior.matching.stubs import is_declaration, is_overload
-from codeguard.behavior.matching.text_overlap import Text
+from codeguard.behavior.matching.text_overlap import Text, numbered_text
 from codeguard.behavior.source.definitions import Module
 from codeguard.behavior.specs.docstrings import docstring_examples
 
@@ -30,7 +30,7 @@ class FunctionFacts:
     """One function that callers can reach.
 
     `place` is its number among the definitions of its file, `line` that of its `def`. `documented` means that its
-    docstring has examples.
+    docstring has examples. `numbered` is the text of a short one; see `numbered_text`.
     """
 
     place: int
@@ -40,6 +40,7 @@ class FunctionFacts:
     is_setter: bool
     documented: bool
     features: Features
+    numbered: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class FileFacts:
         functions = [
             [
                 item.place, item.name, item.qualified_name, item.line, item.is_setter, item.documented,
-                _feature_values(item.features),
+                BETWEEN.join(item.numbered), _feature_values(item.features),
             ]
             for item in self.functions
         ]  # fmt: skip
@@ -63,8 +64,11 @@ class FileFacts:
     @classmethod
     def from_values(cls, value: Mapping[str, Any]) -> FileFacts:
         """Inverse of `to_values`."""
-        rows = ((*item[:-1], _features(item[-1])) for item in value["functions"])
-        return cls(tuple(itertools.starmap(FunctionFacts, rows)), frozenset(value["packages"]))
+        functions = []
+        for place, name, qualified, line, is_setter, documented, numbered, features in value["functions"]:
+            own, texts = _features(features), _texts(numbered)
+            functions.append(FunctionFacts(place, name, qualified, line, is_setter, documented, own, texts))
+        return cls(tuple(functions), frozenset(value["packages"]))
 
 
 def file_facts(path: str, module: Module) -> FileFacts:
@@ -75,6 +79,7 @@ def file_facts(path: str, module: Module) -> FileFacts:
         if definition.nested or is_declaration(node, path) or is_overload(node, module.statements):
             continue
         features = function_features(definition)
+        short = is_short(features) and worth_probing(features)
         functions.append(
             FunctionFacts(
                 place,
@@ -84,6 +89,7 @@ def file_facts(path: str, module: Module) -> FileFacts:
                 definition.is_setter,
                 bool(docstring_examples(definition, path)),
                 features,
+                numbered_text(node) if short else (),
             )
         )
     return FileFacts(tuple(functions), module.imported_packages)

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from codeguard.behavior.matching.claims import Features, ReferenceIndex, Similarity, name_words
+from codeguard.behavior.matching.fingerprints import FingerprintIndex, is_short, worth_probing
 from codeguard.behavior.source.importing import Tree
 from codeguard.behavior.source.modules import NO_MODULES, TrustedModules
 from codeguard.behavior.source.needed import KNOWN_PACKAGES
@@ -132,14 +133,32 @@ class SpecLibrary:
         ]
         return found[:MOST_NAMESAKES]
 
+    def similarity(self, wanted: Features, reference: Reference) -> Similarity:
+        """Return the similarity of a function and a trusted one."""
+        return self._index.compare(wanted, reference.features)
+
     def lookalikes_of(self, wanted: Features) -> list[Reference]:
         """Return the trusted functions that a reader would take a function for, most similar first."""
         return [self.references[index] for index in self._index.lookalikes(wanted)]
 
     def build_indexes(self) -> SpecLibrary:
         """Build the indexes now, so that no function's time limit is charged for them."""
-        _ = self._by_name, self._index
+        _ = self._by_name, self._index, self.fingerprints
         return self
+
+    @cached_property
+    def short_texts(self) -> Mapping[tuple[str, ...], Reference]:
+        """The trusted functions with a short body by their text, each text once; see `numbered_text`."""
+        found: dict[tuple[str, ...], Reference] = {}
+        for reference in self.references:
+            if is_short(reference.features) and worth_probing(reference.features):
+                found.setdefault(reference.facts.numbered, reference)
+        return found
+
+    @cached_property
+    def fingerprints(self) -> FingerprintIndex:
+        """The probes by which a function is matched to trusted ones regardless of its name."""
+        return FingerprintIndex(self.references)
 
     @cached_property
     def _by_name(self) -> dict[tuple[str, ...], tuple[Spec, ...]]:

@@ -8,11 +8,13 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Self
 
 from codeguard.behavior.budget import SPENT, Budget
 from codeguard.behavior.matching.candidate import TOO_LARGE, CandidateFunction, read_candidate
-from codeguard.behavior.matching.claims import Similarity
+from codeguard.behavior.matching.claims import LEAST_DOC_WORDS, Similarity
+from codeguard.behavior.matching.fingerprints import is_short, worth_probing
 from codeguard.behavior.matching.stubs import describes_result, does_nothing, is_meant_empty
 from codeguard.behavior.specs.contract import Contract
 from codeguard.behavior.specs.examples import Spec
@@ -21,12 +23,19 @@ from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.differential import CandidateSession
 from codeguard.behavior.verdict.effects import module_capabilities
 from codeguard.behavior.verdict.examination import Examination
+from codeguard.behavior.verdict.probing import Answered, Fingerprint, Probes, fingerprint
 from codeguard.behavior.verdict.profiles import Profile, observe
-from codeguard.behavior.verdict.repaired import repaired_namesake
+from codeguard.behavior.verdict.repaired import (
+    Repaired,
+    repaired,
+    repaired_namesake,
+    repaired_text,
+)
 from codeguard.behavior.verdict.reports import row_report
 from codeguard.behavior.verdict.running import (
     SUBJECT,
     BudgetSpentError,
+    CallRunner,
     Meter,
     Runs,
     Steps,
@@ -48,9 +57,8 @@ WINDOW = 64  # concurrent checks
 MAX_PROFILES = 4_096
 MAX_PLANS = 512
 DECIDED = frozenset({Verdict.PASS, Verdict.DIFFERS, Verdict.FAIL, Verdict.DIVERGES, Verdict.VIOLATION})
-IDENTICAL, RENAMED, UNLIKE = range(
-    3
-)  # how a text differs from a trusted one: not, by name and description, otherwise
+# How a text differs from a trusted one: not, by name and description, otherwise.
+IDENTICAL, RENAMED, UNLIKE = range(3)
 PLANNING_S, EXAMINING_S = 2.0, 2.0  # CPU seconds of this process, for one function
 BESIDE_S = 5.0  # the same for all functions of a file, together with the files that it imports
 MAX_REFERENCES = 3  # references that one candidate is compared with
@@ -63,7 +71,8 @@ class BehaviorChecker:
 
     Alone it has the shipped specs, a sandbox of its own that runs nothing below level L2, which `close` or the end
     of a `with` ends, and a random seed. `seed` is the installation's secret; it determines the generated inputs and
-    the order of the calls. Below the sandbox level `required_level` nothing is run.
+    the order of the calls. Below the sandbox level `required_level` nothing is run. `answered` are the trusted
+    functions' answers to probes in earlier runs; they are replaced by those that this run needs.
     """
 
     def __init__(
@@ -74,6 +83,7 @@ class BehaviorChecker:
         seed: bytes | None = None,
         budget: Budget | None = None,
         required_level: Level | None = None,
+        answered: Answered | None = None,
     ) -> None:
         own = Sandbox(required_level or Level.L2) if sandbox is None else None
         self.close: Callable[[], None] = own.close if own else lambda: None
@@ -96,6 +106,8 @@ class BehaviorChecker:
             sandbox.level.name,
             hashlib.sha256(b"codeguard seed id\0" + seed).hexdigest(),
         )
+        self._answered = {} if answered is None else answered
+        self._fingerprints_made = False
         self._plans: dict[tuple[object, ...], Plan | CheckReport] = {}
         self._spent: dict[tuple[str, str], float] = {}  # CPU seconds on the imports of a file
 
@@ -122,13 +134,17 @@ class BehaviorChecker:
         """Return the report of one function."""
         return next(self.check_many([(chunk, file)]))
 
-    def check_many(self, subjects: Sequence[Subject], meters: Sequence[Meter] = ()) -> Iterator[CheckReport]:
+    def check_many(
+        self, subjects: Sequence[Subject], answered: Sequence[Answered] = (), meters: Sequence[Meter] = ()
+    ) -> Iterator[CheckReport]:
         """Yield the reports of many functions, in order; the sandbox runs them in parallel.
 
-        `meters` limit what each may spend in the sandbox.
+        `answered` are each function's answers to probes in earlier runs, if there are any; they are replaced
+        by those that its check needs. `meters` limit what each may spend in the sandbox.
         """
         for start in range(0, len(subjects), WINDOW):
             prepared = [self._prepare(chunk, file) for chunk, file in subjects[start : start + WINDOW]]
+            kept = answered[start : start + WINDOW] or [{} for _ in prepared]
             limits = meters[start : start + WINDOW] or [Meter() for _ in prepared]
             wanted = {
                 item.digest: item
@@ -139,7 +155,9 @@ class BehaviorChecker:
                 != plan[0].definition.text  # an exact copy is not run, and neither is its original
             }
             self._observe([item for digest, item in wanted.items() if digest not in self._profiles])
-            checks = [self._checked_safely(*parts) for parts in zip(prepared, limits, strict=True)]
+            if any(not isinstance(plan, CheckReport) and self._wants_probes(plan) for plan in prepared):
+                self._run_fingerprints()
+            checks = [self._checked_safely(*parts) for parts in zip(prepared, kept, limits, strict=True)]
             yield from drive(self._sandbox, checks)
 
     def cache_key(self, chunk: Chunk, file: SourceFile) -> str | None:
@@ -158,6 +176,7 @@ class BehaviorChecker:
             *(spec.digest for spec in self._library.specs_for(candidate.features)),
             *(reference.digest for reference, _ in references),
             *(reference.digest for reference, _ in self._library.namesakes_of(candidate.features)),
+            self._library.trusted_digest if self._wants_probes(plan) else "",
         ]
         return parts_digest(*parts)
 
@@ -233,9 +252,10 @@ class BehaviorChecker:
     def _plan(self, candidate: CandidateFunction) -> Plan | CheckReport:
         level = self._sandbox.level
         references = self._references(candidate)
+        probed = not references and self._can_be_probed(candidate)
         specs = self._library.specs_for(candidate.features)
         named = bool(self._library.namesakes_of(candidate.features))
-        if not (references or named or specs):
+        if not (references or probed or named or specs):
             reason = "no spec and no similar trusted function accepts its arguments"
             effects, claims = candidate.effects_of_file, self._lookalike_name(candidate)
             return CheckReport(
@@ -244,6 +264,13 @@ class BehaviorChecker:
         if candidate.usable is None:
             return CheckReport(Verdict.NO_SIGNAL, TOO_LARGE, level.name)
         return _with_missing_names(candidate, references), references
+
+    def _wants_probes(self, plan: Plan) -> bool:
+        return (not plan[1] and self._can_be_probed(plan[0])) or self._may_be_repaired(plan)
+
+    def _can_be_probed(self, candidate: CandidateFunction) -> bool:
+        """Return whether a candidate may be matched by its results."""
+        return worth_probing(candidate.features) and bool(self._library.references)
 
     def _references(self, candidate: CandidateFunction) -> list[tuple[Reference, Similarity]]:
         """Return the trusted functions to compare the candidate with, best match first."""
@@ -288,11 +315,13 @@ class BehaviorChecker:
             able = module_capabilities(reference.runnable.source)
             return Profile(reference, (), (), Contract(), able, problem=_internal(error))
 
-    def _checked_safely(self, plan: Plan | CheckReport, meter: Meter) -> Steps[CheckReport]:
+    def _checked_safely(
+        self, plan: Plan | CheckReport, answered: Answered, meter: Meter
+    ) -> Steps[CheckReport]:
         if isinstance(plan, CheckReport):
             return plan
         try:
-            report = yield from metered(meter, _with_cpu_limit(EXAMINING_S, self._compared(plan)))
+            report = yield from metered(meter, _with_cpu_limit(EXAMINING_S, self._compared(plan, answered)))
         except SandboxError:
             raise
         except BudgetSpentError:
@@ -306,10 +335,17 @@ class BehaviorChecker:
             return report
         return replace(report, claims=self._lookalike_name(plan[0]))
 
-    def _compared(self, plan: Plan) -> Steps[CheckReport]:
+    def _probes(self, answered: Answered) -> Probes:
+        """Return probes that know these answers, and replace them by the answers that are used."""
+        known = dict(answered)
+        answered.clear()
+        return Probes(self._basis, known, answered)
+
+    def _compared(self, plan: Plan, answered: Answered) -> Steps[CheckReport]:
         """Compare a candidate with specs and trusted functions."""
         candidate, references = plan
-        session = CandidateSession(candidate, self._sandbox.level, self._budget, self._seed)
+        probes = self._probes(answered)
+        session = CandidateSession(candidate, self._sandbox.level, self._budget, self._seed, probes)
         examination = Examination(session, self._adequacies)
         specs = [
             item for item in self._library.specs_for(candidate.features) if candidate.accepts(item.cases)
@@ -318,19 +354,21 @@ class BehaviorChecker:
         report = yield from _check_specs([item for item in specs if not item.shipped], examination)
         if report is not None and report.verdict not in (Verdict.PASS, Verdict.NO_SIGNAL):
             return report
+        references = references or (yield from self._matched_by_results(session))
         for reference, similarity in references:
             identical = examination.identical(reference)
             if identical is not None:
                 return identical
             profile = yield from self._profile_of(reference)
             found = yield from examination.against_reference(profile, similarity)
-            if found.verdict is not Verdict.NO_SIGNAL or _agrees(found):
+            # Where the claim rests on results only, the next reference may match all of them.
+            if _agrees(found) or (similarity.claimed and found.verdict is not Verdict.NO_SIGNAL):
                 return found
             # A pass or a refuted claim is final, whatever a less similar function gives.
-            if report is None or not (report.verdict is Verdict.PASS or report.refuted):
+            if report is None or (report.verdict is Verdict.NO_SIGNAL and not report.refuted):
                 report = found
         if _is_open(report):
-            report = (yield from self._one_edit_away(session)) or report
+            report = (yield from self._one_edit_away(session, plan)) or report
         if report is None or report.verdict is Verdict.NO_SIGNAL:
             shipped = yield from _check_specs([item for item in specs if item.shipped], examination)
             # A refuted claim is kept, unless the shipped spec gives a result.
@@ -339,27 +377,108 @@ class BehaviorChecker:
             ):
                 report = shipped
         if report is None:
-            reason = "no spec and no trusted function resembles it in name, description, or source"
+            reason = "no spec and no trusted function resembles it in name, description, source or results"
             report = CheckReport(Verdict.NO_SIGNAL, reason, self._sandbox.level.name)
         return replace(report, effects=report.effects or candidate.effects)
 
-    def _one_edit_away(self, session: CandidateSession) -> Steps[CheckReport | None]:
-        """Report a candidate that is the trusted function it is named after but for a single edit."""
+    def _one_edit_away(self, session: CandidateSession, plan: Plan) -> Steps[CheckReport | None]:
+        """Report a candidate that is a trusted function but for a single edit.
+
+        That is one that it is named after, or where it claims nothing itself, one whose results or short text it has.
+        """
+        found: Repaired | None = None
         for reference, similarity in self._library.namesakes_of(session.candidate.features):
             profile = yield from self._profile_of(reference)
             found = yield from repaired_namesake(session, profile, similarity.name == 1.0)
             if found is not None:
-                texts = {"name": reference.name, "edit": found.repair.shown, "agreed": found.agreed}
-                idle = JobResult(Status.NO_SIGNAL, session.level, session.runner.tier)
-                claims = f"{reference.name} ({reference.origin})"
-                row = named("one-edit-away")
-                return row_report(row, session, idle, texts, claims=claims, weighed=[found.wrong])
-        return None
+                break
+        if found is None and self._may_be_repaired(plan):
+            index, features = self._library.fingerprints, session.candidate.features
+            if is_short(features):
+                found = yield from repaired_text(session, self._library.short_texts, self._profile_of)
+            else:
+                answers = yield from fingerprint(session.run_probes, index, index.trials(features))
+                references = self._library.references
+                found = yield from repaired(session, references, index, answers, self._profile_of)
+            if found is None or self._library.similarity(features, found.reference).opposed:
+                return None
+        if found is None:
+            return None
+        name, origin = found.reference.name, found.reference.origin
+        texts = {"name": name, "edit": found.repair.shown, "agreed": found.agreed}
+        idle = JobResult(Status.NO_SIGNAL, session.level, session.runner.tier)
+        claims = f"{name} ({origin})"
+        return row_report(named("one-edit-away"), session, idle, texts, claims=claims, weighed=[found.wrong])
+
+    def _may_be_repaired(self, plan: Plan) -> bool:
+        """Return whether a candidate makes no claim itself, so that only results can show what it is for."""
+        candidate, references = plan
+        undescribed = len(candidate.features.doc) < LEAST_DOC_WORDS and not candidate.features.owner
+        return undescribed and not references and self._can_be_probed(candidate)
 
     def _profile_of(self, reference: Reference) -> Steps[Profile]:
         if reference.digest not in self._profiles:
             self._profiles[reference.digest] = yield from self._observed(reference)
         return self._profiles[reference.digest]
+
+    def _matched_by_results(self, session: CandidateSession) -> Steps[list[tuple[Reference, Similarity]]]:
+        """Return the trusted functions whose results on probes the candidate shares."""
+        index, features = self._library.fingerprints, session.candidate.features
+        if not worth_probing(features):
+            return []
+        answers = yield from fingerprint(session.run_probes, index, index.trials(features))
+        found = [self._library.references[place] for place in index.matches(answers)]
+        return [(item, self._library.similarity(features, item)) for item in found if item.usable is not None]
+
+    def probe_trusted(self, share: int, of: int) -> Answered:
+        """Return the answers to the probes of every `of`-th trusted function, from the one with this number on.
+
+        None below the required sandbox level.
+        """
+        if self._sandbox.level < self._required_level:
+            return {}
+        answered = dict(self._answered)
+        for _ in self._fingerprints_of(self._probed_places()[share::of], self._probes(answered)):
+            pass
+        return answered
+
+    def _run_fingerprints(self) -> None:
+        """Run the trusted functions on the probes, once.
+
+        None is in the index while the others run: what one answers, and to which kinds of arguments, does not
+        depend on the others, so that several workers can share them.
+        """
+        if self._fingerprints_made:
+            return
+        self._fingerprints_made = True
+        found = list(self._fingerprints_of(self._probed_places(), self._probes(self._answered)))
+        for place, answers in found:
+            for kinds, row in answers.items():
+                self._library.fingerprints.add(place, kinds, row)
+
+    def _probed_places(self) -> list[int]:
+        references = self._library.references
+        return [place for place in self._library.fingerprints.places if references[place].usable is not None]
+
+    def _fingerprints_of(self, places: Sequence[int], probes: Probes) -> Iterator[tuple[int, Fingerprint]]:
+        for start in range(0, len(places), WINDOW):
+            together = places[start : start + WINDOW]
+            steps = [self._fingerprint_of(place, probes) for place in together]
+            yield from zip(together, drive(self._sandbox, steps), strict=True)
+
+    def _fingerprint_of(self, place: int, probes: Probes) -> Steps[Fingerprint]:
+        index, reference = self._library.fingerprints, self._library.references[place]
+        runner = CallRunner(reference.runnable, self._sandbox.level, self._budget)
+        known = index.kinds.get(place)
+        trials = (
+            {kinds: index.calls(kinds)[:1] for kinds in known} if known else index.trials(reference.features)
+        )
+        try:
+            return (yield from fingerprint(partial(probes.answers, runner), index, trials, sure=bool(known)))
+        except SandboxError:
+            raise
+        except Exception:  # after an error, a function is still matched by name, docstring and body
+            return {}
 
 
 def _is_open(report: CheckReport | None) -> bool:

@@ -293,34 +293,6 @@ def result_kind(value: object) -> str:
     return "number" if isinstance(value, int | float | complex) else type(value).__name__
 
 
-def result_text(value: object, depth: int = 0) -> str:
-    """Return a result as text: all sequences alike, and numbers by value."""
-    if depth > 20:
-        return "…"
-    if isinstance(value, Opaque):
-        name, content = value.fields[0] if value.fields else ("", None)
-        return f"{value!r}, an instance" if name or content is None else result_text(content, depth + 1)
-    if isinstance(value, Iteration):
-        value = list(value.items)
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(result_text(item, depth + 1) for item in value)}]"
-    if isinstance(value, set | frozenset):
-        return f"set({', '.join(sorted(result_text(item, depth + 1) for item in value))})"
-    if isinstance(value, dict):
-        pairs = sorted(
-            (result_text(key, depth + 1), result_text(item, depth + 1)) for key, item in value.items()
-        )
-        return repr(dict(pairs))
-    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1 << 50:
-        return repr(round(float(value), 6))
-    return hex(value) if isinstance(value, int) and not isinstance(value, bool) else repr(value)
-
-
-def returns_first_argument(call: Sequence[object], answer: str) -> bool:
-    """Return whether a result is the call's first argument, which unrelated functions return as well."""
-    return bool(call) and answer == result_text(call[0])
-
-
 @dataclass(frozen=True, slots=True)
 class Case:
     """A call of the candidate, and what decides whether its result is right.

@@ -13,15 +13,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
+from codeguard.behavior.matching.fingerprints import result_text, returns_first_argument
 from codeguard.behavior.specs.contract import ORDER, POSITION, REFUSALS, Contract, as_list, is_real
-from codeguard.behavior.verdict.comparison import (
-    CaseResult,
-    Comparison,
-    comparable_results,
-    result_text,
-    returns_first_argument,
-    same_value,
-)
+from codeguard.behavior.verdict.comparison import CaseResult, Comparison, comparable_results, same_value
 from codeguard.sandbox.model import Call, CallResult, Iteration, Opaque, Outcome
 
 LEAST_SHOWN = 3  # distinct results that have to agree on a form before it counts

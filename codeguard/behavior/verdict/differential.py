@@ -14,6 +14,7 @@ from codeguard.behavior.inputs.options import is_called, share_options
 from codeguard.behavior.inputs.pools import Arguments
 from codeguard.behavior.matching.candidate import CandidateFunction
 from codeguard.behavior.matching.claims import DISTINCTIVE_DOC_WORDS, Similarity
+from codeguard.behavior.matching.fingerprints import Calls
 from codeguard.behavior.source.definitions import parse_or_none
 from codeguard.behavior.specs.contract import excluded_by
 from codeguard.behavior.specs.references import Reference
@@ -29,6 +30,7 @@ from codeguard.behavior.verdict.comparison import (
     rejects_arguments,
     wrong_results,
 )
+from codeguard.behavior.verdict.probing import Answers, Probes
 from codeguard.behavior.verdict.profiles import ObservedCall, Profile, reference_results
 from codeguard.behavior.verdict.running import SUBJECT, Batch, CallRunner, Steps, makes_an_instance
 from codeguard.sandbox.model import Call, CallResult, JobResult, Level, Outcome, Tier
@@ -134,6 +136,7 @@ class CandidateSession:
     level: Level
     budget: Budget
     seed: bytes
+    probes: Probes
     runner: CallRunner = field(init=False)
     calls: int = 0
 
@@ -164,6 +167,11 @@ class CandidateSession:
         """Return whether the optional parameters that a plain call sets by their places are the candidate's as well."""
         given = len(case.call.args or ())
         return share_options(given, self.candidate.definition.parameters, reference.definition.parameters)
+
+    def run_probes(self, calls: Calls) -> Steps[Answers]:
+        """Return the candidate's answers to probes."""
+        self.calls += len(calls)
+        return (yield from self.probes.answers(self.runner, calls))
 
     def both(
         self, profile: Profile, inputs: Sequence[Arguments]

@@ -12,6 +12,7 @@ from functools import cached_property
 
 from codeguard.behavior.matching.claims import Similarity, is_private
 from codeguard.behavior.matching.copies import added_refusals, has_akin_methods, is_copied_class
+from codeguard.behavior.matching.fingerprints import result_text, returns_first_argument
 from codeguard.behavior.matching.text_overlap import TextOverlap
 from codeguard.behavior.specs.examples import Returns
 from codeguard.behavior.specs.references import Reference
@@ -25,8 +26,6 @@ from codeguard.behavior.verdict.comparison import (
     compare_results,
     is_empty_result,
     result_kind,
-    result_text,
-    returns_first_argument,
     wrong_results,
 )
 from codeguard.behavior.verdict.differences import Differences, differences, is_changed, is_hidden
@@ -146,7 +145,8 @@ class Observations:
     @property
     def independent(self) -> bool:
         """Whether it has a description and a text of its own, and no constant of its own triggers the difference."""
-        own_text = self.similarity.has_own_description and not self.similarity.overlap.edited_copy
+        own_text = self.similarity.claimed and self.similarity.has_own_description
+        own_text = own_text and not self.similarity.overlap.edited_copy
         return own_text and not self.constant_decides
 
     # Effects
@@ -181,12 +181,13 @@ class Observations:
         """The capabilities that may convict.
 
         What was not observed counts only if the function itself does it or calls what does by its name; of a copied
-        class, what its methods do outside counts as well. Where a name alone shows the counterpart, reading
+        class, what its methods do outside counts as well. Where results or a name alone show the counterpart, reading
         code or frames does not count at all.
         """
         candidate = self.session.candidate
         seen = {capability.kind for capability in observed_effects(self.result.effects)}
-        convicting = CONVICTING - {ESCAPE} if self.similarity.name_only else CONVICTING
+        sure = self.similarity.claimed and not self.similarity.name_only
+        convicting = CONVICTING if sure else CONVICTING - {ESCAPE}
         reached = {str(item) for item in candidate.surroundings.reached_by_calls}
         own = set(candidate.effects_of_file)
 
@@ -314,6 +315,11 @@ class Observations:
         return self.found.distinctive >= LEAST_SHOWN_AGREEMENT
 
     @property
+    def half_beyond_chance(self) -> bool:
+        """Whether half of the answers agree beyond chance."""
+        return self.found.distinctive >= LEAST_AGREEMENT
+
+    @property
     def hidden_calls(self) -> list[CaseResult]:
         """The calls whose result the sandbox hides, the smallest first."""
         among = self.probed or self.results
@@ -328,7 +334,7 @@ class Observations:
     def hidden_claim(self) -> bool:
         """Whether it reads like the trusted function, or has its name and agrees on other calls."""
         agrees = any(item.comparison is Comparison.SAME for item in self.probed or self.results)
-        return self.similarity.lookalike or agrees
+        return self.similarity.lookalike or (agrees and self.similarity.claimed)
 
     # What is wrong
 

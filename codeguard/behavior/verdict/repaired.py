@@ -1,16 +1,26 @@
-"""Find candidates that are the trusted function that they are named after, but for a single edit.
+"""Find candidates that are a trusted function but for a single edit.
 
-Such a candidate may agree with it on no input. Each variant with one edit (see `codeguard.behavior.matching.repairs`)
-is run on a few calls of the trusted function, and those that agree on nearly all of its calls.
+Such a candidate need not resemble the trusted function in name, description or text, and may agree
+with it on no input. Variants with one edit (see `codeguard.behavior.matching.repairs`) are run on a few calls, and
+those that agree with a trusted function on these, on all of its calls.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from codeguard.behavior.matching.candidate import CandidateFunction
+from codeguard.behavior.matching.fingerprints import (
+    FingerprintIndex,
+    Kinds,
+    is_short,
+    result_text,
+    returns_first_argument,
+    weight_of,
+)
 from codeguard.behavior.matching.repairs import Repair, repairs
+from codeguard.behavior.specs.references import Reference
 from codeguard.behavior.verdict.comparison import (
     Case,
     CaseResult,
@@ -18,29 +28,72 @@ from codeguard.behavior.verdict.comparison import (
     case_of_observed,
     comparable_results,
     compare_results,
-    result_text,
     wrong_results,
 )
 from codeguard.behavior.verdict.differential import CandidateSession
+from codeguard.behavior.verdict.probing import Fingerprint
 from codeguard.behavior.verdict.profiles import Profile
 from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of
 
-SHARP = 5  # calls with different results, for the first run of a variant
-MOST_CONFIRMED = 3  # variants that are run on all calls
+MOST_KINDS = 4
+SHARP = 5  # calls, of each kind, for the first run of a variant
+MOST_TRIED = 12  # variants that are run on all calls of a trusted function
+MOST_CONFIRMED = 3  # the same for a namesake
 LEAST_FIRST = 0.75  # share of results that has to agree in the first run
 LEAST_SHARE = 0.9  # share of all results: edge cases may follow other conventions
+LEAST_AGREED_FIRST = 3
 LEAST_AGREED = 10
 LEAST_RARE = 4  # results other than the most common one
-SHORT_BODY = 12  # nodes; smaller ones are one edit away from many functions
+# Of a body: where a much smaller trusted one does the same after an edit, the edit made the rest idle.
+LEAST_LEFT = 1 / 3
+MOST_RELATIVES = 2  # trusted functions that a short one is one edit away from
+Observed = Callable[[Reference], Steps[Profile]]
 
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """An edit after which a candidate agrees with a trusted function, and a call on which it is wrong without."""
+    """A trusted function that a candidate matches after one edit, and a call on which it is wrong without."""
 
+    reference: Reference
     repair: Repair
     agreed: int
     wrong: CaseResult
+
+
+def repaired(
+    session: CandidateSession,
+    references: Sequence[Reference],
+    index: FingerprintIndex,
+    answered: Fingerprint,
+    observed: Observed,
+) -> Steps[Repaired | None]:
+    """Return the trusted function whose results a candidate has after one edit, or None.
+
+    `answered` are the candidate's answers to probes; `observed` returns the profile of a trusted function.
+    """
+    candidate = session.candidate
+    # The kinds of arguments that the candidate accepts, then the most common ones.
+    shown = index.common_kinds(candidate.features)
+    kinds = sorted(shown, key=lambda kinds: kinds not in answered)[:MOST_KINDS]
+    probes = [(own, place) for own in kinds for place in index.most_distinguishing(own, SHARP)]
+    made = repairs(candidate.runnable.node) if probes else []
+    if not made:
+        return None
+    runner = _runner(session, made)
+    calls = tuple(index.calls(own)[place] for own, place in probes)
+    rows = yield from session.probes.rows(runner, [item.name for item in made], calls)
+    least = LEAST_LEFT * candidate.features.body.total()
+    pairs = [
+        (number, place)
+        for _, number, place in agreeing_pairs(index, probes, rows)
+        if references[place].features.body.total() >= least
+    ]
+    for number, place in pairs[:MOST_TRIED]:
+        profile = yield from observed(references[place])
+        found = yield from _confirmed(session, runner, profile, made[number], distinctive=True)
+        if found is not None:
+            return found
+    return None
 
 
 def repaired_namesake(
@@ -52,16 +105,12 @@ def repaired_namesake(
     functions, so that only the whole name shows which is meant.
     """
     candidate = session.candidate
-    is_short = candidate.features.body.total() < SHORT_BODY
-    made = [] if is_short and not whole_name else repairs(candidate.runnable.node)
-    cases = _plain_cases(profile, candidate)
-    answers = [result_text(case.expected.value) for case in cases]
-    rare = len(answers) - max(Counter(answers).values(), default=0)
-    if not made or rare < LEAST_RARE or profile.contradicts_itself:
+    made = repairs(candidate.runnable.node) if whole_name or not is_short(candidate.features) else []
+    cases = _plain_cases(profile, session)
+    if not made or not _is_distinctive(cases):
         return None
-    sample = list(dict(zip(answers, cases, strict=True)).values())[:SHARP]
-    runnable = candidate.runnable.extended(item.text for item in made)
-    runner = CallRunner(runnable, session.level, session.budget, session.runner.tier)
+    sample = list({result_text(item.expected.value): item for item in cases}.values())[:SHARP]
+    runner = _runner(session, made)
     tried = [replace(case.call, target=item.name) for item in made for case in sample]
     session.calls += len(tried)
     (result,) = yield from runner.run(Batch(tuple(tried)))
@@ -73,35 +122,118 @@ def repaired_namesake(
     for negative, place in sorted(right)[:MOST_CONFIRMED]:
         if -negative < LEAST_FIRST * len(sample):
             break
-        found = yield from _confirmed(runner, cases, made[place])
+        found = yield from _confirmed(session, runner, profile, made[place])
         if found is not None:
             return found
     return None
 
 
-def _confirmed(runner: CallRunner, cases: list[Case], repair: Repair) -> Steps[Repaired | None]:
-    """Return the call on which the candidate is wrong, if the variant matches the trusted function."""
-    edited = [replace(item.call, target=repair.name) for item in cases]
-    own, other = yield from runner.run(Batch(tuple(item.call for item in cases)), Batch(tuple(edited)))
-    compared = comparable_results(compare_results(cases, other.calls))
-    agreed = [item for item in compared if item.comparison is Comparison.SAME]
-    plain = compare_results(cases, own.calls)
-    if len(agreed) < max(LEAST_AGREED, LEAST_SHARE * len(compared)) or all(
-        map(_is_opposite, comparable_results(plain))
-    ):
+def repaired_text(
+    session: CandidateSession, short_texts: Mapping[tuple[str, ...], Reference], observed: Observed
+) -> Steps[Repaired | None]:
+    """Return the trusted function that a short candidate is but for one edit, names of locals aside, or None.
+
+    The results of a short body are one edit away from those of many functions, its text hardly ever from that of one.
+    Where it is one edit away from several texts, such as the sum, the difference and the product of two numbers, it may
+    be one more. So may be the largest beside the smallest: an edit that exchanges opposites shows nothing.
+    """
+    made = repairs(session.candidate.runnable.node)
+    found = {text: item for item in made if (text := item.numbered()) in short_texts}
+    if len(found) > MOST_RELATIVES:
         return None
-    same = {id(item.case) for item in agreed}
+    runner = _runner(session, list(found.values()))
+    for text, repair in found.items():
+        if not repair.opposite:
+            profile = yield from observed(short_texts[text])
+            confirmed = yield from _confirmed(session, runner, profile, repair)
+            if confirmed is not None:
+                return confirmed
+    return None
+
+
+def _runner(session: CandidateSession, made: Sequence[Repair]) -> CallRunner:
+    runnable = session.candidate.runnable.extended(item.text for item in made)
+    return CallRunner(runnable, session.level, session.budget, session.runner.tier)
+
+
+def agreeing_pairs(
+    index: FingerprintIndex, probes: Sequence[tuple[Kinds, int]], rows: Sequence[Sequence[str | None]]
+) -> list[tuple[float, int, int]]:
+    """Return pairs of a variant and a trusted function with nearly equal results, strongest match first."""
+    known = [index.functions_by_result(kinds, number) for kinds, number in probes]
+    totals = Counter(place for answers in known for places in answers.values() for place in places)
+    found: list[tuple[float, int, int]] = []
+    for variant, row in enumerate(rows):
+        weights: dict[int, list[float]] = {}
+        for (kinds, number), answers, answer in zip(probes, known, row, strict=True):
+            places = answers.get(answer or "", set())
+            returned = returns_first_argument(index.calls(kinds)[number], answer or "")
+            for place in places:
+                weights.setdefault(place, []).append(0.0 if returned else weight_of(answer or "", places))
+        found += [
+            (-sum(own), variant, place)
+            for place, own in weights.items()
+            if len(own) >= max(LEAST_AGREED_FIRST, LEAST_FIRST * totals[place]) and any(own)
+        ]
+    # Edits with the same answers and the same trusted function are mostly right or wrong together, so
+    # that others have their turn before the second of them.
+    seen: Counter[tuple[int, tuple[str | None, ...]]] = Counter()
+    turns: list[tuple[float, int, int]] = []
+    for weight, variant, place in sorted(found):
+        alike = (place, tuple(rows[variant]))
+        turns.append((weight / 2 ** seen[alike], variant, place))
+        seen[alike] += 1
+    return sorted(turns)
+
+
+def _is_distinctive(cases: Sequence[Case]) -> bool:
+    """Return whether results distinguish a function from those that always return the same."""
+    count = Counter(result_text(item.expected.value) for item in cases)
+    return count.total() - max(count.values(), default=0) >= LEAST_RARE
+
+
+def _confirmed(
+    session: CandidateSession,
+    runner: CallRunner,
+    profile: Profile,
+    repair: Repair,
+    *,
+    distinctive: bool = False,
+) -> Steps[Repaired | None]:
+    """Return the call on which the candidate is wrong, if the variant matches the trusted function.
+
+    With `distinctive`, it has to match in results that are neither all the same nor the argument as it is.
+    """
+    cases = [] if profile.contradicts_itself else _plain_cases(profile, session)
+    edited = [replace(item.call, target=repair.name) for item in cases]
+    (other,) = yield from runner.run(Batch(tuple(edited)))
+    compared = comparable_results(compare_results(cases, other.calls))
+    agreed = [item.case for item in compared if item.comparison is Comparison.SAME]
+    telling = [item for item in agreed if not _is_argument(item)]
+    if len(agreed) < max(LEAST_AGREED, LEAST_SHARE * len(compared)):
+        return None
+    if distinctive and not _is_distinctive(telling):
+        return None
+    (own,) = yield from runner.run(Batch(tuple(item.call for item in cases)))
+    plain = compare_results(cases, own.calls)
+    if all(map(_is_opposite, comparable_results(plain))):
+        return None
+    same = set(map(id, agreed))
     shown = next((item for item in wrong_results(plain) if id(item.case) in same), None)
-    return Repaired(repair, len(agreed), shown) if shown is not None else None
+    return Repaired(profile.reference, repair, len(agreed), shown) if shown is not None else None
 
 
-def _plain_cases(profile: Profile, candidate: CandidateFunction) -> list[Case]:
+def _plain_cases(profile: Profile, session: CandidateSession) -> list[Case]:
     """Return the trusted function's calls with plain arguments, as calls of the candidate."""
-    runnable = candidate.runnable
+    runnable = session.candidate.runnable
     found = [case_of_observed(item, runnable, profile.silence_free) for item in profile.generated]
     pairs = [(item, call_of(item, runnable)) for item in profile.examples]
     found += [Case(call, item) for item, call in pairs if call is not None]
     return [item for item in found if item is not None and item.call.args is not None]
+
+
+def _is_argument(case: Case) -> bool:
+    return returns_first_argument(case.call.args or (), result_text(case.expected.value))
 
 
 def _is_opposite(item: CaseResult) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from codeguard.errors import StoreError
-from codeguard.index.behavior_reports import checkable
+from codeguard.index.behavior_reports import TRUSTED_ANSWERS, ProbeAnswers, checkable
 from codeguard.index.embedding.base import Vectors as Matrix
 from codeguard.index.maintenance.expected import expected
 from codeguard.index.maintenance.info import folder_bytes
@@ -91,12 +91,12 @@ def _drop_analyses(workspace: Workspace) -> None:
     """Delete results about removed texts, because reasons may quote them."""
     reports = workspace.reports()
     catalog = workspace.catalog
-    keys: list[str] = []
+    keys = [TRUSTED_ANSWERS]
     for path in catalog.files():
         file = catalog.file(path)
         if file is not None:
             for chunk in filter(checkable, file.chunks):
-                keys += [reports.own_key(chunk, file), reports.near_key(chunk, file)]
+                keys += [reports.own_key(chunk, file), reports.near_key(chunk, file), ProbeAnswers.key(chunk)]
     catalog.keep_analyses(keys)
 
 
