@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codeguard.behavior.verdict.observations import Observations
+from codeguard.behavior.verdict.observations import meaning
 from codeguard.behavior.verdict.table import ALWAYS, NOT, UNSHOWN, Row, rows
 
 ENDED = "as the child ended"
@@ -27,10 +27,8 @@ def verdict_table() -> str:
         {name.removeprefix(NOT) for row in rows() for name in (*row.when, row.claims)} - {ALWAYS, UNSHOWN}
     )
     for name in named:
-        meaning = getattr(Observations, name.replace("-", "_"), None)
-        if isinstance(meaning, property):
-            first = (meaning.__doc__ or "").split("\n")[0]
-            lines.append(f"| `{name}` | {first.removeprefix('Whether ')} |")
+        if text := meaning(name):
+            lines.append(f"| `{name}` | {text.removeprefix('Whether ')} |")
     return "\n".join(lines)
 
 

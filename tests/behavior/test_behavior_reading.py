@@ -20,7 +20,7 @@ from codeguard.behavior.specs.contract import bounds_of, learn_domain
 from codeguard.behavior.specs.docstrings import docstring_examples
 from codeguard.behavior.specs.examples import Raises, Returns
 from codeguard.behavior.specs.templates import literal_values, with_values
-from codeguard.behavior.verdict import values
+from codeguard.behavior.verdict import comparison
 from codeguard.behavior.verdict.comparison import Comparison, same_value
 from codeguard.behavior.verdict.effects import module_capabilities
 from codeguard.behavior.verdict.profiles import random_for
@@ -285,7 +285,7 @@ def test_plain_results_that_are_alike_in_every_part_are_not_compared_part_by_par
     def part_by_part(*_: object) -> Comparison:
         return Comparison.UNKNOWN
 
-    monkeypatch.setattr(values, "_compare", part_by_part)
+    monkeypatch.setattr(comparison._Values, "compare", part_by_part)
     plain = [{"a": (1, 2.5, None, True)}, [b"x", "y", 1 << 80, float("nan")]] * 1000
     assert same_value(plain, copy.deepcopy(plain)) is Comparison.SAME
     box = Opaque("Box", (("x", 1),))

@@ -10,7 +10,7 @@ import pytest
 from in_process import codeguard
 
 from codeguard.behavior.verdict import table
-from codeguard.behavior.verdict.observations import Observations
+from codeguard.behavior.verdict.observations import meaning
 from codeguard.models import Verdict
 from codeguard.reports.verdicts import verdict_table
 from tests.behavior.conftest import Check
@@ -401,10 +401,7 @@ def test_the_table_has_a_case_for_every_row_and_an_observation_for_every_conditi
     assert [row.id for row in table.rows()] == list(dict.fromkeys(row.id for row in table.rows()))
     assert {row.id for row in table.rows()} == CASES.keys()
     named = {name.removeprefix(table.NOT) for row in table.rows() for name in (*row.when, row.claims)}
-    known = {
-        name.replace("_", "-") for name, item in vars(Observations).items() if isinstance(item, property)
-    }
-    known |= {name.replace("_", "-") for name in vars(Observations)}
+    known = {name for name in named if meaning(name)}
     assert named - known - OF_SPECS - OF_TEXT <= {"", table.ALWAYS, table.UNSHOWN}
 
 

@@ -16,8 +16,13 @@ import pytest
 from codeguard.analysis import Reading
 from codeguard.analysis.rules import DetectorContext, load_file_signals
 from codeguard.behavior.matching.candidate import MOST_DEFINITIONS, CandidateFunction, read_candidate
-from codeguard.behavior.matching.claims import _body_similarity, function_features
-from codeguard.behavior.source.definitions import Definition, definition_of, definitions, read_module
+from codeguard.behavior.matching.claims import Similarity, function_features
+from codeguard.behavior.source.definitions import (
+    Definition,
+    definition_of,
+    definitions,
+    read_module,
+)
 from codeguard.behavior.source.surroundings import MAX_CHARACTERS, surroundings
 from codeguard.behavior.verdict.effects import module_capabilities
 from codeguard.corpus import syntax
@@ -271,10 +276,9 @@ def test_likeness_of_bodies_is_that_of_counters() -> None:
         "def f(a):\n    return [g(x) for x in a if x > 1] + h(a)[3] - k.m\n",
         "def f(a):\n    g(a); g(a); h(a)[3]; return [h(x) for x in a] + k.m\n",
     )
-    first, second = (
-        function_features(next(definitions(read_module(text).statements))).body for text in texts
-    )
-    assert _body_similarity(first, second) == (first & second).total() / (first | second).total()
+    first, second = (function_features(next(definitions(read_module(text).statements))) for text in texts)
+    both = first.body & second.body, first.body | second.body
+    assert Similarity(first, second).body == both[0].total() / both[1].total()
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,7 @@ from codeguard.behavior.verdict.comparison import (
     compare_with_example,
     same_value,
 )
-from codeguard.behavior.verdict.effect_tables import CONVICTING
-from codeguard.behavior.verdict.effects import observed_effects
+from codeguard.behavior.verdict.effects import CONVICTING, observed_effects
 from codeguard.behavior.verdict.profiles import is_stable
 from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of
 from codeguard.errors import SpecError

@@ -21,8 +21,15 @@ from typing import NamedTuple
 
 from codeguard.analysis.python.bindings import bindings
 from codeguard.behavior.source.definitions import Function, by_node
-from codeguard.behavior.verdict.effect_tables import ENVIRONMENT, OBSERVED
-from codeguard.behavior.verdict.effects import Capability, Facts, effect_facts, resolved, together
+from codeguard.behavior.verdict.effects import (
+    ENVIRONMENT,
+    OBSERVED,
+    Capability,
+    Facts,
+    effect_facts,
+    resolved,
+    together,
+)
 from codeguard.corpus.syntax import unqualified_name
 
 # Used names are plain, attributes have a leading dot, and plain calls also occur with a trailing `()`.

@@ -192,7 +192,7 @@ class CandidateSession:
     def rejects_inputs(self, results: Sequence[CaseResult], similarity: Similarity) -> Steps[bool]:
         """Return whether the candidate accepts other inputs than these, so that it is another function."""
         distinctive = similarity.name == 1.0 or similarity.doc_words >= DISTINCTIVE_DOC_WORDS
-        described = similarity.describes_reference and distinctive
+        described = similarity.described and distinctive
         if not rejects_arguments(results):
             return False
         if similarity.has_own_description and self.expects_other_kinds(results):

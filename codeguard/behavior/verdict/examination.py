@@ -19,7 +19,6 @@ from codeguard.behavior.verdict.comparison import (
     LEAST_AGREEMENT,
     Case,
     CaseResult,
-    Comparison,
     case_of_observed,
     comparable_results,
     compare_results,
@@ -28,8 +27,7 @@ from codeguard.behavior.verdict.comparison import (
 )
 from codeguard.behavior.verdict.differences import differences, is_hidden
 from codeguard.behavior.verdict.differential import MAX_SETTLED, CandidateSession
-from codeguard.behavior.verdict.effect_tables import CONVICTING
-from codeguard.behavior.verdict.effects import Capability, capabilities_beyond
+from codeguard.behavior.verdict.effects import CONVICTING, Capability, capabilities_beyond
 from codeguard.behavior.verdict.observations import (
     Observations,
     all_capabilities,
@@ -65,14 +63,8 @@ class Examination:
         self,
         profile: Profile,
         similarity: Similarity,
-        *,
-        best: bool = True,
     ) -> Steps[CheckReport]:
-        """Check the candidate against a trusted function: its examples, and results on generated inputs.
-
-        `best` means that no other trusted function is more similar.
-        """
-        similarity = similarity if best else replace(similarity, closest=False)
+        """Check the candidate against a trusted function: its examples, and results on generated inputs."""
         cases = self._cases(profile)
         purpose = ("order", profile.reference.digest, self.session.candidate.runnable.source)
         random_for(self.session.seed, *purpose).shuffle(cases)
@@ -87,7 +79,6 @@ class Examination:
         report = self._report(row, seen)
         if report.verdict in CONVICTING_VERDICTS:
             seen.verdict = report.verdict
-            yield from self._ask_description(seen)
             spared = decide("conviction", seen.holds)
             return report if spared is None else self._spared(spared, report, seen)
         if report.verdict is not Verdict.PASS:
@@ -173,7 +164,7 @@ class Examination:
         suspicions = 0
         for item in wrong_results(seen.probed):
             origin = origins[id(item)]
-            if origin.inside and not seen.name_only:
+            if origin.inside and not seen.similarity.name_only:
                 settled = id(item) in of_substance and (yield from session.without_arbitrary(profile, [item]))
                 if not settled:
                     continue
@@ -206,17 +197,6 @@ class Examination:
             return len(wrong) < len(compared) - 1
         # With nested conditions, a variant may satisfy them in another way.
         return len(wrong) * 4 <= len(compared)
-
-    def _ask_description(self, seen: Observations) -> Steps[None]:
-        """Ask whether a candidate meets the trusted description, where that contradicts the trusted function."""
-        if not seen.profile.contradicts_itself:
-            return
-        contradicted = seen.profile.contract.contradicted
-        pairs = [(item, call_of(item, self.session.candidate.runnable)) for item in contradicted]
-        cases = [Case(call, item) for item, call in pairs if call is not None]
-        (result,) = yield from self.session.ask(cases)
-        judged = compare_results(cases, result.calls)
-        seen.meets_description = bool(judged) and all(item.comparison is Comparison.SAME for item in judged)
 
     def _go_beyond(self, seen: Observations) -> Steps[None]:
         """Try characters and sizes that no example has, and ask what agreement on the calls shows.

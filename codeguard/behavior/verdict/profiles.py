@@ -40,8 +40,15 @@ from codeguard.behavior.verdict.comparison import (
     result_kind,
     same_value,
 )
-from codeguard.behavior.verdict.effect_tables import CHANCE, CLOCK, ENVIRONMENT, FILES
-from codeguard.behavior.verdict.effects import Capability, module_capabilities, observed_effects
+from codeguard.behavior.verdict.effects import (
+    CHANCE,
+    CLOCK,
+    ENVIRONMENT,
+    FILES,
+    Capability,
+    module_capabilities,
+    observed_effects,
+)
 from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of
 from codeguard.corpus.syntax import unqualified_name
 from codeguard.sandbox.model import Call, CallResult, Level, Outcome
