@@ -5,15 +5,48 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+import tomllib
 import unicodedata
 import urllib.parse
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
-from codeguard.analysis.text.words import COMMON, split_glued
 from codeguard.corpus.confusables import NEAR_LOOKALIKE
 from codeguard.corpus.patterns import lazy
+
+# Common English words of instructions, to distinguish language from noise and to split joined words.
+COMMON = frozenset(tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))["common"].split())
+_LONGEST = max(map(len, COMMON))
+_PARTS = frozenset(word for word in COMMON if len(word) > 1 or word == "a")
+_LONGEST_RUN = 200
+
+
+def split_glued(text: str) -> str | None:
+    """Split a text without spaces into the fewest common words; None if that is impossible."""
+    text = text[:_LONGEST_RUN]
+    if not text.isascii() or not text.isalpha():
+        return None
+    # For each end the number of words so far, and the start of the last one.
+    best: list[tuple[int, int] | None] = [(0, 0)] + [None] * len(text)
+    for end in range(1, len(text) + 1):
+        for start in range(max(0, end - _LONGEST), end):
+            before = best[start]
+            if before is not None and text[start:end] in _PARTS:
+                current = best[end]
+                if current is None or before[0] + 1 < current[0]:
+                    best[end] = (before[0] + 1, start)
+    words: list[str] = []
+    end = len(text)
+    while end:
+        step = best[end]
+        if step is None:
+            return None
+        words.append(text[step[1] : end])
+        end = step[1]
+    return " ".join(reversed(words))
+
 
 LIMIT = 20_000  # characters of a text, and of an unpacked run
 
