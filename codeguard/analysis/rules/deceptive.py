@@ -375,7 +375,7 @@ def _names(places: _Places) -> Iterator[Match]:
             continue
         yield from _punctuation(text, start, end)
         for match in _OVERLAY.finditer(text, start, end):
-            sign, mark = match.group()
+            sign, mark = tuple(match.group())
             reason = f"{_named(mark)} is laid over {sign!r}, which then shows as another sign"
             yield Match("lookalike-punctuation", match.start(), match.end(), reason)
         for match in _NAME.finditer(text, start, end):

@@ -14,7 +14,7 @@ from codeguard.analysis import Reading
 from codeguard.analysis.python.imports import imports_of
 from codeguard.analysis.python.test_files import is_in_test
 from codeguard.analysis.rules.base import DetectorContext, FileSignal, Match, rules_of
-from codeguard.analysis.rules.imports.known import PYTHON_PACKAGES, STANDARD_LIBRARY, normalised
+from codeguard.analysis.rules.imports import PYTHON_PACKAGES, STANDARD_LIBRARY, normalised
 from codeguard.corpus.syntax import walk
 from codeguard.syntax.capabilities import (
     CODE,
