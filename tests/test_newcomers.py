@@ -19,8 +19,8 @@ from click.testing import CliRunner
 from codeguard import reports
 from codeguard.analysis import Reading, rules
 from codeguard.analysis.rules import insecure, load_file_signals
-from codeguard.analysis.rules.insecure.engine import RuleIndex as Checks
-from codeguard.analysis.rules.insecure.engine import load_checks
+from codeguard.analysis.rules.insecure import RuleIndex as Checks
+from codeguard.analysis.rules.insecure import load_checks
 from codeguard.corpus.chunking import chunk_file, grammars, languages, registry
 from codeguard.errors import EmbeddingError
 from codeguard.index import embedding

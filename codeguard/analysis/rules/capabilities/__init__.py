@@ -22,7 +22,7 @@ from codeguard.analysis.rules.capabilities.shells import (
     started_places,
 )
 from codeguard.analysis.rules.capabilities.threats import threats
-from codeguard.analysis.rules.insecure.engine import RuleIndex, load_checks
+from codeguard.analysis.rules.insecure import RuleIndex, load_checks
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import nodes_and_parents
 from codeguard.flow.effects import PYTHON, effects_of
