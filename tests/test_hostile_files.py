@@ -106,7 +106,9 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
         patch.setenv("XDG_STATE_HOME", str(root / "state"))
         patch.setattr(sys, "path", [str(root / "site"), str(TESTS), *sys.path])
         patch.setattr(rules, "__path__", [str(found_in)])
-        patch.setattr(analysis, "__path__", [str(found_in.parent)])  # what workers are asked for is of one version
+        patch.setattr(
+            analysis, "__path__", [str(found_in.parent)]
+        )  # what workers are asked for is of one version
         engine_version.cache_clear()
         patch.setattr("codeguard.index.observation_tasks.OBSERVING", ItemBounds(0.4))
         with CodeGuard.open(settings=settings_of(root)) as guard:
