@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from codeguard.analysis.engine import INLINE_IGNORE
 from codeguard.analysis.observations import AUDIT, Observation
-from codeguard.analysis.own_checks import INLINE_IGNORE
 from codeguard.audit.findings import Finding, Standing
 from codeguard.audit.rules import RuleSelection
 

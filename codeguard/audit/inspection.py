@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from codeguard.analysis import Reading
-from codeguard.analysis.engine import Engine, Step
+from codeguard.analysis.engine import INLINE_IGNORE, Engine, Step
 from codeguard.analysis.observations import (
     AUDIT,
     DISCOVERY,
@@ -20,7 +20,6 @@ from codeguard.analysis.observations import (
     digest_of_lines,
     observe_match,
 )
-from codeguard.analysis.own_checks import INLINE_IGNORE
 from codeguard.analysis.rules import DetectorContext, FileSignal, Match, Rule
 from codeguard.analysis.rules.base import IMPORTED, IN_TEST, LESS_SURE
 from codeguard.audit.findings import Finding

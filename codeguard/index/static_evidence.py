@@ -13,9 +13,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from codeguard.analysis.engine import ENGINE, PROSE, Engine, Step, engine_version, kind_and_digest
+from codeguard.analysis.engine import (
+    ENGINE,
+    PROSE,
+    Engine,
+    Step,
+    engine_version,
+    is_notebook,
+    kind_and_digest,
+)
 from codeguard.analysis.observations import AUDIT, DISCOVERY, NOT_FULLY_READ, Observation
-from codeguard.analysis.own_checks import is_notebook
 from codeguard.analysis.rules import DetectorContext, FileSignal, load_file_signals
 from codeguard.analysis.rules.base import own_weights
 from codeguard.index.observation_tasks import (
