@@ -15,9 +15,7 @@ from codeguard.cli.output import guarded, read_settings, say, say_json
 def signals(context: click.Context, format_: str) -> None:
     """List the registered signals with their rules, weights and the reason of each weight."""
     from codeguard.analysis.rules import Rule
-    from codeguard.analysis.rules.base import own_weights
     from codeguard.audit.rules import OWN_RULES
-    from codeguard.models import Severity
     from codeguard.ranking.signals import load_all
     from codeguard.ranking.signals.base import Signal
     from codeguard.weights import DEFAULTS, default
@@ -25,7 +23,7 @@ def signals(context: click.Context, format_: str) -> None:
     settings = read_settings(context)
     rows: list[dict[str, object]] = []
     registered = load_all()
-    weights = settings.defense.weights.with_own(own_weights(registered))
+    weights = settings.defense.weights
 
     def add(signal: str, moment: str, rule: Rule) -> None:
         key = f"{signal}.{rule.id}"
@@ -36,13 +34,10 @@ def signals(context: click.Context, format_: str) -> None:
                 "moment": moment,
                 "rule": rule.id,
                 "summary": rule.summary,
-                "weight": weights.of(key, Severity.INFO),
-                "reason": reason_of(key, rule),
+                "weight": weights.of(key, rule.severity),
+                "reason": default(key, rule.severity).reason,
             }
         )
-
-    def reason_of(key: str, rule: Rule) -> str:
-        return default(key, rule.severity if key in weights.own else Severity.INFO).reason
 
     for signal in registered:
         moment = signal.moment.value if isinstance(signal, Signal) else "audit"

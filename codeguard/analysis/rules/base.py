@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from codeguard.analysis import Reading
 from codeguard.corpus.secrets import without_secrets
 from codeguard.models import Confidence, Severity, SourceFile
-from codeguard.weights import default
 
 if TYPE_CHECKING:
     from codeguard.analysis.python.counterparts import TrustedFunctions
@@ -46,16 +45,6 @@ class Rule:
     def advice(self) -> str:
         """What to do about a finding, in one line."""
         return self.remediation or " ".join(self.explanation.split())
-
-
-def own_weights(signals: Iterable[Any]) -> dict[str, float]:
-    """Return the default ranking weight of each rule of these signals, which may have any shape."""
-    return {
-        key: default(key, rule.severity).value
-        for signal in signals
-        for rule in signal.rules
-        for key in [f"{signal.name}.{rule.id}"]
-    }
 
 
 def rules_of(module: str) -> Mapping[str, Rule]:

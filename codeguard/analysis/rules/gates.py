@@ -34,7 +34,8 @@ _HASHING = frozenset({"zlib.crc32", "zlib.adler32", "binascii.crc32", "hash", "s
 
 def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
     """Yield the gates of the functions of a Python file."""
-    for function in (*reading.nodes_of(ast.FunctionDef), *reading.nodes_of(ast.AsyncFunctionDef)):
+    functions: list[Function] = [*reading.nodes_of(ast.FunctionDef), *reading.nodes_of(ast.AsyncFunctionDef)]
+    for function in functions:
         yield from reading.unread.apart("unrelated-exit", _gates, reading, function)
 
 
@@ -132,9 +133,9 @@ def _why(reading: Reading, function: Function, test: ast.expr, inputs: set[str])
             if reading.names.function_of(value) is function:
                 parts += walk(value)
     named = (reading.names.resolve(part) for part in parts if isinstance(part, ast.Name | ast.Attribute))
-    for name in named:
+    for resolved in named:
         for kind, pattern in _SURROUNDINGS.items():
-            if name and pattern.match(name):
+            if resolved and pattern.match(resolved):
                 return kind
     if _counts(function, parts, inputs):
         return "how often it was called"
