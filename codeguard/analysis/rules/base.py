@@ -63,14 +63,15 @@ def rules_of(module: str) -> Mapping[str, Rule]:
 
 
 def rule_of(id_: str, table: Mapping[str, Any]) -> Rule:
-    """Return the rule that a table describes, without the rows that say where it applies.
+    """Return the rule that a table describes, without the rows that say where it applies; confidence is medium if the
+    table has none.
 
     Raises:
         TypeError, KeyError: the table does not describe a rule.
     """
     graded = {
         "severity": Severity[table["severity"].upper()],
-        "confidence": Confidence[table["confidence"].upper()],
+        "confidence": Confidence[table.get("confidence", "medium").upper()],
         "cwe": tuple(table.get("cwe", ())),
         "special_of": tuple(table.get("special_of", ())),
     }
