@@ -177,13 +177,11 @@ FLAWS: Mapping[Severity, Weight] = {
 class Weights:
     """The effective weights: the defaults, some of them overridden or scaled by a factor.
 
-    Keys are `signal.rule`. A rule without an entry in the table has the weight it declares itself
-    (`own`), or else that of its severity.
+    Keys are `signal.rule`. A rule without an entry in the table has the weight of its severity.
     """
 
     overrides: Mapping[str, float] = field(default_factory=dict)
     factors: Mapping[str, float] = field(default_factory=dict)
-    own: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for key, value in self.overrides.items():
@@ -191,20 +189,15 @@ class Weights:
                 raise ConfigError(f"weight {key!r}", got=repr(value), expected="a number from -100 to 100")
 
     def __getitem__(self, key: str) -> float:
-        """Return the weight of a rule; raise ConfigError if neither the table nor its signal has one."""
-        if key not in self.overrides and key not in DEFAULTS and key not in self.own:
+        """Return the weight of a rule; raise ConfigError if the table has none."""
+        if key not in self.overrides and key not in DEFAULTS:
             raise ConfigError(f"weight {key!r}", got="none", expected="a rule that a registered signal has")
         return self.of(key, Severity.INFO)
 
     def of(self, key: str, severity: Severity) -> float:
         """Return the weight of a rule of this severity."""
-        if key in self.overrides:
-            value = float(self.overrides[key])
-        elif key in DEFAULTS or key not in self.own:
-            value = default(key, severity).value
-        else:
-            value = self.own[key]
-        return value * self.factors.get(key, 1.0)
+        value = self.overrides[key] if key in self.overrides else default(key, severity).value
+        return float(value) * self.factors.get(key, 1.0)
 
     def found(self, key: str, usual: Severity, seen: Severity) -> float:
         """Return the weight of a match of a rule whose usual severity it may not have.
@@ -216,13 +209,9 @@ class Weights:
             return default(key, seen).value * self.factors.get(key, 1.0)
         return self.of(key, usual) * 0.5 ** max(0, usual - seen)
 
-    def with_own(self, own: Mapping[str, float]) -> Weights:
-        """Return these weights plus those that rules without an entry declare themselves."""
-        return Weights(self.overrides, self.factors, {**self.own, **own})
-
     def scaled(self, keys: Iterable[str], factor: float) -> Weights:
         """Return these weights with those of `keys` multiplied by `factor`."""
-        return Weights(self.overrides, {**self.factors, **dict.fromkeys(keys, factor)}, self.own)
+        return Weights(self.overrides, {**self.factors, **dict.fromkeys(keys, factor)})
 
 
 def default(key: str, severity: Severity) -> Weight:

@@ -18,8 +18,8 @@ import pytest
 from codeguard import reports
 from codeguard.analysis import Reading, rules
 from codeguard.analysis.rules import insecure, load_file_signals
-from codeguard.analysis.rules.insecure.engine import RuleIndex as Checks
-from codeguard.analysis.rules.insecure.engine import load_checks
+from codeguard.analysis.rules.insecure import RuleIndex as Checks
+from codeguard.analysis.rules.insecure import load_checks
 from codeguard.corpus.chunking import chunk_file, languages, registry
 from codeguard.corpus.chunking.base import Grammar, Role
 from codeguard.index.static_evidence import StaticEvidence

@@ -13,11 +13,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from codeguard.analysis.engine import ENGINE, PROSE, Engine, Step, engine_version, kind_and_digest
+from codeguard.analysis.engine import (
+    ENGINE,
+    PROSE,
+    Engine,
+    Step,
+    engine_version,
+    is_notebook,
+    kind_and_digest,
+)
 from codeguard.analysis.observations import AUDIT, DISCOVERY, NOT_FULLY_READ, Observation
-from codeguard.analysis.own_checks import is_notebook
 from codeguard.analysis.rules import DetectorContext, FileSignal, load_file_signals
-from codeguard.analysis.rules.base import own_weights
 from codeguard.index.observation_tasks import (
     ExaminationRequest,
     ExaminedFile,
@@ -84,7 +90,7 @@ class StaticEvidence:
         self.known_only = False  # report files missing in the catalog as not examined yet
         self.unfinished: list[tuple[str, str]] = []  # files that `prepare` could not fully examine, and why
         registered = load_file_signals() if file_signals is None else file_signals
-        self.weights = weights.with_own(own_weights(registered))
+        self.weights = weights
         self._signals = tuple(
             item for item in registered if enabled(item.name) and _weighs(item, self.weights)
         )

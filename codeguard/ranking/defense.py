@@ -10,7 +10,6 @@ from typing import Any
 
 from codeguard.analysis.chunk_trust import trust_in_file
 from codeguard.analysis.observations import NOT_FULLY_READ
-from codeguard.analysis.rules.base import own_weights
 from codeguard.config import DefenseConfig
 from codeguard.errors import ConfigError, DefenseWarning
 from codeguard.index.on_disk import IndexOnDisk
@@ -184,7 +183,7 @@ class DefenseManager:
         self._static = known.static
         self._acceptances = known.acceptances
         registered = load_signals() if signals is None else signals
-        self._context = SignalContext(known, self.config.weights.with_own(own_weights(registered)))
+        self._context = SignalContext(known, self.config.weights)
         enabled = [item for item in registered if self.config.enabled(item.name)]
         self.active = tuple(item for item in enabled if known.meet(item.needs))
         why = {} if alone is None else alone.missing

@@ -11,9 +11,8 @@ import pytest
 from marker import Marker
 
 from codeguard.analysis import Reading, engine, reading
-from codeguard.analysis.engine import Engine, Step
+from codeguard.analysis.engine import SYNTAX, Engine, Step
 from codeguard.analysis.observations import AUDIT, DETECTOR_ERROR, ENGINE_RULES, LISTED_OF_A_RULE, Observation
-from codeguard.analysis.own_checks import SYNTAX
 from codeguard.analysis.rules import DetectorContext, Match
 from codeguard.analysis.rules.base import IN_TEST
 from codeguard.corpus import syntax

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from codeguard.analysis.rules import DetectorContext, insecure, load_file_signals
-from codeguard.analysis.rules.insecure.engine import RuleIndex
+from codeguard.analysis.rules.insecure import RuleIndex
 from codeguard.analysis.rules.insecure.flows import FlowRow
 from codeguard.analysis.rules.insecure.rows import Row
 from codeguard.audit.findings import Finding

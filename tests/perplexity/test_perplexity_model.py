@@ -52,7 +52,6 @@ def test_an_encoded_payload_is_an_outlier_and_is_pointed_at(model: PerplexityMod
     text = f'{CLEAN}\ndef run():\n    exec(decode("{blob}"))\n'
     score = model.score(text)
     assert score.outlier
-    assert score.z > 3
     assert text.index(blob) - 64 <= score.start < score.end <= text.index(blob) + len(blob) + 64
 
 
@@ -185,15 +184,14 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 def test_what_is_usual_is_the_most_surprising_window_but_for_one_in_a_hundred(model: PerplexityModel) -> None:
     windows = [place / 1_000 for place in range(1_000)]  # between two of them the higher one counts
-    found = _summarise([0.5], windows, 1, NgramModel.train([CLEAN]))
+    found = _summarise(windows, NgramModel.train([CLEAN]))
     assert found.window_usual == 0.99
     assert found.pieces == len(windows)
-    assert found.window_mean == pytest.approx(0.4995)
 
 
 def test_an_outlier_lies_halfway_between_what_is_usual_and_random_digits() -> None:
-    found = _summarise([0.5], [0.5], 1, NgramModel.train([CLEAN]))
+    found = _summarise([0.5], NgramModel.train([CLEAN]))
     assert 0.5 < found.random < CAP
     assert found.threshold == (0.5 + found.random) / 2
-    costly = _summarise([CAP], [CAP], 1, NgramModel.train([CLEAN]))  # what is usual costs as much
+    costly = _summarise([CAP], NgramModel.train([CLEAN]))  # what is usual costs as much
     assert (costly.random, costly.threshold) == (math.inf, CAP)

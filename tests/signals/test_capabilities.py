@@ -188,14 +188,6 @@ def test_beyond_the_trusted_twin(text: str, expected: bool) -> None:
     assert ("beyond-twin" in {item.rule for item in found}) is expected
 
 
-def test_capabilities_alone_are_information() -> None:
-    (found,) = inspect("import os\n\ndef f(name):\n    return os.getenv(name), open(name)\n")
-    assert found.rule == "able"
-    assert DEFAULTS["able"] is Severity.INFO
-    assert "environment" in found.reason
-    assert "files" in found.reason
-
-
 @pytest.mark.parametrize(
     "text",
     [

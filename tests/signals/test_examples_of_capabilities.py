@@ -28,4 +28,4 @@ def test_examples(rule: Rule) -> None:
 def test_every_rule_is_explained() -> None:
     for rule in SIGNAL.rules:
         assert rule.explanation
-        assert rule.id == "able" or (rule.bad and rule.good and rule.cwe)
+        assert all((rule.bad, rule.good, rule.cwe))

@@ -6,8 +6,7 @@ import pytest
 
 from codeguard.analysis import Reading
 from codeguard.analysis.rules.base import DetectorContext
-from codeguard.analysis.rules.imports import SIGNAL
-from codeguard.analysis.rules.imports.lookalikes import npm_lookalike, python_lookalike
+from codeguard.analysis.rules.imports import SIGNAL, npm_lookalike, python_lookalike
 from codeguard.corpus.chunking.chunker import chunk_file
 from codeguard.models import Severity
 

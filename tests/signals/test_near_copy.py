@@ -133,14 +133,14 @@ def test_a_verbatim_copy_is_nothing() -> None:
 
 
 CHANGED = [
-    ("left[i] <= right[j]", "left[i] >= right[j]", "changed-line", "changed comparison"),
-    ("i += 1", "i += 2", "changed-line", "changed constant"),
-    ("i = j = 0", "i = j = 1", "changed-line", "changed constant"),
+    ("left[i] <= right[j]", "left[i] >= right[j]", "changed-line", "changed code"),
+    ("i += 1", "i += 2", "changed-line", "changed code"),
+    ("i = j = 0", "i = j = 1", "changed-line", "changed code"),
     ("merged.extend(right[j:])", "merged.extend(left[j:])", "changed-line", "exchanged variable"),
     ("merged.extend(right[j:])", "merged.extend(right[j:-1])", "changed-line", "changed"),
     ("    merged.extend(right[j:])\n", "", "changed-line", "removed statement"),
     ("    return merged", "    send(merged)\n    return merged", "changed-line", "added statement"),
-    ("while i < len(left) and", "while i < len(left) or", "changed-line", "changed operator"),
+    ("while i < len(left) and", "while i < len(left) or", "changed-line", "changed code"),
     ("merged.extend(right[j:])", "merged.extend((right[j:],))", "changed-line", "changed"),
     (
         "while i < len(left) and j < len(right):",
@@ -236,7 +236,7 @@ function pick(items, limit) {
     )
     (found,) = inspect(trusted.replace("kept.length < limit", "kept.length <= limit"), "y.js", trusted)
     assert found.rule == "changed-line"
-    assert "changed comparison" in found.reason
+    assert "changed code" in found.reason
 
 
 def test_python_between_prose() -> None:

@@ -43,19 +43,13 @@ _HINT = "delete it and run codeguard index again"
 class Calibration:
     """Bits per character of held-out trusted code.
 
-    `mean` and `deviation` are of whole pieces; `window_mean`, `window_deviation` and `window_usual`
-    (the 0.99 quantile) are of their most surprising windows. `random` is the cost of random digits,
-    in the cheaper encoding (hexadecimal, base64) that costs more than `window_usual`, or infinite
+    `window_usual` is the 0.99 quantile of the most surprising windows of `pieces`. `random` is the cost of random
+    digits, in the cheaper encoding (hexadecimal, base64) that costs more than `window_usual`, or infinite
     if neither does. A window above `threshold` is an outlier. If `pieces` is 0, the threshold is
     infinite.
     """
 
     pieces: int
-    groups: int
-    mean: float
-    deviation: float
-    window_mean: float
-    window_deviation: float
     window_usual: float
     random: float
     threshold: float
@@ -71,12 +65,11 @@ class Calibration:
         Raises:
             KeyError, TypeError, ValueError: the value is not a calibration.
         """
-        figures = {
-            name: math.inf if value[name] is None else float(value[name])
-            for name in cls.__slots__
-            if name not in {"pieces", "groups"}
-        }
-        return cls(pieces=int(value["pieces"]), groups=int(value["groups"]), **figures)
+        usual, random, threshold = (
+            math.inf if value[name] is None else float(value[name])
+            for name in ("window_usual", "random", "threshold")
+        )
+        return cls(int(value["pieces"]), usual, random, threshold)
 
 
 def split_pieces(text: str) -> list[str]:
@@ -124,49 +117,29 @@ def calibrate(pieces: Sequence[tuple[int, str]], order: int) -> Calibration:
     is too optimistic. With fewer than two pieces nothing can be held out, and nothing will be
     flagged.
     """
-    groups = sorted({group for group, _ in pieces})
-    keys = [group for group, _ in pieces] if len(groups) > 1 else list(range(len(pieces)))
+    grouped = len({group for group, _ in pieces}) > 1
+    keys = [group for group, _ in pieces] if grouped else list(range(len(pieces)))
     rank = {key: place for place, key in enumerate(sorted(set(keys)))}
     folds = min(FOLDS, len(rank))
     model = NgramModel.train((text for _, text in pieces), order)
-    if folds < 2:
-        return _summarise([], [], len(groups), model)
-    assigned = [rank[key] % folds for key in keys]
-    parts = [
-        [text for fold, (_, text) in zip(assigned, pieces, strict=True) if fold == which]
-        for which in range(folds)
-    ]
-    means: list[float] = []
     windows: list[float] = []
-    for part in parts:
-        held_out = _spread(part, HELD_OUT // folds)
+    for which in range(folds if folds > 1 else 0):
+        part = [text for key, (_, text) in zip(keys, pieces, strict=True) if rank[key] % folds == which]
+        held_out = part[:: max(1, -(-len(part) * folds // HELD_OUT))]
         costs_of = model.without(NgramModel.train(part, order)).bits(held_out)
-        for text, costs in zip(held_out, costs_of, strict=True):
-            if text:
-                means.append(float(costs.sum() / len(text)))
-            window = most_surprising_window(text, costs)
-            if window is not None:
-                windows.append(window[0])
-    return _summarise(means, windows, len(groups), model)
+        found = map(most_surprising_window, held_out, costs_of)
+        windows += (window[0] for window in found if window is not None)
+    return _summarise(windows, model)
 
 
-def _summarise(means: list[float], windows: list[float], groups: int, model: NgramModel) -> Calibration:
+def _summarise(windows: list[float], model: NgramModel) -> Calibration:
     if not windows:
-        return Calibration(0, groups, 0.0, 0.0, 0.0, 0.0, math.inf, math.inf, math.inf)
+        return Calibration(0, math.inf, math.inf, math.inf)
     usual = float(np.quantile(windows, QUANTILE, method="higher"))
     costlier = [cost for cost in _random_costs(model) if cost > usual]
     random = min(costlier, default=math.inf)
-    return Calibration(
-        pieces=len(windows),
-        groups=groups,
-        mean=float(np.mean(means)),
-        deviation=float(np.std(means)),
-        window_mean=float(np.mean(windows)),
-        window_deviation=float(np.std(windows)),
-        window_usual=usual,
-        random=random,
-        threshold=(usual + random) / 2 if costlier else usual,
-    )
+    threshold = (usual + random) / 2 if costlier else usual
+    return Calibration(len(windows), usual, random, threshold)
 
 
 def _random_costs(model: NgramModel) -> Iterable[float]:
@@ -178,28 +151,19 @@ def _random_costs(model: NgramModel) -> Iterable[float]:
         yield float(np.median(sums[WIDTH:] - sums[:-WIDTH]) / WIDTH)
 
 
-def _spread(items: Sequence[str], most: int) -> list[str]:
-    """Return at most `most` items, evenly spaced."""
-    if len(items) <= most:
-        return list(items)
-    return [items[index * len(items) // most] for index in range(most)]
-
-
 @dataclass(frozen=True, slots=True)
 class PerplexityScore:
     """How much a text differs from the trusted code.
 
     `bits_per_character` is the mean over the whole text. `worst_window_bits` is the mean over the
     most surprising 64 ASCII characters, each counted with at most 8 bits, from `start` to `end`
-    (half-open range in characters); 0.0 with an empty range if the text is shorter. `z` is the
-    number of standard deviations of that window above held-out trusted code, or 0.0 if unknown.
+    (half-open range in characters); 0.0 with an empty range if the text is shorter.
     Only the window decides `outlier`.
     """
 
     bits_per_character: float
     worst_window_bits: float
     outlier: bool
-    z: float
     start: int
     end: int
     reason: str
@@ -236,19 +200,16 @@ class PerplexityModel:
 
     def scores(self, texts: Sequence[str]) -> list[PerplexityScore]:
         """Return the scores of several texts, which is faster than one at a time."""
-        usual = self.calibration
         result: list[PerplexityScore] = []
         for text, costs in zip(texts, self.ngrams.bits(texts), strict=True):
             mean = float(costs.sum() / len(text)) if text else 0.0
             window = most_surprising_window(text, costs)
             if window is None:
-                result.append(PerplexityScore(mean, 0.0, False, 0.0, 0, 0, "too short for a window"))
+                result.append(PerplexityScore(mean, 0.0, False, 0, 0, "too short for a window"))
                 continue
             bits, start, end = window
-            comparable = usual.pieces > 0 and usual.window_deviation > 0
-            z = (bits - usual.window_mean) / usual.window_deviation if comparable else 0.0
-            outlier = bits > usual.threshold
-            result.append(PerplexityScore(mean, bits, outlier, z, start, end, self._reason(bits)))
+            outlier = bits > self.calibration.threshold
+            result.append(PerplexityScore(mean, bits, outlier, start, end, self._reason(bits)))
         return result
 
     def save(self, path: Path) -> None:

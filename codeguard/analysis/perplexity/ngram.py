@@ -1,4 +1,4 @@
-"""A byte n-gram model, with a hash table in numpy arrays for its counts and probabilities."""
+"""A byte n-gram model in numpy arrays."""
 
 from __future__ import annotations
 
@@ -6,59 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-
-EMPTY = np.uint64(0)  # no n-gram has the key 0: symbols start at 1
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio (Knuth, TAOCP 3, 6.4)
-
-
-class HashTable:
-    """Open addressing with linear probing, at most half full, for arrays of keys."""
-
-    def __init__(self, keys: NDArray[np.uint64]) -> None:
-        """Insert distinct non-zero keys; `slots` are their positions."""
-        bits = max(4, int(2 * max(1, len(keys)) - 1).bit_length())
-        self._shift = np.uint64(64 - bits)
-        self._mask = np.int64((1 << bits) - 1)
-        # One slot beyond the mask is always empty; misses point to it.
-        self._keys = np.zeros((1 << bits) + 1, dtype=np.uint64)
-        self.missing = np.int64(1 << bits)
-        self.slots = self._place(keys)
-        self.bits_of = np.zeros((1 << bits) + 1)
-        self.backoff_of = np.zeros((1 << bits) + 1)
-
-    def find(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Return the slot of each key, or `missing`."""
-        slots = self._home(keys)
-        held = self._keys.take(slots)
-        elsewhere = np.flatnonzero(held != keys)
-        pending = elsewhere[held.take(elsewhere) != EMPTY]
-        here = slots.take(pending)
-        slots[elsewhere] = self.missing
-        while len(pending):
-            here = (here + 1) & self._mask
-            held, wanted = self._keys.take(here), keys.take(pending)
-            slots[pending[held == wanted]] = here[held == wanted]
-            on = (held != wanted) & (held != EMPTY)
-            pending, here = pending[on], here[on]
-        return slots
-
-    def _home(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        home: NDArray[np.int64] = ((keys * _MULTIPLIER) >> self._shift).view(np.int64)
-        return home
-
-    def _place(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        slots = self._home(keys)
-        pending = np.arange(len(keys))
-        while len(pending):
-            here = slots[pending]
-            free = self._keys[here] == EMPTY
-            # If several keys compete for a slot, the last one written gets it.
-            self._keys[here[free]] = keys[pending[free]]
-            lost = self._keys[here] != keys[pending]
-            pending = pending[lost]
-            slots[pending] = (slots[pending] + 1) & self._mask
-        return slots
-
 
 WIDTH = 64  # characters of a window
 ALPHABET = 256
@@ -70,6 +17,25 @@ SLICE = 1 << 17  # n-grams looked up at a time, so that they fit into the CPU ca
 Bits = NDArray[np.float64]
 Keys = NDArray[np.uint64]
 Counts = NDArray[np.int64]
+
+
+class _Level:
+    """The n-grams of one size in ascending order, with their bits and what it costs to go on without a context.
+
+    Both arrays have one entry more, which `find` returns for n-grams that are not there.
+    """
+
+    def __init__(self, keys: Keys) -> None:
+        self.missing = len(keys)
+        self._keys = np.append(keys, np.uint64(0))
+        self.bits_of = np.zeros(len(keys) + 1)
+        self.backoff_of = np.zeros(len(keys) + 1)
+
+    def find(self, keys: Keys) -> NDArray[np.int64]:
+        """Return the index of each key."""
+        places = np.searchsorted(self._keys[:-1], keys)
+        places[self._keys.take(places) != keys] = self.missing
+        return places
 
 
 class NgramModel:
@@ -87,7 +53,7 @@ class NgramModel:
         self.floor = floor
         self.keys = keys
         self.counts = counts
-        self._levels: tuple[HashTable, ...] | None = None
+        self._levels: tuple[_Level, ...] | None = None
         self._unseen = 0.0
 
     @classmethod
@@ -171,15 +137,15 @@ class NgramModel:
         return costs
 
 
-def _build(order: int, keys: Keys, counts: Counts, *, floor: bool) -> tuple[tuple[HashTable, ...], float]:
+def _build(order: int, keys: Keys, counts: Counts, *, floor: bool) -> tuple[tuple[_Level, ...], float]:
     """Return a table per n-gram size, and the bits of an unseen symbol."""
-    levels: list[HashTable] = []
+    levels: list[_Level] = []
     unseen = float(np.log2(ALPHABET)) if floor else float("inf")
     for size in range(1, order + 1):
         prefixes = keys >> np.uint64(SYMBOL_BITS * (order - size))
         whole = prefixes & np.uint64((1 << SYMBOL_BITS) - 1) != 0
         grams, seen = _sum_runs(prefixes[whole], counts[whole], is_sorted=True)
-        table = HashTable(grams)
+        table = _Level(grams)
         levels.append(table)
         if not len(grams):
             continue
@@ -200,7 +166,7 @@ def _build(order: int, keys: Keys, counts: Counts, *, floor: bool) -> tuple[tupl
             lower = np.exp2(-below.bits_of[below.find(suffixes)])
             below.backoff_of[below.find(contexts[first])] = np.log2((total + distinct) / distinct)
         share = np.repeat(distinct, sizes) * lower
-        table.bits_of[table.slots] = -np.log2((seen + share) / np.repeat(total + distinct, sizes))
+        table.bits_of[:-1] = -np.log2((seen + share) / np.repeat(total + distinct, sizes))
     return tuple(levels), unseen
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from codeguard.analysis import Reading
 from codeguard.corpus.secrets import without_secrets
 from codeguard.models import Confidence, Severity, SourceFile
-from codeguard.weights import default
 
 if TYPE_CHECKING:
     from codeguard.analysis.python.counterparts import TrustedFunctions
@@ -48,16 +47,6 @@ class Rule:
         return self.remediation or " ".join(self.explanation.split())
 
 
-def own_weights(signals: Iterable[Any]) -> dict[str, float]:
-    """Return the default ranking weight of each rule of these signals, which may have any shape."""
-    return {
-        key: default(key, rule.severity).value
-        for signal in signals
-        for rule in signal.rules
-        for key in [f"{signal.name}.{rule.id}"]
-    }
-
-
 def rules_of(module: str) -> Mapping[str, Rule]:
     """Return the rules in the TOML file next to a module, by id, in the order of the file.
 
@@ -74,14 +63,15 @@ def rules_of(module: str) -> Mapping[str, Rule]:
 
 
 def rule_of(id_: str, table: Mapping[str, Any]) -> Rule:
-    """Return the rule that a table describes, without the rows that say where it applies.
+    """Return the rule that a table describes, without the rows that say where it applies; confidence is medium if the
+    table has none.
 
     Raises:
         TypeError, KeyError: the table does not describe a rule.
     """
     graded = {
         "severity": Severity[table["severity"].upper()],
-        "confidence": Confidence[table["confidence"].upper()],
+        "confidence": Confidence[table.get("confidence", "medium").upper()],
         "cwe": tuple(table.get("cwe", ())),
         "special_of": tuple(table.get("special_of", ())),
     }

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from codeguard.analysis import Reading, Segment, SegmentKind
-from codeguard.analysis.rules.agent.passages import passage_reason, suspicious
+from codeguard.analysis.rules.agent.passages import suspicious
 from codeguard.analysis.rules.agent.settings import risky_settings
 from codeguard.analysis.rules.base import DetectorContext, FileSignal, Match, rules_of
 from codeguard.analysis.text.assistants import instructs, is_for_assistants, names_an_assistant
@@ -76,6 +76,7 @@ def _orders(segment: Segment) -> Iterator[Match]:
         yield Match(found.order.rule, found.start, end, found.reason, severity, confidence)
 
 
+_SHOWN = 120
 _TOO_MANY = "harmful instructions were not looked for by their wording after so many passages"
 
 
@@ -88,10 +89,10 @@ def _passages(reading: Reading, *, guides: bool) -> Iterator[Match]:
 
     for passage, score in suspicious(reading.text, met):
         end = min(passage.end, passage.start + 80)
+        words = passage.text if len(passage.text) <= _SHOWN else f"{passage.text[:_SHOWN]}…"
+        reason = f"worded like what makes an agent do harm: “{words}”"
         measured = {"score": round(score, 2)}
-        yield Match(
-            "suspicious-passage", passage.start, end, passage_reason(passage.text), measurements=measured
-        )
+        yield Match("suspicious-passage", passage.start, end, reason, measurements=measured)
 
 
 SIGNAL = FileSignal(

@@ -6,23 +6,21 @@ import ast
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from codeguard.analysis import Reading, SegmentKind
 from codeguard.analysis.python.imports import SCRIPTS
 from codeguard.analysis.reading import IN_CELLS, IN_PROSE
 from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, FileSignal, Match, rules_of
-from codeguard.analysis.rules.capabilities.kinds import able, beyond_counterparts
-from codeguard.analysis.rules.capabilities.malice import malice
 from codeguard.analysis.rules.capabilities.shells import (
-    STARTING,
     script_places,
     shell_places,
     shell_threats,
     started_places,
 )
-from codeguard.analysis.rules.capabilities.threats import threats
-from codeguard.analysis.rules.insecure.engine import RuleIndex, load_checks
+from codeguard.analysis.rules.capabilities.threats import beyond_counterparts, encrypting, threats, time_bombs
+from codeguard.analysis.rules.insecure import RuleIndex, load_checks
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import nodes_and_parents
 from codeguard.flow.effects import PYTHON, effects_of
@@ -65,28 +63,20 @@ _ROWS = RuleIndex(check for check in load_checks(__path__) if check.rows)
 
 
 def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
-    """Yield threats, capabilities beyond the trusted counterpart's, and all functions' capabilities."""
+    """Yield threats, and capabilities beyond the trusted counterpart's."""
     if reading.language == "bash":
         yield from _graded(reading, _without_comments(reading, shell_places(reading.text)))
     elif reading.language in PROSE:
         text = _without_inline_marks(reading.text) if reading.language == "markdown" else reading.text
         yield from _graded(reading, _in_prose(text))
     elif reading.language != "python":
-        known: set[tuple[str, int]] = set()
-        for found in reading.unread.apart("the data flow", _in_other_language, reading):
-            known.add((found.rule, reading.line_of(found.start)))
-            yield found
-        places = (
-            script_places
-            if reading.language in SCRIPTS
-            else started_places
-            if reading.language in STARTING
-            else None
-        )
-        if places is not None:
-            for found in _without_comments(reading, places(reading.text)):
-                if (found.rule, reading.line_of(found.start)) not in known:
-                    yield found
+        found = list(reading.unread.apart("the data flow", _in_other_language, reading))
+        yield from found
+        known = {(item.rule, reading.line_of(item.start)) for item in found}
+        places = script_places if reading.language in SCRIPTS else started_places
+        for item in _without_comments(reading, places(reading.text)):
+            if (item.rule, reading.line_of(item.start)) not in known:
+                yield item
     elif reading.tree is not None:
         # An example or a notebook, which is not imported.
         shown = IN_PROSE in reading.shared or IN_CELLS in reading.shared
@@ -94,10 +84,12 @@ def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
         for item in apart("threats", threats, reading):
             if not (shown and item.rule == "import-effect"):
                 yield item
-        yield from apart("malice", malice, reading)
+        yield from apart("time bombs", time_bombs, reading)
+        yield from apart("encrypting loops", encrypting, reading)
         yield from apart("the rules that are rows", _ROWS.inspect, reading)
         yield from apart("the data flow", _flowing, reading)
-        yield from apart("abilities", _abilities, reading, context)
+        if context.trusted_functions:
+            yield from apart("beyond-twin", beyond_counterparts, reading, context.trusted_functions)
 
 
 def _flowing(reading: Reading) -> Iterator[Match]:
@@ -106,15 +98,6 @@ def _flowing(reading: Reading) -> Iterator[Match]:
         for arrival in flow.arrivals:
             yield from _arrived(reading, arrival)
         yield from _commanded(reading, flow)
-
-
-def _abilities(reading: Reading, context: DetectorContext) -> Iterator[Match]:
-    abilities = able(reading)
-    trusted = context.trusted_functions
-    if trusted:
-        yield from beyond_counterparts(reading, abilities, trusted)
-    for ability in abilities:
-        yield ability.match
 
 
 _FENCED = lazy(r"^[ \t]{0,12}(```|~~~)[^\n]{0,200}$", re.MULTILINE)
@@ -260,8 +243,7 @@ def _commanded(reading: Reading, flow: TaintFlow) -> Iterator[Match]:
             yield Match(rule, start, end, f"has a command run that {what}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Meaning:
+class _Meaning(NamedTuple):
     """The rule for labelled data that arrives at a sink; the first one that matches applies."""
 
     sink: str

@@ -23,7 +23,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from codeguard.analysis.rules.insecure.base import Check, NodeMatch, View
+from codeguard.analysis.rules.base import Match, Rule
+from codeguard.analysis.rules.insecure.base import Check, View
 from codeguard.analysis.rules.insecure.patterns import (
     Matcher,
     Pattern,
@@ -72,9 +73,9 @@ class FlowRow:
         Raises:
             KeyError, SyntaxError, ValueError: the table does not describe a row.
         """
-        known = {"to", "text", "where", "use", "built", "from", "but", "low", "unless", "of"}
-        if table.keys() - known:
-            raise KeyError(f"a row of flow has no {', '.join(sorted(table.keys() - known))}")
+        unknown = table.keys() - {"to", "text", "where", "use", "built", "from", "but", "low", "unless", "of"}
+        if unknown:
+            raise KeyError(f"a row of flow has no {', '.join(sorted(unknown))}")
         given = {name: Severity[text.upper()] for name, text in table.get("from", grades).items()}
         where = table.get("where", {})
         called = {name: _names(text) for name, text in where.items() if isinstance(text, str)}
@@ -105,9 +106,9 @@ class FlowRow:
         )
 
     def judge(
-        self, matcher: Matcher, pattern: Pattern, arrival: SinkHit | StoredValue
-    ) -> Iterator[NodeMatch]:
-        """Yield the match for a value that arrived at one of the row's targets, if the row reports it."""
+        self, matcher: Matcher, rule: Rule, pattern: Pattern, arrival: SinkHit | StoredValue
+    ) -> Match | None:
+        """Return the match for a value that arrived at one of the row's targets, if the row reports it."""
         view, value = matcher.view, arrival.value
         if isinstance(arrival, SinkHit):
             node: ast.AST = arrival.call
@@ -115,19 +116,19 @@ class FlowRow:
         else:
             node, argument = arrival.node, getattr(arrival.node, "value", None)
         if (self.of and not view.modules & self.of) or matcher.matches(pattern, node) is None:
-            return
+            return None
         if self.argument is not None and (argument is None or not matcher.allows(self.argument, argument)):
-            return
+            return None
         if any(matcher.matches(each, node) is not None for each in self.but):
-            return
+            return None
         tagged = self.grades.keys() - _UNTAGGED
         tags = frozenset(tagged if len(tagged) == len(self.grades) else {*tagged, "input"})
         origin = view.flow.source(value, self.use, tags=tags)
         severity = self._severity(origin, value.built)
         if origin is None or severity is None:
-            return
+            return None
         if matcher.occurs(self.unless, view.function_of(node) or view.reading.tree, {}):
-            return
+            return None
         confidence = _SURE.get(
             self._key(origin, value.built),
             Confidence.MEDIUM if severity >= Severity.MEDIUM else Confidence.LOW,
@@ -142,7 +143,7 @@ class FlowRow:
         if sure is None or sure.reach < origin.reach:
             severity, confidence = self._severity(sure, value.built) or Severity.LOW, Confidence.LOW
             reason += ", by way of a function of another file whose name says that it checks or cleans"
-        yield NodeMatch(node, reason, severity, confidence)
+        return view.match(rule, node, reason, severity, confidence)
 
     def _key(self, origin: Origin, built: bool) -> str:
         if origin.tag in self.grades:
@@ -229,15 +230,17 @@ class FlowIndex:
     def __len__(self) -> int:
         return len(self._at) + len(self._statements)
 
-    def found(self, view: View) -> Iterator[tuple[Check, NodeMatch]]:
+    def found(self, view: View) -> Iterator[Match]:
         """Yield what arrived somewhere in a file; an exception costs one rule at one place."""
         matcher = Matcher(view)
         for check, row, pattern, arrival in self._arrivals(view):
             try:
-                for match in row.judge(matcher, pattern, arrival):
-                    yield check, match
+                match = row.judge(matcher, check.rule, pattern, arrival)
             except Exception as error:  # hostile text meets code that did not expect it
                 view.reading.unread.fail(check.rule.id, error)
+                continue
+            if match is not None:
+                yield match
 
     def _arrivals(self, view: View) -> Iterator[tuple[Check, FlowRow, Pattern, SinkHit | StoredValue]]:
         for hit in view.flow.hits:
