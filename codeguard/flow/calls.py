@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
-from functools import cached_property
-from typing import Protocol
+import re
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property, lru_cache
+from re import _constants, _parser  # type: ignore[attr-defined]
+from typing import TYPE_CHECKING
 
-from codeguard.corpus.patterns import lazy
 from codeguard.flow.entry_points import written_name
-from codeguard.flow.sanitizers import (
-    NEEDED,
-    quoted,
-    removed_by_pattern,
-    removed_by_table,
-    uses_without,
-)
-from codeguard.flow.sinks import Sink, SinkIndex
+from codeguard.flow.sinks import SinkIndex
 from codeguard.flow.tables import (
-    ADDRESSING_NAME,
     ANSWER,
     ANSWERING,
     ANSWERING_METHODS,
@@ -27,16 +21,11 @@ from codeguard.flow.tables import (
     CLEANERS,
     CLEANING_METHODS,
     CLEANING_NAME,
-    DECODERS,
-    ERROR_ANSWER,
     FILLERS,
     MAIL,
     MAIL_METHODS,
     MODEL_CALLS,
     MODEL_METHODS,
-    NUMBER_NAME,
-    PASSERS,
-    PLACE_NAME,
     REACH_OF_CALL,
     REMOTE_METHODS,
     REQUEST_PARTS,
@@ -44,7 +33,6 @@ from codeguard.flow.tables import (
     STORED,
     STORED_METHODS,
     STORED_NAMES,
-    TYPE_NAME,
 )
 from codeguard.flow.values import (
     ALL_USES,
@@ -60,6 +48,10 @@ from codeguard.flow.values import (
 from codeguard.syntax.names import Names
 from codeguard.syntax.scopes import FunctionNode
 
+if TYPE_CHECKING:
+    from codeguard.flow.engine import Flow
+    from codeguard.flow.evaluation import Evaluator
+
 _ABSORBERS = frozenset(
     {"logging", "hashlib", "hmac", "time", "datetime", "math", "random", "secrets", "threading", "subprocess"}
 )
@@ -68,58 +60,10 @@ _ABSORBERS = frozenset(
 _SENT = ("HTTP_", "QUERY_", "PATH_", "REQUEST_", "wsgi.")
 
 
-class FlowContext(Protocol):
-    """The interface of the file's data flow that evaluation needs."""
-
-    def call(self, function: FunctionNode, call: ast.Call, arguments: dict[str, Value]) -> Value:
-        """Return the result of a function of the file for some arguments."""
-        ...
-
-    def guarded(self, call: ast.Call) -> tuple[tuple[int, frozenset[str]], ...] | None:
-        """Return the arguments that a function of the file checks."""
-        ...
-
-    def decided(self, test: ast.expr) -> bool | None:
-        """Return what a test comes to if constants of its own function decide it, or None."""
-        ...
-
-    def hit(self, sink: Sink, call: ast.expr, argument: ast.expr, value: Value) -> None:
-        """Record a value at a sink."""
-        ...
-
-    def keep(self, target: ast.expr, value: Value) -> None:
-        """Record a value that is stored in an attribute or a global name."""
-        ...
-
-    def attribute(self, owner: str, name: str) -> Value:
-        """Return the values that the methods of a class have stored in an attribute."""
-        ...
-
-
-class Evaluating(Protocol):
-    """The interface of expression evaluation that calls need."""
-
-    def value(self, node: ast.expr | None, state: State) -> Value:
-        """Return the abstract value of an expression."""
-        ...
-
-    def origin(self, reach: Reach, what: str, node: ast.AST, state: State, tag: str = "input") -> Value:
-        """Return a value that comes from outside."""
-        ...
-
-    def is_request(self, node: ast.expr) -> bool:
-        """Return whether an expression is a request."""
-        ...
-
-    def fill(self, holder: ast.expr, value: Value, state: State) -> None:
-        """Record that an object now also holds a value."""
-        ...
-
-
 class Calls:
     """Evaluates the calls of one file."""
 
-    def __init__(self, of: Evaluating, names: Names, sinks: SinkIndex, around: FlowContext) -> None:
+    def __init__(self, of: Evaluator, names: Names, sinks: SinkIndex, around: Flow) -> None:
         self._of = of
         self._names = names
         self._sinks = sinks
@@ -172,7 +116,7 @@ class Calls:
         reach = REACH_OF_CALL.get(name)
         if reach is not None:
             tag = ANSWER if name.startswith(ANSWERING) else "input"
-            return _typed(node, self._of.origin(reach, f"{name}()", node, state, tag))
+            return self._of.origin(reach, f"{name}()", node, state, tag)
         if STORED_NAMES.search(name):
             return self._of.origin(Reach.LOCAL, f"{name}()", node, state, STORED)
         if name == "compile" and arguments:
@@ -181,9 +125,6 @@ class Calls:
             return self._of.origin(Reach.LOCAL, f"{name}()", node, state, "archive")
         if name in ("re.sub", "re.subn") and len(node.args) > 2:
             return arguments[2].cleaned(self._replaced(*node.args[:2]))
-        if name in DECODERS:
-            value = joined([*everything, receiver])
-            return value._replace(clean=value.clean - {Use.LOG, Use.HEADER})
         uses = CLEANERS.get(name)
         if name == "map" and len(arguments) > 1:  # what the function makes of each
             made = [
@@ -203,47 +144,24 @@ class Calls:
         self, name: str, node: ast.Call, method: str, receiver: Value, given: Sequence[Value], state: State
     ) -> Value:
         """Return the result of an unknown function, by what its name says."""
-        if method == "recv" and not (node.args or node.keywords) and self._talks_to_processes:
-            return NOTHING  # a pipe to a child process of the program
-        if self._is_remote(node, method) and not name.startswith(":"):
+        remote = method in REMOTE_METHODS or (method in MAIL_METHODS and self._reads_mail)
+        if remote and not name.startswith(":"):
             tag = ANSWER if method in ANSWERING_METHODS else "input"
-            return _typed(node, self._of.origin(Reach.REMOTE, f"{method}()", node, state, tag))
+            return self._of.origin(Reach.REMOTE, f"{method}()", node, state, tag)
         if method in STORED_METHODS and not receiver.origins and not name.startswith(":"):
             return self._of.origin(Reach.LOCAL, f"{method}()", node, state, STORED)
         last = method or name.rpartition(".")[2]
-        if ERROR_ANSWER.search(last) and not name.startswith(":") and not name.startswith("traceback."):
-            # `render_error(request, e)` of another module decides itself what it shows of an exception.
-            whole = all(origin.tag == "exception" for value in given for origin in value.origins)
-            built = any(value.built for value in given)
-            given = [value.cleaned({Use.RESPONSE}) for value in given] if whole and not built else given
-        if TYPE_NAME.search(last):
-            return NOTHING  # an entry of a fixed table
-        if name and NUMBER_NAME.search(last) and not receiver.origins:
-            return joined(given).cleaned(TEXT_USES)  # `count_matches(term)` of another file
         # A name such as `sanitize` proves nothing; it only lowers the severity.
-        if CLEANING_NAME.search(last) or (name and not method and PLACE_NAME.search(last)):
+        if CLEANING_NAME.search(last):
             return joined([receiver, *given]).cleaned({CLAIMED})
         if method:
             value = self._of_method(name, node, method, receiver, given)
             if value is not None:
                 return value
         # Numeric libraries return numbers and arrays, not the text that was passed in.
-        if name and not method and name not in PASSERS and name.partition(".")[0] in _ABSORBERS:
+        if name and not method and name.partition(".")[0] in _ABSORBERS:
             return joined(given).cleaned(ALL_USES)
-        if ADDRESSING_NAME.search(last) and given:
-            # `url_for_page(page, next=url)`: the first argument decides where a URL leads.
-            return joined([given[0], *(value.cleaned({CLAIMED}) for value in given[1:])])
         return joined(given)
-
-    def _is_remote(self, node: ast.Call, method: str) -> bool:
-        """Return whether a method of this name returns what others have sent."""
-        if (
-            method == "get_object"
-            and len(node.args) < 2
-            and not any(item.arg is None or "bucket" in item.arg.lower() for item in node.keywords)
-        ):
-            return False  # without a bucket it is no call of an object store
-        return method in REMOTE_METHODS or (method in MAIL_METHODS and self._reads_mail)
 
     def _of_method(
         self, name: str, node: ast.Call, method: str, receiver: Value, given: Sequence[Value]
@@ -256,7 +174,7 @@ class Calls:
             value = joined([value], built=True)
         if method in ("get", "pop", "getlist", "getfirst", "get_all"):
             value = value.part(self._key(node))
-        if method in ("replace", "translate", "split") or method == "format":
+        if method in ("replace", "split"):
             value = value.cleaned(self._removed(node, method))
         # Groups of a match are as clean as the pattern made the value.
         if method in ("group", "groups", "groupdict"):
@@ -268,13 +186,6 @@ class Calls:
     @cached_property
     def _reads_mail(self) -> bool:
         return any(f"{name}.".startswith(MAIL) for name in self._names.imported)
-
-    @cached_property
-    def _talks_to_processes(self) -> bool:
-        found = self._names.imported
-        return any(name.startswith("multiprocessing") for name in found) and not any(
-            "sock" in name or "zmq" in name for name in found
-        )
 
     def _is_module_call(self, node: ast.Call, name: str) -> bool:
         """Return whether a method is a function of an imported module, such as `os.path.join`."""
@@ -295,18 +206,13 @@ class Calls:
             ):
                 pattern = value.args[0]
         texts = self._names.text(pattern), self._names.text(replacement)
-        return frozenset() if None in texts else removed_by_pattern(str(texts[0]), str(texts[1]))
+        return frozenset() if None in texts else _removed_by_pattern(str(texts[0]), str(texts[1]))
 
     def _removed(self, node: ast.Call, method: str) -> frozenset[str]:
         if method == "split":  # splits at white space, including line breaks
-            return frozenset() if node.args or node.keywords else uses_without("\r\n")
-        if method == "format":
-            assert isinstance(node.func, ast.Attribute)
-            return shown_as_written(self._names.text(node.func.value), "{")
+            return frozenset() if node.args or node.keywords else _uses_without("\r\n")
         if not node.args:
             return frozenset()
-        if method == "translate":
-            return removed_by_table(self._names, node.args[0])
         piece = self._names.text(node.args[0])
         if piece in ("\n", "\r", "\r\n"):
             return frozenset({Use.LOG, Use.HEADER})
@@ -314,7 +220,11 @@ class Calls:
             return frozenset({Use.HTML, Use.RESPONSE})
         if piece == "/" and len(node.args) > 1 and "/" not in (self._names.text(node.args[1]) or "/"):
             return frozenset({Use.PATH, Use.ARCHIVE})
-        return quoted(piece, self._names.text(node.args[1]) if len(node.args) > 1 else None)
+        # Doubling single quotes is not enough for every database: some accept a backslash as an escape.
+        if piece == '"':
+            return frozenset({Use.SQL})
+        instead = self._names.text(node.args[1]) if len(node.args) > 1 else None
+        return frozenset({Use.SHELL}) if piece == "'" and instead in ("'\"'\"'", "'\\''") else frozenset()
 
     def _key(self, node: ast.Call) -> object:
         return node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None
@@ -381,30 +291,52 @@ def is_model_call(node: ast.Call, resolved: Sequence[str]) -> bool:
     return "transformers.pipeline()" in resolved
 
 
-def _typed(node: ast.Call, value: Value) -> Value:
-    """Return the result of a call that converts to a number: `self.get_argument("size", type=int)`."""
-    kind = next((item.value for item in node.keywords if item.arg == "type"), None)
-    counts = isinstance(kind, ast.Name) and kind.id in ("int", "float", "bool")
-    return value.cleaned(TEXT_USES) if counts else value
+NEEDED: Mapping[str, str] = {
+    Use.LOG: "\r\n", Use.HEADER: "\r\n", Use.HTML: "<", Use.XML: "<", Use.SQL: "'\" ;(",
+    Use.SHELL: " \n;|&$`<>()'\"\\", Use.PATH: "/\\", Use.ARCHIVE: "/\\", Use.LDAP: "()*\\", Use.XPATH: "'\"[",
+    Use.REGEX: "(*+{", Use.TEMPLATE: "{", Use.CODE: "( .[", Use.URL: ":/", Use.REDIRECT: ":/\\", Use.NOSQL: "{$",
+}  # fmt: skip
+"""The characters that harm of a kind needs: a value without any of them does none."""
+_LONGEST_PATTERN = 200
+_MOST_ITEMS = 6
+_SINGLE = (_constants.IN, _constants.LITERAL, _constants.NOT_LITERAL, _constants.ANY)
 
 
-def shown_as_written(template: str | None, mark: str) -> frozenset[str]:
-    """Return the uses for which a template makes values harmless by formatting them with repr.
+def _uses_without(removed: Iterable[str]) -> frozenset[str]:
+    gone = frozenset(removed)
+    return frozenset(use for use, needed in NEEDED.items() if gone.issuperset(needed))
 
-    `mark` starts its fields: `%` as in `%r`, `{` as in `{!r}`.
+
+@lru_cache(maxsize=256)
+def _removed_by_pattern(pattern: str, replacement: str) -> frozenset[str]:
+    """Return the uses that `re.sub(pattern, replacement, value)` makes a value harmless for.
+
+    The pattern is untrusted: it is tried on single characters alone, and only if nothing in it repeats what repeats.
     """
-    if template is None:
+    if len(pattern) > _LONGEST_PATTERN or "\\" in replacement:
         return frozenset()
-    plain = template.replace(mark * 2, "")
-    fields = FIELDS[mark].findall(plain)
-    return uses_without(NEEDED[Use.LOG]) if fields and len(fields) == plain.count(mark) else frozenset()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            if not _is_plain(list(_parser.parse(pattern))):
+                return frozenset()
+            compiled = re.compile(pattern)
+        except (re.error, RecursionError, OverflowError, ValueError):
+            return frozenset()
+    probes = set("".join(NEEDED.values()))
+    return _uses_without(c for c in probes if compiled.fullmatch(c) and c not in replacement)
 
 
-FIELDS = {
-    "%": lazy(r"%(?:\(\w+\))?[-+ #0-9.]{0,9}[radifgexXc]"),
-    "{": lazy(r"\{\w{0,40}(?:![ra]|:[^{}s]{0,9}[dfgexX%])\}"),
-}
-"""Fields whose values show no line break: numbers, and what is written as in code."""
+def _is_plain(items: list[tuple[object, object]]) -> bool:
+    """Return whether a pattern is a short sequence of single characters, each perhaps repeated."""
+    for operation, argument in items:
+        if operation in (_constants.MAX_REPEAT, _constants.MIN_REPEAT):
+            inner = list(argument[2])  # type: ignore[index]
+            if len(inner) != 1 or inner[0][0] not in _SINGLE:
+                return False
+        elif operation not in _SINGLE:
+            return False
+    return len(items) <= _MOST_ITEMS
 
 
 def bound_parameters(

@@ -17,7 +17,6 @@ from functools import partial
 from codeguard.corpus.syntax import walk
 from codeguard.flow.entry_points import entry_reach, says_what_is_wrong, seed_parameters
 from codeguard.flow.evaluation import DEEPEST, TOO_DEEP, TOO_LONG, Evaluator
-from codeguard.flow.outside import SAID
 from codeguard.flow.scope import (
     Attributes,
     Hits,
@@ -215,10 +214,9 @@ class Flow:
         before = self._at, self._loops
         self._at, self._loops = function, []
         with self._share(STEPS_PER_NODE_READ * sum(1 for _ in walk(function))):
-            goes_on = self._run(function.body, state)
+            self._run(function.body, state)
             cut = self._evaluation.steps <= 0
         self._at, self._loops = before
-        summary.raises = not goes_on and not any(map(_returns, walk(function)))
         summary.done = True
         if cut and self._evaluation.depth:
             del self._summaries[function]  # a caller had no more to spare; it is read again by itself
@@ -251,7 +249,7 @@ class Flow:
         if not isinstance(call, ast.Call):
             return True
         names = self.names.names_of(call.func)
-        if STOPS.isdisjoint(names) and not self._never_returns(names):
+        if STOPS.isdisjoint(names):
             self._checked(call, names, state)
             return True
         self._mark_stop()
@@ -277,16 +275,6 @@ class Flow:
         for value, uses in cleared:
             state.clear(value, uses)
         self._note(cleared)
-
-    def _never_returns(self, names: Sequence[str]) -> bool:
-        """Return whether a call is one of a function of the file that always raises: `reject()`."""
-        found = [self.names.definition(name) for name in names]
-        return bool(found) and all(
-            isinstance(item, _FUNCTIONS)
-            and self._evaluation.depth <= DEEPEST // 2
-            and self._summary(item).raises
-            for item in found
-        )
 
     def _stops(self, names: Sequence[str]) -> bool:
         found = (self.names.definition(name) for name in names)
@@ -369,7 +357,7 @@ class Flow:
     def _for(self, node: ast.For | ast.AsyncFor, state: State) -> bool:
         for _ in range(2 if len(self._loops) < _TWICE else 1):
             inner = state.copy()
-            self._evaluation.bind(node.target, self._evaluation.items(node.iter, inner), inner)
+            self._evaluation.bind(node.target, self._evaluation.value(node.iter, inner), inner)
             self._loop(node.body, inner, state)
         return self._run(node.orelse, state) if node.orelse else True
 
@@ -472,11 +460,6 @@ class Flow:
         return self._run(node.body, state.copy()) or True
 
 
-def _returns(node: ast.AST) -> bool:
-    """Return whether a statement or expression lets a function come back to its caller."""
-    return isinstance(node, ast.Return | ast.Yield | ast.YieldFrom)
-
-
 _RUN: dict[type[ast.AST], Callable[..., bool]] = {
     ast.Expr: Flow._expression,
     ast.Assign: Flow._assign,
@@ -532,7 +515,7 @@ class Reachability:
                 if _harms(value, origin, use, believing)
                 else None
             )
-            if found is not None and (best is None or _rank(found) > _rank(best)):
+            if found is not None and (best is None or found.reach > best.reach):
                 best = found
         return best
 
@@ -544,7 +527,7 @@ class Reachability:
         key = (origin.function, origin.parameter, use, believing, tags)
         if key in self._reached:
             known = self._reached[key]
-            return known if known is None or _rank(known) > _rank(origin) else origin
+            return known if known is None or known.reach > origin.reach else origin
         self._reached[key] = origin
         edges = self._edges.get((origin.function, origin.parameter), [])
         name = str(getattr(origin.function, "name", ""))
@@ -555,14 +538,10 @@ class Reachability:
                 if not _harms(value, each, use, believing):
                     continue
                 found = self._farthest(each, use, believing, tags, depth + 1)
-                if found is not None and (best is None or _rank(found) > _rank(best)):
+                if found is not None and (best is None or found.reach > best.reach):
                     best = found
         self._reached[key] = best
         return best
-
-
-def _rank(origin: Origin) -> tuple[Reach, bool]:
-    return origin.reach, origin.tag == SAID
 
 
 def _in_order(value: Value) -> list[Origin]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from codeguard.corpus.syntax import walk
 from codeguard.flow.tables import GUARD_NAME, GUARDS
 from codeguard.flow.values import (
     ALL_USES,
@@ -20,34 +19,14 @@ from codeguard.flow.values import (
 )
 from codeguard.syntax.names import Names
 
+if TYPE_CHECKING:
+    from codeguard.flow.evaluation import Evaluator
+
 Fact = tuple[Value, frozenset[str]]
 _CHARACTER_TESTS = frozenset({"isdigit", "isalnum", "isalpha", "isdecimal", "isnumeric", "isidentifier"})
 _ADDRESS_TESTS = frozenset(
     {"is_private", "is_loopback", "is_global", "is_link_local", "is_reserved", "is_multicast"}
 )
-_NUMBERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
-
-
-class Evaluator(Protocol):
-    """The interface of the evaluation that reading a test needs."""
-
-    names: Names
-
-    def value(self, node: ast.expr, state: State) -> Value:
-        """Return the abstract value of an expression."""
-        ...
-
-    def enter(self, node: ast.expr) -> bool:
-        """Use one step and one level; return False at a limit. If True, `leave` has to follow."""
-        ...
-
-    def leave(self) -> None:
-        """Release the level."""
-        ...
-
-    def guarded(self, call: ast.Call) -> tuple[tuple[int, frozenset[str]], ...] | None:
-        """Return the arguments that a function checks; None if it is not in the file."""
-        ...
 
 
 def facts(test: ast.expr, holds: bool, state: State, engine: Evaluator, depth: int = 0) -> list[Fact]:
@@ -85,24 +64,8 @@ def _combined(test: ast.BoolOp, holds: bool, state: State, engine: Evaluator, de
     parts = [facts(part, holds, state, engine, depth + 1) for part in test.values]
     if isinstance(test.op, ast.And) is holds:
         return [fact for part in parts for fact in part]
-    informative = [
-        part for part, node in zip(parts, test.values, strict=True) if part or not _is_presence(node)
-    ]
-    if len(informative) == 1:
-        return informative[0]
-    if not informative:
-        return []
-    common = frozenset.intersection(*(frozenset(value for value, _ in part) for part in informative))
-    return [(value, uses) for value, uses in informative[0] if value in common]
-
-
-def _is_presence(node: ast.expr) -> bool:
-    """Return whether a test only asks whether a value is present."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        node = node.operand
-    if isinstance(node, ast.Compare):
-        return isinstance(node.ops[0], ast.Is | ast.IsNot)
-    return isinstance(node, ast.Name | ast.Attribute)
+    common = frozenset.intersection(*(frozenset(value for value, _ in part) for part in parts))
+    return [(value, uses) for value, uses in parts[0] if value in common]
 
 
 _Sides = tuple[tuple[ast.expr, Value], tuple[ast.expr, Value]]
@@ -113,23 +76,13 @@ def _compared(
 ) -> Iterator[Fact]:
     positive = isinstance(operator, ast.In | ast.Eq | ast.Is) is holds
     sides = (left, engine.value(left, state)), (right, engine.value(right, state))
-    if isinstance(operator, _NUMBERS):
-        yield from _ordered(sides, state, engine)
-    elif isinstance(operator, ast.In | ast.NotIn):
-        yield from _membership(sides, positive, state, engine)
-    elif positive:
+    if isinstance(operator, ast.In | ast.NotIn):
+        yield from _membership(sides, positive, engine)
+    elif positive and isinstance(operator, ast.Eq | ast.NotEq | ast.Is | ast.IsNot):
         yield from _equality(sides, state, engine)
 
 
-def _ordered(sides: _Sides, state: State, engine: Evaluator) -> Iterator[Fact]:
-    """Yield the facts of a comparison by size: both sides are asked about, and what `len` measures is bounded."""
-    for side, value in sides:
-        if isinstance(side, ast.Call) and engine.names.called(side) == "len" and side.args:
-            yield engine.value(side.args[0], state), frozenset({Use.REGEX})
-        yield value, frozenset()
-
-
-def _membership(sides: _Sides, positive: bool, state: State, engine: Evaluator) -> Iterator[Fact]:
+def _membership(sides: _Sides, positive: bool, engine: Evaluator) -> Iterator[Fact]:
     """Yield the facts of `left in right`, or of `left not in right` if not `positive`."""
     (left, value), (right, other) = sides
     if other.origins and positive and isinstance(right, ast.Attribute) and right.attr == "parents":
@@ -143,8 +96,6 @@ def _membership(sides: _Sides, positive: bool, state: State, engine: Evaluator) 
     elif positive and not _is_text(right, engine):
         yield value, _tested_part(left)
         yield Value(frozenset(origin.whole for origin in value.origins)), frozenset({Use.FILE_NAME})
-        if isinstance(left, ast.Call | ast.Attribute | ast.Subscript):
-            yield from _inner(left, state, engine)
 
 
 def _members(node: ast.expr, engine: Evaluator) -> tuple[object, ...]:
@@ -160,23 +111,12 @@ def _equality(sides: _Sides, state: State, engine: Evaluator) -> Iterator[Fact]:
         if isinstance(left, ast.Attribute) and left.attr in ("netloc", "hostname"):
             yield value, frozenset({Use.REDIRECT})
         return
-    yield from _digested(left, state, engine)
-    yield from _digested(right, state, engine)
     for here, there, side in ((value, other, left), (other, value, right)):
         yield from _checked_path(side, state, engine)
         if here.origins and not there.origins:
             yield here, _tested_part(side)
             # `root, ending = splitext(name)`, followed by `ending == ".png"`
             yield Value(frozenset(origin.whole for origin in here.origins)), frozenset({Use.FILE_NAME})
-
-
-def _digested(node: ast.expr, state: State, engine: Evaluator) -> Iterator[Fact]:
-    """Yield the value behind a compared digest: it is the intended one, though not a harmless text."""
-    for value in [node, *engine.names.values_of(node)]:
-        for part in walk(value):
-            if isinstance(part, ast.Call) and engine.names.called(part).startswith(("hashlib.", "hmac.")):
-                for argument in part.args:
-                    yield engine.value(argument, state), frozenset({Use.DATA, Use.CODE})
 
 
 def _contained(left: ast.expr, other: Value, positive: bool, engine: Evaluator) -> Iterator[Fact]:
@@ -211,15 +151,6 @@ def _tested_part(node: ast.expr) -> frozenset[str]:
     return ALL_USES
 
 
-def _inner(node: ast.expr, state: State, engine: Evaluator) -> Iterator[Fact]:
-    """Yield facts for the value inside `x.lower() in ALLOWED` or `splitext(x)[1] in ALLOWED`."""
-    uses = _tested_part(node)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        inside = engine.value(node.func.value, state)
-        if inside.origins:
-            yield inside, uses & _tested_part(node.func.value)
-
-
 def _checked_path(node: ast.expr, state: State, engine: Evaluator) -> Iterator[Fact]:
     """Yield the facts of `os.path.commonpath([base, x]) == base`."""
     if isinstance(node, ast.Call) and engine.names.called(node) in (
@@ -242,7 +173,7 @@ def _called(test: ast.Call, holds: bool, state: State, engine: Evaluator, depth:
         return
     yield from _known_test(test, name, last, arguments, holds, state, engine)
     # The checks of functions in the file are known; others are judged by name.
-    checked = engine.guarded(test)
+    checked = engine.around.guarded(test)
     if checked is not None:
         for index, uses in checked:
             if index < len(arguments):
@@ -286,8 +217,6 @@ def _known_test(
     ):
         if holds:
             yield from ((value, frozenset({Use.DATA, Use.CODE, Use.URL})) for value in arguments)
-            for argument in test.args:
-                yield from _digested(argument, state, engine)
     elif name in ("re.fullmatch", "re.match", "re.search") and len(arguments) > 1:
         if holds and _anchored(names.text(test.args[0]), name.rpartition(".")[2]):
             yield arguments[1], ALL_USES

@@ -8,12 +8,9 @@ from dataclasses import dataclass, field
 
 from codeguard.corpus.syntax import unqualified_name
 from codeguard.flow.calls import is_model_call, is_sent_key
-from codeguard.flow.evaluation import is_stream
-from codeguard.flow.outside import from_outside
 from codeguard.flow.sinks import Sink, SinkHit, SinkIndex
 from codeguard.flow.tables import (
     ARCHIVE_NAMES,
-    COLUMNS,
     FILLERS,
     HEADER_HOLDERS,
     HEADER_NAME,
@@ -26,9 +23,8 @@ from codeguard.flow.tables import (
     SETTINGS,
     STORED_METHODS,
     STORED_NAMES,
-    TEXT_FIELDS,
 )
-from codeguard.flow.values import NOTHING, Origin, Reach, Use, Value, joined
+from codeguard.flow.values import NOTHING, Origin, Reach, Value, joined
 from codeguard.syntax.names import Names
 from codeguard.syntax.scopes import FunctionNode
 
@@ -40,7 +36,6 @@ class Summary:
     returned: list[Value] = field(default_factory=list)
     checks: dict[str, frozenset[str]] = field(default_factory=dict)
     stops: bool = False
-    raises: bool = False  # always: it never returns
     done: bool = False
 
     def checked(self, function: FunctionNode, by_method: bool) -> tuple[tuple[int, frozenset[str]], ...]:
@@ -68,12 +63,6 @@ def is_global(names: Names, target: ast.expr) -> bool:
     return found is not None and found[0] is scopes.module
 
 
-def _is_record(names: Names, target: ast.Name, value: Value) -> bool:
-    """Return whether a mapping with fixed keys is put into a container of the module, not bound to its name."""
-    declared = target.id in names.scopes.scope_of(target).outer
-    return Use.KEYS in value.clean and not declared
-
-
 class Attributes:
     """The values stored in attributes of the file's classes."""
 
@@ -85,8 +74,7 @@ class Attributes:
 
         The result may be this value or an earlier one.
         """
-        # Of a record with fixed keys, readers mostly show what is not of others: its number, its time.
-        if isinstance(target, ast.Name) and is_global(names, target) and not _is_record(names, target, value):
+        if isinstance(target, ast.Name) and is_global(names, target):
             shared[target.id] = joined([shared.get(target.id, NOTHING), value])
         if not isinstance(target, ast.Attribute) or not isinstance(target.value, ast.Name):
             return
@@ -193,9 +181,6 @@ def functions_that_matter(
             for target in targets:
                 if isinstance(target, ast.Subscript) and sets_header(target):
                     matter.add(names.function_of(node))
-        elif kind is ast.For or kind is ast.AsyncFor or kind is ast.comprehension:
-            if is_stream(node.iter):  # type: ignore[attr-defined]
-                farthest = Reach.REMOTE
         elif kind is ast.Attribute:
             farthest = max(farthest, _reach_of_attribute(node, names, is_request))  # type: ignore[arg-type]
         elif kind is ast.Name:
@@ -206,7 +191,7 @@ def functions_that_matter(
                 farthest = Reach.REMOTE
         elif kind in _FUNCTIONS:
             reach = entry(node)  # type: ignore[arg-type]
-            farthest = max(farthest, Reach.REMOTE if reach is Reach.CALLER and from_outside(node) else reach)
+            farthest = max(farthest, reach)
             if reach is Reach.REMOTE:
                 matter.add(node)
             around = names.function_of(node)
@@ -280,8 +265,6 @@ def _reach_of_call(node: ast.Call, resolved: Sequence[str]) -> Reach:
     if method in STORED_METHODS or any(STORED_NAMES.search(name) for name in resolved):
         return max([Reach.LOCAL, *(REACH_OF_CALL.get(name, Reach.NOBODY) for name in resolved)])
     found = [REACH_OF_CALL.get(name, Reach.NOBODY) for name in resolved]
-    if any(name.rpartition(".")[2] in TEXT_FIELDS or name.rpartition(".")[2] in COLUMNS for name in resolved):
-        found.append(Reach.LOCAL)
     found += [Reach.LOCAL for name in resolved if name in ARCHIVE_NAMES]
     return max(found, default=Reach.NOBODY)
 
