@@ -22,7 +22,6 @@ from codeguard.flow.scope import (
     Hits,
     Summary,
     functions_that_matter,
-    text_beginnings,
 )
 from codeguard.flow.sinks import Sink, SinkHit, SinkIndex, StoredValue
 from codeguard.flow.tables import CONVERSIONS, GUARD_NAME, STOPS
@@ -92,10 +91,8 @@ class Flow:
         if self._has_run:
             return
         self._has_run = True
-        beginnings = text_beginnings(self._nodes, self._sinks)
-        self._evaluation.puts_together = bool(beginnings)
-        matter, storing = functions_that_matter(
-            self.names, self._nodes, self._sinks, self.entry, self._evaluation.is_request, beginnings
+        matter, storing, self._evaluation.puts_together = functions_that_matter(
+            self.names, self._nodes, self._sinks, self.entry
         )
         if matter:
             self._apart("the module", partial(self._run, self._tree.body, self._module))
