@@ -18,10 +18,10 @@ from codeguard.corpus.syntax import walk
 from codeguard.flow.entry_points import entry_reach, says_what_is_wrong, seed_parameters
 from codeguard.flow.evaluation import DEEPEST, TOO_DEEP, TOO_LONG, Evaluator
 from codeguard.flow.scope import (
-    Attributes,
     Hits,
     Summary,
     functions_that_matter,
+    is_global,
 )
 from codeguard.flow.sinks import Sink, SinkHit, SinkIndex, StoredValue
 from codeguard.flow.tables import CONVERSIONS, GUARD_NAME, STOPS
@@ -61,8 +61,9 @@ class Flow:
         self._evaluation = Evaluator(names, self._sinks, self, len(nodes))
         self._summaries: dict[ast.AST | None, Summary] = {}
         self._closures: dict[ast.AST, dict[str, Value]] = {}
-        self._attributes = Attributes()
+        self._attributes: dict[tuple[str, str], Value] = {}
         self._reachability = Reachability()
+        self.source = self._reachability.source
         self._entry: dict[ast.AST, Reach] = {}
         self._at: ast.AST | None = None
         self._loops: list[list[State]] = []
@@ -142,10 +143,6 @@ class Flow:
             self._entry[function] = entry_reach(function, self.names)
         return self._entry[function]
 
-    def source(self, value: Value, use: str, *, believing: bool = False, tags: Tags = None) -> Origin | None:
-        """Return the least trusted origin of a value that is not harmless for a use; see `Reachability`."""
-        return self._reachability.source(value, use, believing=believing, tags=tags)
-
     def call(self, function: FunctionNode, call: ast.Call, arguments: dict[str, Value]) -> Value:
         """Return the result of a function of the file for some arguments, and record the call."""
         for name, value in arguments.items():
@@ -173,12 +170,19 @@ class Flow:
         self._hits.note(sink, call, argument, value, self._at)
 
     def keep(self, target: ast.expr, value: Value) -> None:
-        """Record a value that is stored in an attribute or a global name."""
-        self._attributes.keep(self.names, target, value, self._module.names)
+        """Record a value that is stored in an attribute or under a global name."""
+        if isinstance(target, ast.Name) and is_global(self.names, target):
+            shared = self._module.names
+            shared[target.id] = joined([shared.get(target.id, NOTHING), value])
+        if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+            for name in self.names.names_of(target.value):
+                if name.startswith(":"):
+                    key = (name[1:].removesuffix("()"), target.attr)
+                    self._attributes[key] = joined([self.attribute(*key), value])
 
     def attribute(self, owner: str, name: str) -> Value:
         """Return the values that the methods of a class have stored in an attribute."""
-        return self._attributes.of(owner, name)
+        return self._attributes.get((owner, name), NOTHING)
 
     def decided(self, test: ast.expr) -> bool | None:
         """Return what a test comes to if constants of its own function decide it, or None.

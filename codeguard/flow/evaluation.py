@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from codeguard.corpus.patterns import lazy
@@ -43,7 +43,6 @@ STEPS_PER_NODE = 4
 TOO_LONG = "values were not followed any further: it takes too many steps"
 TOO_DEEP = f"values were not followed into more than {DEEPEST} levels of expressions, blocks and calls"
 _OF_CLASSES = frozenset({"_meta", "__name__", "__qualname__", "__module__", "__tablename__", "__table__"})
-# Attributes of outgoing and incoming requests, and the imports that distinguish clients from servers.
 _SENT = lazy(r"^(?:urllib|httpx|requests|scrapy|urllib3)\.|(?:Prepared|Client)Request\(\)$")
 _PUT_TOGETHER = frozenset({ast.JoinedStr, ast.BinOp, ast.Call})
 _OF_VIEWS = frozenset({"kwargs", "args"})
@@ -233,8 +232,8 @@ class Evaluator:
             return value.cleaned(ALL_USES)
         return value
 
-    def _either(self, node: ast.BoolOp, state: State) -> Value:
-        return joined([self.value(part, state) for part in node.values])
+    def _parts(self, node: ast.expr, state: State) -> Value:
+        return joined([self.value(part, state) for part in _inside(node)])
 
     def _choice(self, node: ast.IfExp, state: State) -> Value:
         self.value(node.test, state)
@@ -247,16 +246,11 @@ class Evaluator:
         return joined([self.value(node.body, held), self.value(node.orelse, failed)])
 
     def _test(self, node: ast.Compare | ast.UnaryOp, state: State) -> Value:
-        parts = [node.left, *node.comparators] if isinstance(node, ast.Compare) else [node.operand]
-        for part in parts:
-            self.value(part, state)
+        self._parts(node, state)
         return NOTHING
 
-    def _display(self, node: ast.List | ast.Tuple | ast.Set, state: State) -> Value:
-        return joined([self.value(element, state) for element in node.elts])
-
     def _dict(self, node: ast.Dict, state: State) -> Value:
-        value = joined([self.value(part, state) for part in (*node.keys, *node.values) if part is not None])
+        value = self._parts(node, state)
         return value.cleaned({Use.KEYS}) if all(isinstance(key, ast.Constant) for key in node.keys) else value
 
     def _comprehension(
@@ -281,9 +275,6 @@ class Evaluator:
             inner.names[argument.arg] = Value(frozenset({origin}))
         self.value(node.body, inner)
         return NOTHING
-
-    def _within(self, node: ast.Await | ast.Starred, state: State) -> Value:
-        return self.value(node.value, state)
 
     def _named(self, node: ast.NamedExpr, state: State) -> Value:
         value = self.value(node.value, state)
@@ -326,6 +317,10 @@ _TOLD = frozenset(
 )  # fmt: skip
 
 
+def _inside(node: ast.expr) -> Iterator[ast.expr]:
+    return (part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
+
+
 def _within_address(names: Names, parts: Sequence[ast.expr], values: list[Value]) -> list[Value]:
     """Return the values of the parts of a URL; parts that cannot change its host are harmless for that."""
     if len(parts) > 1 and _begins_fixed(
@@ -358,20 +353,13 @@ _EVALUATE: dict[type[ast.AST], Callable[..., Value]] = {
     ast.BinOp: Evaluator._binary,
     ast.JoinedStr: Evaluator._joined,
     ast.FormattedValue: Evaluator._formatted,
-    ast.BoolOp: Evaluator._either,
     ast.IfExp: Evaluator._choice,
-    ast.Compare: Evaluator._test,
-    ast.UnaryOp: Evaluator._test,
-    ast.List: Evaluator._display,
-    ast.Tuple: Evaluator._display,
-    ast.Set: Evaluator._display,
+    **dict.fromkeys((ast.Compare, ast.UnaryOp), Evaluator._test),
+    **dict.fromkeys((ast.BoolOp, ast.List, ast.Tuple, ast.Set), Evaluator._parts),
+    **dict.fromkeys((ast.Await, ast.Starred, ast.YieldFrom, ast.Yield), Evaluator._parts),
     ast.Dict: Evaluator._dict,
     **dict.fromkeys(_COMPREHENSIONS, Evaluator._comprehension),
     ast.Lambda: Evaluator._lambda,
-    ast.Await: Evaluator._within,
-    ast.Starred: Evaluator._within,
-    ast.YieldFrom: Evaluator._within,
-    ast.Yield: Evaluator._within,
     ast.NamedExpr: Evaluator._named,
     ast.Call: lambda evaluation, node, state: evaluation.calls.value(node, state),
 }

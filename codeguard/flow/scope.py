@@ -13,7 +13,7 @@ from codeguard.flow.tables import (
     HEADER_HOLDERS,
     HEADER_NAME,
 )
-from codeguard.flow.values import NOTHING, Origin, Reach, Value, joined
+from codeguard.flow.values import Origin, Reach, Value, joined
 from codeguard.syntax.names import Names
 from codeguard.syntax.scopes import FunctionNode
 
@@ -50,31 +50,6 @@ def is_global(names: Names, target: ast.AST) -> bool:
     scope = scopes.scope_of(target)
     found = None if scope is scopes.module else scopes.find(target.id, scope)
     return found is not None and found[0] is scopes.module
-
-
-class Attributes:
-    """The values stored in attributes of the file's classes."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, str], Value] = {}
-
-    def keep(self, names: Names, target: ast.expr, value: Value, shared: dict[str, Value]) -> None:
-        """Record a value stored in an attribute of a class, or under a global name in `shared`.
-
-        The result may be this value or an earlier one.
-        """
-        if isinstance(target, ast.Name) and is_global(names, target):
-            shared[target.id] = joined([shared.get(target.id, NOTHING), value])
-        if not isinstance(target, ast.Attribute) or not isinstance(target.value, ast.Name):
-            return
-        for name in names.names_of(target.value):
-            if name.startswith(":"):
-                key = (name[1:].removesuffix("()"), target.attr)
-                self._known[key] = joined([self.of(*key), value])
-
-    def of(self, owner: str, attribute: str) -> Value:
-        """Return the possible values of an attribute."""
-        return self._known.get((owner, attribute), NOTHING)
 
 
 class Hits:
