@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name
-from codeguard.flow.calls import Calls
+from codeguard.flow.calls import Call
 from codeguard.flow.guards import facts
 from codeguard.flow.sinks import SinkIndex
 from codeguard.flow.tables import (
@@ -57,11 +57,10 @@ class Evaluator:
         self.depth = 0
         self.puts_together = False  # whether texts in the file are sinks themselves
         self.steps = STEPS_PER_FILE + STEPS_PER_NODE * nodes
-        self._sinks = sinks
+        self.sinks = sinks
         self._writer = LiteralTexts(names, nodes)
         self._fields_of: dict[str, dict[str, ast.AnnAssign]] = {}
         self.around = around
-        self.calls = Calls(self, names, sinks, around)
 
     def value(self, node: ast.expr | None, state: State) -> Value:
         """Return the abstract value of an expression; `NOTHING` beyond the limits."""
@@ -92,7 +91,7 @@ class Evaluator:
         self.depth -= 1
 
     def _look_at_text(self, node: ast.expr, value: Value) -> None:
-        for sink in self._sinks.of_text(self._writer.text(node)):
+        for sink in self.sinks.of_text(self._writer.text(node)):
             if sink.use not in value.clean:
                 self.around.hit(sink, node, node, value)
 
@@ -191,7 +190,7 @@ class Evaluator:
         base = self.value(node.value, state)
         if not isinstance(node.slice, ast.Constant | ast.Slice):
             key = self.value(node.slice, state)
-            for sink in self._sinks.of_namespace(node, self.names) if key.origins else ():
+            for sink in self.sinks.of_namespace(node, self.names) if key.origins else ():
                 if sink.use not in key.clean:
                     self.around.hit(sink, node, node.slice, key)
         if isinstance(node.slice, ast.Constant):
@@ -361,5 +360,5 @@ _EVALUATE: dict[type[ast.AST], Callable[..., Value]] = {
     **dict.fromkeys(_COMPREHENSIONS, Evaluator._comprehension),
     ast.Lambda: Evaluator._lambda,
     ast.NamedExpr: Evaluator._named,
-    ast.Call: lambda evaluation, node, state: evaluation.calls.value(node, state),
+    ast.Call: lambda evaluation, node, state: Call(evaluation, node, state).value(),
 }
