@@ -33,16 +33,7 @@ from codeguard.flow.tables import (
     STORED_METHODS,
     STORED_NAMES,
 )
-from codeguard.flow.values import (
-    ALL_USES,
-    CLAIMED,
-    NOTHING,
-    Reach,
-    State,
-    Use,
-    Value,
-    joined,
-)
+from codeguard.flow.values import ALL_USES, CLAIMED, NOTHING, Reach, State, Use, Value, joined
 from codeguard.syntax.scopes import FunctionNode, is_static
 
 if TYPE_CHECKING:

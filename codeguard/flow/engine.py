@@ -17,12 +17,7 @@ from functools import partial
 from codeguard.corpus.syntax import walk
 from codeguard.flow.entry_points import entry_reach, says_what_is_wrong, seed_parameters
 from codeguard.flow.evaluation import DEEPEST, TOO_DEEP, TOO_LONG, Evaluator
-from codeguard.flow.scope import (
-    Hits,
-    Summary,
-    functions_that_matter,
-    is_global,
-)
+from codeguard.flow.scope import Hits, Summary, functions_that_matter, is_global
 from codeguard.flow.sinks import Sink, SinkHit, SinkIndex, StoredValue
 from codeguard.flow.tables import CONVERSIONS, GUARD_NAME, STOPS
 from codeguard.flow.values import (

@@ -21,16 +21,7 @@ from codeguard.flow.tables import (
     SETTING,
     SETTINGS,
 )
-from codeguard.flow.values import (
-    ALL_USES,
-    NOTHING,
-    Origin,
-    Reach,
-    State,
-    Use,
-    Value,
-    joined,
-)
+from codeguard.flow.values import ALL_USES, NOTHING, Origin, Reach, State, Use, Value, joined
 from codeguard.syntax.literal_text import LiteralTexts
 from codeguard.syntax.names import Names
 

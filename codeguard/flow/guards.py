@@ -8,15 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from codeguard.flow.tables import GUARD_NAME, GUARDS
-from codeguard.flow.values import (
-    ALL_USES,
-    CLAIMED,
-    RESOLVED,
-    TEXT_USES,
-    State,
-    Use,
-    Value,
-)
+from codeguard.flow.values import ALL_USES, CLAIMED, RESOLVED, TEXT_USES, State, Use, Value
 
 if TYPE_CHECKING:
     from codeguard.flow.evaluation import Evaluator

@@ -15,13 +15,7 @@ from dataclasses import dataclass, field
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import children, walk
 from codeguard.flow.effects import Effects
-from codeguard.syntax.capabilities import (
-    FOREIGN_SCRIPT,
-    LOOKUP_PLACE,
-    SECRET_PLACE,
-    STARTUP_PLACE,
-    WRITING,
-)
+from codeguard.syntax.capabilities import FOREIGN_SCRIPT, LOOKUP_PLACE, SECRET_PLACE, STARTUP_PLACE, WRITING
 from codeguard.syntax.names import Names
 from codeguard.syntax.scopes import defaults_of
 

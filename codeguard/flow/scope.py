@@ -8,11 +8,7 @@ from dataclasses import dataclass, field
 
 from codeguard.corpus.syntax import unqualified_name
 from codeguard.flow.sinks import Sink, SinkHit, SinkIndex
-from codeguard.flow.tables import (
-    FILLERS,
-    HEADER_HOLDERS,
-    HEADER_NAME,
-)
+from codeguard.flow.tables import FILLERS, HEADER_HOLDERS, HEADER_NAME
 from codeguard.flow.values import Origin, Reach, Value, joined
 from codeguard.syntax.names import Names
 from codeguard.syntax.scopes import FunctionNode
