@@ -81,16 +81,13 @@ class FlowRow:
         called = {name: _names(text) for name, text in where.items() if isinstance(text, str)}
         others = {name: text for name, text in where.items() if not isinstance(text, str)}
         use, built = Use(table["use"]), bool(table.get("built"))
-        reaches = [reach for reach, name in _REACHES.items() if name in given]
-        tagged = [Reach.LOCAL] if given.keys() - _UNTAGGED else []
-        least = min([*reaches, *tagged])
         to = [
-            _target(f"{key}.{place}", text, called, others, use, built, least)
+            _target(f"{key}.{place}", text, called, others, use, built)
             for place, text in enumerate(table.get("to", ()))
         ]
         if "text" in table:
             wording = LanguagePattern(*(lazy(text, re.DOTALL) for text in table["text"]))
-            sink = Sink(f"{key}.text", use, arguments=(), wording=wording, least=least)
+            sink = Sink(f"{key}.text", use, arguments=(), wording=wording)
             to.append((sink, pattern_of("$_", {})))
         compiled = patterns_of("$SINK", others)[0].where if _SINK in others else {}
         return cls(
@@ -168,7 +165,6 @@ def _target(
     where: Mapping[str, Any],
     use: Use,
     built: bool,
-    least: Reach,
 ) -> tuple[Sink | None, Pattern]:
     """Return the sink of a pattern, and what else of the pattern a call at the sink has to be."""
     pattern = pattern_of(text, where)
@@ -192,7 +188,7 @@ def _target(
             function = text.partition("(")[0]
     others = [f"{item.arg}={_written(item.value)}" for item in call.keywords if variable(item.value) != _SINK]
     rest = pattern_of(f"{function}({', '.join(['...', *others])})", where)
-    return Sink(key, use, names, methods, tuple(arguments), receiver, built, least=least), rest
+    return Sink(key, use, names, methods, tuple(arguments), receiver, built), rest
 
 
 def _written(node: ast.expr) -> str:
