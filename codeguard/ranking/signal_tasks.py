@@ -59,7 +59,7 @@ def examined(signal: Signal, subject: Subject, context: SignalContext) -> tuple[
     """
     payload = encoded(_asked(signal, subject, context))
     used = context.weights
-    weights = json.dumps([dict(used.overrides), dict(used.factors), dict(used.own)], sort_keys=True)
+    weights = json.dumps([dict(used.overrides), dict(used.own)], sort_keys=True)
     shared = _shared(weights, context.services.perplexity if PERPLEXITY in _wanted(signal) else None)
     (answer,) = send(default_workers(), examine_task, [payload], shared, BOUNDS).result()
     if answer.ended == FAILED:
