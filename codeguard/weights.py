@@ -6,7 +6,7 @@ chunk one standard deviation of the candidates' distances back.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from codeguard.errors import ConfigError
@@ -175,13 +175,12 @@ FLAWS: Mapping[Severity, Weight] = {
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The effective weights: the defaults, some of them overridden or scaled by a factor.
+    """The effective weights: the defaults, some of them overridden.
 
     Keys are `signal.rule`. A rule without an entry in the table has the weight of its severity.
     """
 
     overrides: Mapping[str, float] = field(default_factory=dict)
-    factors: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for key, value in self.overrides.items():
@@ -196,8 +195,7 @@ class Weights:
 
     def of(self, key: str, severity: Severity) -> float:
         """Return the weight of a rule of this severity."""
-        value = self.overrides[key] if key in self.overrides else default(key, severity).value
-        return float(value) * self.factors.get(key, 1.0)
+        return float(self.overrides[key]) if key in self.overrides else default(key, severity).value
 
     def found(self, key: str, usual: Severity, seen: Severity) -> float:
         """Return the weight of a match of a rule whose usual severity it may not have.
@@ -206,12 +204,8 @@ class Weights:
         that of the match's severity.
         """
         if key.partition(".")[0] == INSECURE and key not in self.overrides:
-            return default(key, seen).value * self.factors.get(key, 1.0)
+            return default(key, seen).value
         return self.of(key, usual) * 0.5 ** max(0, usual - seen)
-
-    def scaled(self, keys: Iterable[str], factor: float) -> Weights:
-        """Return these weights with those of `keys` multiplied by `factor`."""
-        return Weights(self.overrides, {**self.factors, **dict.fromkeys(keys, factor)})
 
 
 def default(key: str, severity: Severity) -> Weight:

@@ -6,7 +6,6 @@ import gc
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -23,9 +22,6 @@ from codeguard.cli.output import (
 from codeguard.errors import ConfigError
 from codeguard.escaping import escaped
 from codeguard.reports.audit_formats import AuditView, format_names, rendered
-
-if TYPE_CHECKING:
-    from codeguard.index.trusted_base import TrustedBase
 
 SEVERITIES = ("info", "low", "medium", "high", "critical")
 _FOR_PEOPLE = ("text", "summary", "github")  # formats that show medium severity and above
@@ -58,15 +54,6 @@ class _Command(click.Command):
 @click.option(
     "--trust", multiple=True, type=click.Path(path_type=Path), help="A path that is your own. Repeatable."
 )
-@click.option("--manifest", type=_FILE, help="Signed manifest of the tree it lies in, instead of --trust.")
-@click.option(
-    "--key",
-    "keys",
-    multiple=True,
-    type=_FILE,
-    help="Public key, PEM, for --manifest, instead of the configuration's signers. Repeatable.",
-)
-@click.option("--label", help="Label that the manifest has to name.  [default: as for `trust verify`]")
 @store_option("Folder of the index whose trust and evidence count.")
 @click.option(
     "--policy",
@@ -125,9 +112,6 @@ def audit(
     since: str | None,
     staged: bool,
     trust: tuple[Path, ...],
-    manifest: Path | None,
-    keys: tuple[Path, ...],
-    label: str | None,
     store: str | None,
     policy: Path | None,
     baseline: Path | None,
@@ -164,10 +148,6 @@ def audit(
         raise ConfigError("which baseline?", got="--baseline and --write-baseline", expected="one of them")
     if show_all and min_severity is not None:
         raise ConfigError("what to show?", got="--all and --min-severity", expected="one of them")
-    if manifest is not None and trust:
-        raise ConfigError("whom to trust?", got="--trust and --manifest", expected="one of them")
-    if keys and manifest is None:
-        raise ConfigError("--key", got="no --manifest", expected="--manifest FILE")
     from codeguard.audit.rules import RuleSelection
     from codeguard.audit.run import AuditOptions
     from codeguard.audit.run import audit as run_audit
@@ -186,7 +166,6 @@ def audit(
         since=since,
         staged=staged,
         trust=trust,
-        base=_verified(context, manifest, keys, label) if manifest is not None else None,
         behavior=not no_behavior,
         policy=policy,
         baseline=write_baseline or baseline,
@@ -211,20 +190,6 @@ def audit(
         say_report(rendered(name, view), file)
     if report.failing(least):
         sys.exit(EXIT_FINDINGS)
-
-
-def _verified(
-    context: click.Context, manifest: Path, keys: tuple[Path, ...], label: str | None
-) -> TrustedBase:
-    """Verify a manifest by the given keys or the user's policies."""
-    from codeguard.cli.trust import manifest_at, opened_by, policy_for
-    from codeguard.index.trusted_base import of_manifest
-
-    manifest_at(manifest)
-    tree = manifest.parent
-    options = {"trusted_keys": keys, "label": label, "threshold": None, "bundles": (), "trusted_root": None}
-    policy = policy_for(context, tree, manifest, options)
-    return of_manifest(opened_by(policy, tree, manifest, options), tree)
 
 
 def _output(text: str) -> tuple[str, Path]:

@@ -149,16 +149,9 @@ def _inside(file: str, project: Path) -> Path:
 
 def _read(path: Path) -> bytes:
     """Return the content of a file, empty if there is none."""
-    from codeguard.trust.local import open_regular
+    from codeguard.trust.local import read_limited
 
-    try:
-        with open_regular(path) as file:
-            data = file.read(LONGEST + 1)
-    except FileNotFoundError:
-        return b""
-    if len(data) > LONGEST:
-        raise ConfigError(f"{path} is too large", got=f"over {LONGEST} bytes", expected="a configuration")
-    return data
+    return read_limited(path, LONGEST) if os.path.lexists(path) else b""
 
 
 def _merged(data: bytes, path: Path, entries: Sequence[Entry]) -> bytes | None:

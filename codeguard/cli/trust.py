@@ -18,7 +18,6 @@ import click
 
 from codeguard.cli.options import FORMAT, option_group, store_option
 from codeguard.cli.output import EXIT_FINDINGS, guarded, read_settings, say, say_json, warn
-from codeguard.config import user_config_dir
 from codeguard.errors import ConfigError, CorpusError, ManifestError, NothingToDoError
 from codeguard.index.trusted_paths import below
 
@@ -59,9 +58,6 @@ def _policy_options(*names: str) -> Callable[[F], F]:
         ),
         click.option("--threshold", type=click.IntRange(min=1), help="Signers needed where keys are given."),
         click.option(
-            "--bundle", "bundles", multiple=True, type=_PLACE, help="Sigstore bundle of a keyless signer."
-        ),
-        click.option(
             "--trusted-root", type=_PLACE, help="Sigstore's trusted root instead of the packaged one."
         ),
     )
@@ -83,7 +79,6 @@ def trust() -> None:
 @_LABEL
 @click.option("--expires-days", type=click.IntRange(min=0), default=90, show_default=True, help="0 is never.")
 @click.option("--output", type=_PLACE, help="[default: codeguard.manifest.json in ROOT]")
-@FORMAT
 @click.pass_context
 @guarded
 def build(
@@ -93,7 +88,6 @@ def build(
     label: str | None,
     expires_days: int,
     output: Path | None,
-    format_: str,
 ) -> None:
     """Write the manifest of the files under ROOT, not yet signed."""
     from codeguard.trust.local import read_limited, write_atomically
@@ -113,7 +107,7 @@ def build(
         expires=now + timedelta(days=expires_days) if expires_days else None,
     )
     write_atomically(output, manifest_to_json(manifest))
-    _report(manifest, format_, output)
+    _report(manifest, output)
     warn(f"not signed yet; next: codeguard trust sign {output} --key KEY")
 
 
@@ -126,17 +120,9 @@ def build(
     metavar="IDENTITY",
     help="From now on this key's signature counts here, as this person's: a policy for it is written.",
 )
-@FORMAT
 @click.pass_context
 @guarded
-def sign(
-    context: click.Context,
-    file: Path,
-    key: Path | None,
-    keyless: bool,
-    count_as: str | None,
-    format_: str,
-) -> None:
+def sign(context: click.Context, file: Path, key: Path | None, keyless: bool, count_as: str | None) -> None:
     """Sign a manifest, or add a signature to a signed one.
 
     A signature counts only where a signing policy in the user's configuration says so. --count-as writes one for the
@@ -155,7 +141,7 @@ def sign(
             expected="--key FILE or --keyless",
             hint="a key is made with: openssl genpkey -algorithm ed25519 -aes-256-cbc -out FILE, outside the tree",
         )
-    file = manifest_at(file)
+    file = _manifest_at(file)
     payload, envelope = _opened(read_limited(file))
     manifest = manifest_from_json(payload)
     if count_as is not None and key is None:
@@ -167,7 +153,7 @@ def sign(
             warn(f"its signature counts from now on, by {place}")
         envelope = sign_payload(payload, signer, envelope)
         write_atomically(file, envelope.to_json())
-        _report(manifest, format_, file, signatures=len(envelope.signatures))
+        _report(manifest, file, len(envelope.signatures))
         if not read_settings(context).signing:
             warn("nothing says yet whose signature counts here: --count-as IDENTITY writes that down")
         return
@@ -175,7 +161,7 @@ def sign(
 
     bundle = file.with_suffix(".sigstore.json")
     write_atomically(bundle, sign_keyless(payload, os.environ.get("SIGSTORE_ID_TOKEN")))
-    _report(manifest, format_, bundle, signatures=1)
+    _report(manifest, bundle, 1)
 
 
 @trust.command()
@@ -195,12 +181,12 @@ def verify(
     from codeguard.trust.tree import check_tree
 
     _existing_folder(root)
-    policy = policy_for(context, root, manifest_path, options)
+    policy = _policy_for(context, root, manifest_path, options)
     verified: VerifiedManifest | None = None
     try:
-        verified = opened_by(policy, root, manifest_path, options)
+        verified = _verified(policy, root, manifest_path, options)
         present = [item.name for item in _discovered(root, verified.manifest.scope)]
-        refusals = [difference.error() for difference in check_tree(verified, root, present)]
+        refusals = list(check_tree(verified, root, present))
     except ManifestError as error:
         refusals = [error]
     if format_ == "json":
@@ -245,7 +231,7 @@ def show(context: click.Context, file: Path | None, files: bool, store: str | No
             raise ConfigError("--files", got="no FILE", expected="a manifest")
         _show_index(context, store, format_)
         return
-    payload, envelope = _opened(read_limited(manifest_at(file)))
+    payload, envelope = _opened(read_limited(_manifest_at(file)))
     manifest = manifest_from_json(payload)
     signatures = [item.keyid for item in envelope.signatures] if envelope else []
     if format_ == "json":
@@ -270,7 +256,6 @@ def show(context: click.Context, file: Path | None, files: bool, store: str | No
 @click.option("--expires-days", type=click.IntRange(min=0), help="0 is never.  [default: as long as before]")
 @click.option("--yes", is_flag=True, help="Sign without asking.")
 @_policy_options("--trusted-key")
-@FORMAT
 @click.pass_context
 @guarded
 def update(
@@ -281,7 +266,6 @@ def update(
     key: Path,
     expires_days: int | None,
     yes: bool,
-    format_: str,
     **options: Any,
 ) -> None:
     """Verify the current manifest, show what was edited since, and sign its successor."""
@@ -293,8 +277,8 @@ def update(
     from codeguard.trust.tree import MANIFEST_NAME, edits
 
     _existing_folder(root)
-    policy = policy_for(context, root, manifest_path, options)
-    old = opened_by(policy, root, manifest_path, options, renewing=True)
+    policy = _policy_for(context, root, manifest_path, options)
+    old = _verified(policy, root, manifest_path, options, renewing=True)
     now = datetime.now(UTC).replace(microsecond=0)
     seen = VersionsSeen().last(policy.root)
     # The files are read once, so that what is signed is exactly what was shown.
@@ -320,35 +304,28 @@ def update(
         )
     place = manifest_path or root / MANIFEST_NAME
     write_atomically(place, sign_payload(manifest_to_json(manifest), signer).to_json())
-    _report(manifest, format_, place, signatures=1)
+    _report(manifest, place, 1)
 
 
-def policy_for(
+def _policy_for(
     context: click.Context, root: Path, manifest: Path | None, options: Mapping[str, Any]
 ) -> SigningPolicy:
     """Return the policy of the given keys, or the user's for a tree.
 
     Raises ConfigError if there is none, or if a file that must be the user's is inside the tree.
     """
-    from codeguard.trust.signatures import policy_of_keys, refuse_inside
+    from codeguard.trust.signatures import policy_of_keys
     from codeguard.trust.tree import MANIFEST_NAME
-    from codeguard.trust.verify import choose_policy, refuse_unsigned
+    from codeguard.trust.verify import user_policy
 
     label = options["label"]
     if options["trusted_keys"]:
         label = label or _default_label(context, root)
         return policy_of_keys(label, options["trusted_keys"], options["threshold"] or 1)
-    place = _config_path(context)
-    refuse_inside(place, root, "configuration")
-    try:
-        return choose_policy(_policies(context), root, label)
-    except ConfigError as error:
-        refuse_unsigned(manifest or root / MANIFEST_NAME)
-        error.hint = f"write one into {place}, or give a public key and its --label"
-        raise
+    return user_policy(read_settings(context), root, manifest or root / MANIFEST_NAME, label)
 
 
-def opened_by(
+def _verified(
     policy: SigningPolicy,
     root: Path,
     manifest: Path | None,
@@ -366,13 +343,12 @@ def opened_by(
         state=VersionsSeen(),
         now=datetime.now(UTC),
         manifest=manifest,
-        bundles=options["bundles"],
         trusted_root=options["trusted_root"],
         renewing=renewing,
     )
 
 
-def manifest_at(file: Path) -> Path:
+def _manifest_at(file: Path) -> Path:
     """Return the path of the manifest, given the file or the folder of a tree."""
     from codeguard.trust.tree import MANIFEST_NAME
 
@@ -389,23 +365,13 @@ def _existing_folder(root: Path) -> None:
         raise CorpusError(f"no such folder: {root}", hint="check the path")
 
 
-def _config_path(context: click.Context) -> Path:
-    given = context.find_root().params.get("config")
-    return Path(given) if given else user_config_dir() / "config.toml"
-
-
-def _policies(context: click.Context) -> dict[str, SigningPolicy]:
-    from codeguard.trust.policy import policies_from_toml
-
-    return policies_from_toml(read_settings(context).signing, _config_path(context).parent)
-
-
 def _default_label(context: click.Context, root: Path) -> str:
     """Return the label of the configuration's policy for the folder, else the name of the folder."""
+    from codeguard.trust.policy import policies
     from codeguard.trust.verify import choose_policy
 
     try:
-        return choose_policy(_policies(context), root).root
+        return choose_policy(policies(read_settings(context)), root).root
     except ConfigError:
         return root.resolve().name
 
@@ -420,12 +386,13 @@ def _count_on(
     """
     from codeguard.cli.config import add_table, as_toml
     from codeguard.trust.local import write_atomically
+    from codeguard.trust.policy import policies
     from codeguard.trust.signatures import load_keys, public_pem, refuse_inside
     from codeguard.trust.verify import choose_policy
 
-    place, tree, keyid = _config_path(context), manifest.resolve().parent, signer.public_key.keyid
+    settings, tree, keyid = read_settings(context), manifest.resolve().parent, signer.public_key.keyid
+    place, known = settings.config_file, policies(settings)
     refuse_inside(place, tree, "configuration")
-    known = _policies(context)
     if known and keyid in load_keys(choose_policy(known, tree), tree=tree):
         return place
     if known:
@@ -555,10 +522,6 @@ def _say_manifest(manifest: Manifest) -> None:
             say(f"{name}: {', '.join(value) if isinstance(value, list) else value}")
 
 
-def _report(manifest: Manifest, format_: str, output: Path, signatures: int = 0) -> None:
-    if format_ == "json":
-        fields = {**_fields(manifest), "output": str(output), "signatures": signatures}
-        say_json({"schema": "codeguard.trust/2", **fields})
-    else:
-        _say_manifest(manifest)
-        say(f"written: {output} ({signatures} signature{'' if signatures == 1 else 's'})")
+def _report(manifest: Manifest, output: Path, signatures: int = 0) -> None:
+    _say_manifest(manifest)
+    say(f"written: {output} ({signatures} signature{'' if signatures == 1 else 's'})")

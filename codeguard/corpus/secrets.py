@@ -47,30 +47,21 @@ class FoundSecret:
 
 # Names of the file, or of the file in its folder. `.pem` and `.key` are not listed: certificates and public
 # keys have them as well, so their content decides.
-_NAMES: tuple[tuple[str, re.Pattern[str]], ...] = (
-    (
-        ENVIRONMENT_FILE,
-        re.compile(
-            r"\.env(?!.*\b(?:examples?|samples?|templates?|tmpl|tpl|dist|defaults?|schema)\b)(?:\..+)?"
-        ),
+_NAMES = {
+    ENVIRONMENT_FILE: lazy(
+        r"\.env(?!.*\b(?:examples?|samples?|templates?|tmpl|tpl|dist|defaults?|schema)\b)(?:\..+)?"
     ),
-    (
-        KEY_FILE,
-        re.compile(
-            r"id_(?:rsa|dsa|ecdsa|ecdsa_sk|ed25519|ed25519_sk)|.+\.(?:ppk|p12|pfx|jks|jceks|bks|keystore|kdbx|p8)"
-            r"|secring\.gpg|master\.key"
-        ),
+    KEY_FILE: lazy(
+        r"id_(?:rsa|dsa|ecdsa|ecdsa_sk|ed25519|ed25519_sk)|.+\.(?:ppk|p12|pfx|jks|jceks|bks|keystore|kdbx|p8)"
+        r"|secring\.gpg|master\.key"
     ),
-    (
-        CREDENTIALS_FILE,
-        re.compile(
-            r"[._]netrc|\.pgpass|pgpass\.conf|\.git-credentials|\.my\.cnf|\.dockercfg|\.s3cfg|\.boto|\.htpasswd"
-            r"|\.vault-token|.*\.tfstate(?:\.backup)?|kubeconfig|.+\.kubeconfig"
-            r"|client_secrets?(?:[_-].+)?\.json|application_default_credentials\.json"
-        ),
+    CREDENTIALS_FILE: lazy(
+        r"[._]netrc|\.pgpass|pgpass\.conf|\.git-credentials|\.my\.cnf|\.dockercfg|\.s3cfg|\.boto|\.htpasswd"
+        r"|\.vault-token|.*\.tfstate(?:\.backup)?|kubeconfig|.+\.kubeconfig"
+        r"|client_secrets?(?:[_-].+)?\.json|application_default_credentials\.json"
     ),
-)
-_PLACES = re.compile(
+}
+_PLACES = lazy(
     r"(?:.*/)?(?:\.aws/credentials|\.docker/config\.json|\.kube/config|\.config/gh/hosts\.yml|\.cargo/credentials(?:\.toml)?"
     r"|\.gem/credentials|\.config/gcloud/(?:credentials\.db|legacy_credentials/.+)|\.azure/(?:accessTokens|msal_token_cache)\.json"
     r"|\.streamlit/secrets\.toml|\.terraform\.d/credentials\.tfrc\.json|\.terraformrc)"
@@ -80,10 +71,8 @@ _PLACES = re.compile(
 def secret_file(name: str) -> str:
     """Return the rule by which a file of this name (posix, with its folders) is a secret, or ""."""
     base = name.rpartition("/")[2].lower()
-    for rule, pattern in _NAMES:
-        if pattern.fullmatch(base):
-            return rule
-    return CREDENTIALS_FILE if _PLACES.fullmatch(name) else ""
+    rule = next((rule for rule, pattern in _NAMES.items() if pattern.fullmatch(base)), "")
+    return rule or (CREDENTIALS_FILE if _PLACES.fullmatch(name) else "")
 
 
 def named_secrets(name: str, text: str) -> list[FoundSecret]:
@@ -116,16 +105,8 @@ def _token(rule: str, anchors: str, form: str, before: int = 0) -> _Token:
     return _Token(rule, tuple(anchors.split()), lazy(form, re.ASCII), before)
 
 
-# Names such as `APETextValue` and `APDiameter1998` are none of Artifactory's passwords.
-_NO_NAME = r"(?![A-F]?[A-Z]?[a-z]+(?:[A-Z][a-z]+|\d)*(?![A-Za-z0-9]))"
-ARTIFACTORY = _token(
-    SERVICE_TOKEN,
-    "AKC AP",
-    rf"(?:\A|(?<=[\s=:\"]))(?:AKC[a-zA-Z0-9]{{10,}}|AP{_NO_NAME}[\dA-F][a-zA-Z0-9]{{8,}})(?=[\s\"]|\Z)",
-    1,
-)
 _TOKENS = (
-    ARTIFACTORY,
+    _token(SERVICE_TOKEN, "AKC", r"(?:\A|(?<=[\s=:\"]))AKC[a-zA-Z0-9]{10,}(?=[\s\"]|\Z)"),
     _token(CLOUD_KEY, "A3T ABIA ACCA AKIA ASIA", r"(?:A3T[A-Z0-9]|ABIA|ACCA|AKIA|ASIA)[0-9A-Z]{16}"),
     _token(CLOUD_KEY, "AccountKey=", r"AccountKey=[a-zA-Z0-9+/=]{88}"),
     _token(CLOUD_KEY, "AIza", r"AIza[\w-]{35}(?![\w-])"),
@@ -366,7 +347,7 @@ def _tokens(text: str) -> Iterator[FoundSecret]:
             last = begin
             for match in row.form.finditer(text, begin, end):
                 first = match.start(match.lastindex or 0)
-                if first < last or (row is ARTIFACTORY and _in_block(text, first)):
+                if first < last:
                     continue
                 # A form may be that of the beginning of a token only.
                 rest = _REST.match(text, match.end())
@@ -395,22 +376,6 @@ def _is_jwt(token: str) -> bool:
     except (ValueError, RecursionError):
         return False
     return True
-
-
-_BLOCK_LINE = re.compile(r"[ \t]{0,80}[A-Za-z0-9+/]{60,100}[ \t\r]{0,9}(?:\n|\Z)")
-
-
-def _in_block(text: str, at: int) -> bool:
-    """Return whether a place is in base64 that is wrapped to lines of one length, as the line before shows."""
-    first = text.rfind("\n", max(0, at - 200), at) + 1
-    before = text.rfind("\n", max(0, first - 201), max(0, first - 1)) + 1
-    line, previous = _BLOCK_LINE.match(text, first), _BLOCK_LINE.match(text, before)
-    return (
-        line is not None
-        and previous is not None
-        and previous.end() == first
-        and line.end() - first == first - before
-    )
 
 
 def _discord(text: str) -> Iterator[FoundSecret]:

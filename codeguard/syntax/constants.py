@@ -8,14 +8,11 @@ import binascii
 import codecs
 import operator
 import zlib
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Protocol
 
 from codeguard.corpus.patterns import lazy
 from codeguard.syntax.unread import Unread
-
-if TYPE_CHECKING:
-    from codeguard.syntax.names import Names
 
 LARGEST = 1 << 20  # characters or bytes of a value, elements of a sequence
 _LARGEST_INTEGER = 1 << 128
@@ -245,6 +242,18 @@ Locals = Mapping[str, object] | None
 _NOTHING: Final = object()
 
 
+class Lookup(Protocol):
+    """The interface of name resolution that folding needs."""
+
+    def names_of(self, node: ast.expr, depth: int) -> Sequence[str]:
+        """Return the dotted names that an expression may stand for."""
+        ...
+
+    def values_of(self, node: ast.expr, depth: int) -> Sequence[ast.expr]:
+        """Return the expressions that a name or attribute is bound to; empty if unknown."""
+        ...
+
+
 class Folder:
     """Folds the expressions of one file. `fold` raises `UnknownValueError`.
 
@@ -252,7 +261,7 @@ class Folder:
     if that is not enough.
     """
 
-    def __init__(self, names: Names, granted: int = 0, unread: Unread | None = None) -> None:
+    def __init__(self, names: Lookup, granted: int = 0, unread: Unread | None = None) -> None:
         self._names = names
         self._unread = unread or Unread()
         self._steps = STEPS_PER_FILE + granted

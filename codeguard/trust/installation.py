@@ -152,8 +152,12 @@ def kept_secret(path: Path, *, checked: bool = False) -> bytes:
             try:
                 secret = folder.read(path.name, SECRET_BYTES)
             except FileNotFoundError:
-                folder.write_new(path.name, secrets.token_bytes(SECRET_BYTES))
-                secret = folder.read(path.name, SECRET_BYTES)
+                with folder.lock(f"{path.name}.lock"):  # another process may have made it meanwhile
+                    try:
+                        secret = folder.read(path.name, SECRET_BYTES)
+                    except FileNotFoundError:
+                        secret = secrets.token_bytes(SECRET_BYTES)
+                        folder.write(path.name, secret)
     except OSError as error:
         raise StoreError(
             f"the secret {path} cannot be kept ({error.strerror})", hint="check its folder"

@@ -106,11 +106,8 @@ def open_regular(path: Path, *, follow: bool = True) -> BinaryIO:
     if stat.S_ISREG(mode):
         return os.fdopen(descriptor, "rb")
     os.close(descriptor)
-    raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, _kind(mode), str(path))
-
-
-def _kind(mode: int) -> str:
-    return "a folder" if stat.S_ISDIR(mode) else "a pipe, socket or device"
+    kind = "a folder" if stat.S_ISDIR(mode) else "a pipe, socket or device"
+    raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, kind, str(path))
 
 
 def write_atomically(path: Path, data: bytes, mode: int = 0o666) -> None:

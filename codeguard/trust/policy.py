@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from codeguard.config import Settings
 from codeguard.errors import ConfigError
 from codeguard.escaping import shown
 
@@ -39,48 +40,25 @@ class SignerPolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class PathRule:
-    """Paths that need more signers than the policy's own threshold."""
-
-    paths: tuple[str, ...]
-    threshold: int
-
-
-@dataclass(frozen=True, slots=True)
 class SigningPolicy:
     """The conditions for a manifest to count, from the user's own configuration.
 
     `root` is the expected label of the tree, `trees` are its folders on this machine. `threshold` counts
     distinct identities, however many keys each has. `revoked` are key ids that no longer count.
-    `least_version` refuses older manifests even if nothing was seen before. `max_age_days` bounds the time
-    since `created`; `require_expiry` requires every manifest to have an expiry date.
+    `least_version` refuses older manifests even if nothing was seen before. `require_expiry` requires every
+    manifest to have an expiry date.
     """
 
     root: str
     signers: tuple[SignerPolicy, ...] = ()
     threshold: int = 1
-    rules: tuple[PathRule, ...] = ()
     revoked: frozenset[str] = frozenset()
     least_version: int = 1
-    max_age_days: int | None = None
     require_expiry: bool = False
     trees: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
         _check(self)
-
-    def threshold_of(self, path: str) -> int:
-        """Return how many distinct signers a path needs."""
-        return max([self.threshold, *(rule.threshold for rule in self.rules if matches(rule.paths, path))])
-
-    def threshold_below(self, folder: str) -> int:
-        """Return how many distinct signers must vouch for what a folder does and does not contain."""
-        return max(
-            [
-                self.threshold,
-                *(rule.threshold for rule in self.rules if matches_all_below(rule.paths, folder)),
-            ]
-        )
 
     @classmethod
     def from_toml(cls, table: Mapping[str, Any], base: Path) -> SigningPolicy:
@@ -93,7 +71,6 @@ class SigningPolicy:
             trees = ["~/work/pay"]
             threshold = 1
             least_version = 1
-            max_age_days = 90
             require_expiry = true
             revoked = ["<key id>"]
 
@@ -103,10 +80,6 @@ class SigningPolicy:
             paths = ["src/**"]
             until = 2026-12-31
 
-            [[rules]]
-            paths = ["src/crypto/**"]
-            threshold = 2
-
         Raises ConfigError for unknown keys and values of the wrong type.
         """
         values = dict(_typed(table, _POLICY, "signing policy"))
@@ -114,7 +87,6 @@ class SigningPolicy:
             raise ConfigError("signing policy names no root", expected='root = "the label of the tree"')
         convert: Mapping[str, Callable[[Any], object]] = {
             "signers": lambda found: tuple(_signer(item, base) for item in found),
-            "rules": lambda found: tuple(map(_rule, found)),
             "revoked": lambda found: frozenset(_texts(found, "revoked of the signing policy")),
             "trees": lambda found: tuple(
                 path.resolve() for path in _files(found, "trees of the signing policy", base)
@@ -125,6 +97,11 @@ class SigningPolicy:
         return cls(**values)
 
 
+def policies(settings: Settings) -> dict[str, SigningPolicy]:
+    """Return the signing policies of the user's configuration by label; raise ConfigError if invalid."""
+    return policies_from_toml(settings.signing, settings.config_file.parent)
+
+
 def policies_from_toml(table: Mapping[str, Any], base: Path) -> dict[str, SigningPolicy]:
     """Return the policies of a `[signing]` table by label.
 
@@ -132,21 +109,21 @@ def policies_from_toml(table: Mapping[str, Any], base: Path) -> dict[str, Signin
     (`[signing.pay]`). Raises ConfigError.
     """
     tables = [table] if "root" in table else list(table.values())
-    policies: dict[str, SigningPolicy] = {}
+    found: dict[str, SigningPolicy] = {}
     for item in tables:
         if not isinstance(item, dict):
             raise ConfigError(
                 "[signing]", got=type(item).__name__, expected="a policy with root, or tables of them"
             )
         policy = SigningPolicy.from_toml(item, base)
-        if policy.root in policies:
+        if policy.root in found:
             raise ConfigError("two signing policies for one root", got=shown(policy.root), expected="one")
-        policies[policy.root] = policy
-    return policies
+        found[policy.root] = policy
+    return found
 
 
-_POLICY = {"root": str, "trees": list, "threshold": int, "least_version": int, "max_age_days": int,
-           "require_expiry": bool, "revoked": list, "signers": list, "rules": list}  # fmt: skip
+_POLICY = {"root": str, "trees": list, "threshold": int, "least_version": int,
+           "require_expiry": bool, "revoked": list, "signers": list}  # fmt: skip
 _SIGNER = {"identity": str, "keys": list, "paths": list, "until": (datetime, date), "issuer": str}
 
 
@@ -162,15 +139,6 @@ def _signer(table: object, base: Path) -> SignerPolicy:
         until=_until(values.get("until")),
         issuer=values.get("issuer", ""),
     )
-
-
-def _rule(table: object) -> PathRule:
-    values = _typed(table, {"paths": list, "threshold": int}, "[[rules]]")
-    if set(values) != {"paths", "threshold"}:
-        raise ConfigError(
-            "a rule is incomplete", got=", ".join(values) or "nothing", expected="paths, threshold"
-        )
-    return PathRule(_texts(values["paths"], "paths of a rule"), values["threshold"])
 
 
 def _until(value: datetime | date | None) -> datetime | None:
@@ -223,24 +191,23 @@ def _check(policy: SigningPolicy) -> None:
                 got="keys and an issuer" if signer.keys else "neither keys nor an issuer",
                 expected="keys, or for a keyless signer an issuer",
             )
-    for patterns in (*(signer.paths for signer in policy.signers), *(rule.paths for rule in policy.rules)):
-        if not patterns:
+        if not signer.paths:
             raise ConfigError("empty list of paths in the signing policy", expected='paths = ["**"] for all')
-        for problem in filter(None, map(unusable_pattern, patterns)):
+        for problem in filter(None, map(unusable_pattern, signer.paths)):
             raise ConfigError(
                 "unusable path pattern",
                 got=problem,
                 expected="a path relative to the root such as src/** or docs/*.md",
             )
-    for threshold in (policy.threshold, *(rule.threshold for rule in policy.rules)):
-        if not 1 <= threshold <= max(1, len(identities)):
-            raise ConfigError(
-                "threshold of the signing policy",
-                got=threshold,
-                expected=f"1 to {max(1, len(identities))}, the number of signers",
-            )
-    if policy.least_version < 1 or (policy.max_age_days is not None and policy.max_age_days < 1):
-        raise ConfigError("least_version and max_age_days of the signing policy", expected="1 or more")
+    most = max(1, len(identities))
+    if not 1 <= policy.threshold <= most:
+        raise ConfigError(
+            "threshold of the signing policy",
+            got=policy.threshold,
+            expected=f"1 to {most}, the number of signers",
+        )
+    if policy.least_version < 1:
+        raise ConfigError("least_version of the signing policy", expected="1 or more")
 
 
 def unusable_pattern(pattern: str) -> str | None:

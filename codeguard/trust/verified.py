@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import InitVar, dataclass, replace
 from types import MappingProxyType
 from typing import Any, Never
 
@@ -13,7 +13,10 @@ from codeguard.escaping import shown
 from codeguard.models import Trust
 from codeguard.trust.manifest import FileEntry, Manifest
 
+_ADMITTED = object()
 
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class VerifiedManifest:
     """A manifest that passed verification; only functions of this package create one.
 
@@ -21,38 +24,30 @@ class VerifiedManifest:
     comments and caches do not matter. It cannot be constructed, copied with changes, or pickled.
     """
 
-    __slots__ = ("_chunks", "_everywhere", "_manifest", "_whole", "signed_by", "unsigned")
-
-    _chunks: Mapping[str, frozenset[str]]  # by path
-    _everywhere: frozenset[str]
-    _manifest: Manifest
-    _whole: frozenset[str]  # digests of files
+    manifest: Manifest
     signed_by: tuple[str, ...]
     unsigned: bool
+    _chunks: Mapping[str, frozenset[str]]  # by path
+    _everywhere: frozenset[str]
+    _whole: frozenset[str]  # digests of files
+    admitted: InitVar[object]
 
-    def __init__(self) -> None:
-        raise TypeError("a VerifiedManifest comes from verify_envelope or verify_unsigned only")
-
-    def __setattr__(self, name: str, value: object) -> Never:
-        raise AttributeError(f"a VerifiedManifest does not change: {name}")
+    def __post_init__(self, admitted: object) -> None:
+        if admitted is not _ADMITTED:
+            raise TypeError("a VerifiedManifest comes from verify_envelope or verify_unsigned only")
 
     def __reduce__(self) -> Never:
         raise TypeError("a VerifiedManifest is not pickled or copied: verify again")
 
     @property
-    def manifest(self) -> Manifest:
-        """The manifest itself."""
-        return self._manifest
-
-    @property
     def files(self) -> Mapping[str, FileEntry]:
         """The listed files by path."""
-        return self._manifest.files
+        return self.manifest.files
 
     @property
     def root(self) -> str:
         """The label of the tree."""
-        return self._manifest.root
+        return self.manifest.root
 
     def trust_of(self, path: str, chunk_sha256: str) -> Trust:
         """Return the trust of a chunk text in `path`.
@@ -71,7 +66,7 @@ class VerifiedManifest:
 
     def covers(self, path: str, file_sha256: str) -> bool:
         """Return whether `path` is listed with exactly these bytes."""
-        entry = self._manifest.files.get(path)
+        entry = self.manifest.files.get(path)
         return entry is not None and entry.sha256 == file_sha256
 
     def lists(self, file_sha256: str) -> bool:
@@ -104,17 +99,11 @@ def verify_unsigned(manifest: Manifest, *, require_signature: bool = False) -> V
 def admit(manifest: Manifest, signed_by: tuple[str, ...], *, unsigned: bool) -> VerifiedManifest:
     """Create the verified form; to be called only after verification."""
     chunks = {path: frozenset(entry.chunks) for path, entry in manifest.files.items()}
-    verified = object.__new__(VerifiedManifest)
-    for name, value in (
-        ("_manifest", manifest),
-        ("_chunks", MappingProxyType(chunks)),
-        ("_everywhere", frozenset[str]().union(*chunks.values())),
-        ("_whole", frozenset(entry.sha256 for entry in manifest.files.values())),
-        ("signed_by", signed_by),
-        ("unsigned", unsigned),
-    ):
-        object.__setattr__(verified, name, value)
-    return verified
+    everywhere = frozenset[str]().union(*chunks.values())
+    whole = frozenset(entry.sha256 for entry in manifest.files.values())
+    return VerifiedManifest(
+        manifest, signed_by, unsigned, MappingProxyType(chunks), everywhere, whole, _ADMITTED
+    )
 
 
 def combined_manifest(parts: Sequence[tuple[str, VerifiedManifest]]) -> VerifiedManifest:

@@ -17,7 +17,6 @@ from codeguard.errors import CodeguardError, ConfigError, ManifestError
 from codeguard.models import Trust, text_digest
 from codeguard.trust.manifest import manifest_to_json
 from codeguard.trust.policy import (
-    PathRule,
     SigningPolicy,
     matches,
     matches_all_below,
@@ -144,14 +143,6 @@ def test_signers_vouch_only_for_their_paths(bench, paths, signed_by, scope, refu
         assert refusal in str(refused.value)
 
 
-def test_a_rule_asks_more_signers_for_some_paths(bench):
-    rule = PathRule(("src/crypto/**",), 2)
-    policy = bench.policy_for("alice", "bob", rules=(rule,))
-    with pytest.raises(ManifestError, match=r"'src/crypto/hash.py', got 1 \('alice'\), expected 2 of"):
-        bench.verify(bench.sign(bench.manifest(), "alice"), policy)
-    assert bench.verify(bench.sign(bench.manifest(), "alice", "bob"), policy)
-
-
 def test_key_ids_are_hints_only(bench):
     """DSSE: a wrong or absent key id neither helps nor harms."""
     envelope = json.loads(bench.sign(bench.manifest(), "alice"))
@@ -220,7 +211,6 @@ TOML = {
         {"identity": "alice", "keys": ["keys/alice.pem"], "paths": ["src/**"]},
         {"identity": "ci", "issuer": "https://token.example.org"},
     ],
-    "rules": [{"paths": ["src/crypto/**"], "threshold": 2}],
 }
 
 
@@ -228,7 +218,7 @@ def test_a_policy_comes_from_the_users_toml():
     policy = SigningPolicy.from_toml(TOML, Path("/home/alice/.config/codeguard"))
     assert policy.signers[0].keys == (Path("/home/alice/.config/codeguard/keys/alice.pem"),)
     assert policy.signers[1].issuer
-    assert policy.threshold_of("docs/x.md") == 2
+    assert policy.threshold == 2
     assert policy.revoked == {"ab"}
 
 
@@ -247,7 +237,6 @@ def test_a_policy_comes_from_the_users_toml():
         ({"signers": [{"identity": "a", "keys": ["k"], "paths": ["../x"]}]}, "unusable path pattern"),
         ({"signers": [{"identity": "a", "keys": [7]}]}, "got int, expected strings"),
         ({"signers": [{"identity": "a", "keys": ["k"]}] * 2}, "names a signer twice"),
-        ({"rules": [{"paths": ["**"]}]}, "a rule is incomplete"),
         ({"least_version": 0}, "1 or more"),
     ],
 )

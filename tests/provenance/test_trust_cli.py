@@ -217,14 +217,14 @@ def test_a_keyless_bundle_counts_with_the_users_trust_anchors(desk):
         '[signing]\nroot = "acme/pay"\n'
         '[[signing.signers]]\nidentity = "ci@example.org"\nissuer = "https://token.example.org"\n'
     )
-    options = ["--bundle", bundle, "--trusted-root", anchors]
+    options = ["--trusted-root", anchors]
     # built for the label of the first configuration, which is that of the second
     assert "verified, signed by ci@example.org" in desk.verify(*options).stdout
     (desk.tree / "src" / "maths.py").write_text("evil = 1\n")
     assert "changed: 'src/maths.py'" in desk.verify(*options, code=1).stdout
     inside = desk.tree / "trusted_root.json"
     inside.write_bytes(anchors.read_bytes())
-    refused = desk.verify("--bundle", bundle, "--trusted-root", inside, code=2).stderr
+    refused = desk.verify("--trusted-root", inside, code=2).stderr
     assert "trusted root lies inside the tree" in refused
 
 

@@ -111,4 +111,4 @@ class Bench:
     def refuse_tree(self, envelope: bytes, **changes) -> None:
         """Verify the envelope and the tree; raise the first difference."""
         for difference in check_tree(self.verify(envelope, **changes), self.tree, self.present()):
-            raise difference.error()
+            raise difference

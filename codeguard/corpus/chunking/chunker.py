@@ -11,7 +11,6 @@ from itertools import accumulate, pairwise
 from codeguard.corpus.chunking import registry
 from codeguard.corpus.chunking.base import Grammar
 from codeguard.corpus.chunking.cutting import Cut, Cuts, LanguagePart, by_lines, cut_apart, cut_prose
-from codeguard.corpus.chunking.fences import PYTHON_HEAD, Region, regions
 from codeguard.corpus.chunking.registry import suffix_of
 from codeguard.corpus.chunking.tiling import Piece, lines_of
 from codeguard.corpus.decoding import DecodedText, byte_offsets, read_text
@@ -26,6 +25,11 @@ MOST_CHUNKS = 5_000
 BYTES_A_CHUNK = 250  # limit for larger files
 PROSE = {".md": "markdown", ".markdown": "markdown", ".mdx": "markdown", ".rst": "rst", ".txt": "text"}
 _LONE_CR = re.compile(rb"\r(?!\n)")
+_FENCE = re.compile(rb"^[ \t>]*(?P<fence>`{3,}|~{3,})[ \t]*\{?\.?(?P<info>[\w+#-]*)[^`\n]*$", re.MULTILINE)
+_PYTHON_HEAD = re.compile(rb"^[ \t]*(?:async[ \t]+)?def[ \t]+[^\W\d][\w\x80-\xff]*[ \t]*\(", re.MULTILINE)
+# Aliases that people write after the fence, besides a language's name and file extensions.
+_ALIASES = {"python3": "python", "python2": "python", "pycon": "", "node": "javascript", "shell": "bash", "zsh": "bash",
+            "c++": "cpp", "c#": "csharp", "golang": "go"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +60,7 @@ def chunk_file(name: str, data: bytes, *, max_chars: int = MAX_CHARS) -> SourceF
 
 def cuts_of(text: FileText, max_chars: int = MAX_CHARS) -> Cuts:
     """Find the cuts of a file, from which `assembled` creates the chunks."""
-    grammar = registry.language_of_file(text.name, text.data)
-    label = grammar.name if grammar else PROSE.get(suffix_of(text.name), "text")
+    grammar, label = _language(text)
     parts = _parts(text.source, text.name, grammar, label, max_chars)
     most = max(MOST_CHUNKS, len(text.source) // BYTES_A_CHUNK)
     if sum(len(part.cut.pieces) for part in parts) > most:
@@ -71,8 +74,7 @@ def cuts_of(text: FileText, max_chars: int = MAX_CHARS) -> Cuts:
 
 def cuts_by_lines(text: FileText, why: str, max_chars: int = MAX_CHARS) -> Cuts:
     """Return the cuts of a file that the chunker gave up on: at its lines, in linear time."""
-    grammar = registry.language_of_file(text.name, text.data)
-    label = grammar.name if grammar else PROSE.get(suffix_of(text.name), "text")
+    _, label = _language(text)
     cut = by_lines(text.source, max_chars, f"chunked by lines: the chunker gave up on it, {why}")
     if text.data and not text.source:
         cut = replace(cut, pieces=(Piece(0, 0, ChunkKind.LINES, ""),))
@@ -153,6 +155,11 @@ def _tiles(utf8: bytes, pieces: Sequence[Piece]) -> list[bytes]:
     return [utf8[start:end] for start, end, _, _ in pieces]
 
 
+def _language(text: FileText) -> tuple[Grammar | None, str]:
+    grammar = registry.language_of_file(text.name, text.data)
+    return grammar, grammar.name if grammar else PROSE.get(suffix_of(text.name), "text")
+
+
 def is_prose(name: str) -> bool:
     """Return whether a file is prose by its name: only fenced blocks and Python functions are code."""
     return suffix_of(name) in PROSE
@@ -169,14 +176,49 @@ def _parts(
         return [LanguagePart(by_lines(source, max_chars, f"chunked by lines: {why}"), label)]
     unknown = f"chunked by lines: unknown language ({suffix_of(name) or 'no extension'})"
     whole = LanguagePart(Cut((), note="" if is_prose(name) else unknown), label)
-    return [whole] + [_part(source, region, label, max_chars) for region in regions(source)]
+    return [whole] + [_part(source, region, label, max_chars) for region in _regions(source)]
 
 
-def _part(source: bytes, region: Region, label: str, max_chars: int) -> LanguagePart:
-    text = source[region.start : region.end]
-    if region.grammar is not None:
-        return LanguagePart(
-            cut_apart(text, region.grammar, max_chars).shifted(region.start), region.grammar.name
-        )
-    cut = cut_prose(text, max_chars) if PYTHON_HEAD.search(text) else by_lines(text, max_chars)
-    return LanguagePart(cut.shifted(region.start), label)
+def _part(source: bytes, region: _Region, label: str, max_chars: int) -> LanguagePart:
+    start, end, grammar = region
+    text = source[start:end]
+    if grammar is not None:
+        return LanguagePart(cut_apart(text, grammar, max_chars).shifted(start), grammar.name)
+    cut = cut_prose(text, max_chars) if _PYTHON_HEAD.search(text) else by_lines(text, max_chars)
+    return LanguagePart(cut.shifted(start), label)
+
+
+_Region = tuple[int, int, Grammar | None]  # bytes from and to; no grammar for prose
+
+
+def _regions(source: bytes) -> list[_Region]:
+    """Cut a text at its fenced blocks of known, installed languages; the fences themselves are prose."""
+    found: list[_Region] = []
+    done = position = 0
+    while (opening := _FENCE.search(source, position)) is not None:
+        closing = _closing(source, opening)
+        if closing is None:
+            break
+        start, end = min(opening.end() + 1, len(source)), closing.start()
+        info = opening["info"].decode().lower()
+        name = _ALIASES.get(info, info)
+        grammar = registry.by_name(name) if name else None
+        if grammar is not None and grammar.installed and start < end:
+            if start > done:
+                found.append((done, start, None))
+            found.append((start, end, grammar))
+            done = end
+        position = closing.end()
+    if done < len(source):
+        found.append((done, len(source), None))
+    return found
+
+
+def _closing(source: bytes, opening: re.Match[bytes]) -> re.Match[bytes] | None:
+    """Return the next fence that closes this one: of the same kind, at least as long, without a language."""
+    found: re.Match[bytes] | None = opening
+    while found is not None:
+        found = _FENCE.search(source, found.end())
+        if found is None or (not found["info"] and found["fence"].startswith(opening["fence"])):
+            break
+    return found
