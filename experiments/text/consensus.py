@@ -24,7 +24,7 @@ from codeguard.text import Document
 from codeguard.text.consensus import Consensus, ConsensusResult, Rule
 from codeguard.text.llm import LLMClient, LLMConfig
 from codeguard.text.reading import ANSWER, SUMMARY, ExtractiveReader, LLMReader, Reader, ReaderAnswer, prompt
-from experiments.text.common import CachedEmbedding, Rows, line_plot, share, text_table
+from experiments.text.common import CachedEmbedding, Rows, share, text_table
 from experiments.text.consensus_corpus import TUNING, Topic, load_topics
 from experiments.text.consensus_poison import ATTACKS, Attack, Mode, poison, succeeded
 from experiments.text.gullible import gullible
@@ -191,7 +191,7 @@ def clean_rows(topics: Sequence[Topic], reader: CountingReader, embedding: Embed
 def run(
     data: Path | None = None, embedding: Embedding | None = None, *, tuning: bool = False
 ) -> dict[str, Any]:  # fmt: skip
-    """Run the experiment and return its tables and plots; `data` is not needed.
+    """Run the experiment and return its tables; `data` is not needed.
 
     With `tuning` the figures are of the ten questions for choosing settings.
     """
@@ -214,7 +214,6 @@ def run(
         "clean, extractive reader": second,
         "rows": rows,
         "summary": summary(rows),
-        "plots": {attack: _plot(rows, attack) for attack in ATTACKS},
     }
 
 
@@ -247,21 +246,6 @@ def summary(rows: Rows) -> Rows:
                     }
                 )
     return result
-
-
-def _plot(rows: Rows, attack: Attack) -> str:
-    series = {
-        f"{system}, {mode}": [
-            (float(row["poisoned"]), row[system]["value"])
-            for row in rows
-            if (row["attack"], row["poison"], row["k"]) == (attack, mode, 10)
-        ]
-        for system in ("plain RAG", "original", "sound")
-        for mode in MODES[attack]
-    }
-    return line_plot(
-        f"{attack}, k = 10", series, x_label="poisoned documents of 10", y_label="attack success"
-    )
 
 
 def main() -> None:
