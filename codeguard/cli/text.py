@@ -276,15 +276,15 @@ def consensus_command(
     Exit code 0: everything kept; 1: something rejected, or abstained; 2: error, a failed call of the model too.
     """
     from codeguard.index.embedding import open_embedding
-    from codeguard.text.consensus import Consensus, ConsensusConfig
+    from codeguard.text.consensus import Consensus
 
     if (documents is None and collection is None) or not query.strip():
         raise click.UsageError("give DOCUMENTS or --collection, and a --query that is not blank")
     opened = open_embedding(options["embedding"], prose=True)
     found = _found(documents, collection, store, query, top, options, opened)
     items = [replace(item, trusted=bool(item.source) and item.source in trusted) for item in found]
-    config = ConsensusConfig(rule=rule, strictness=strictness)  # type: ignore[arg-type]
-    result = Consensus(_reader(options, opened), opened, config).answer(items, query)
+    judge = Consensus(_reader(options, opened), opened, rule, strictness)  # type: ignore[arg-type]
+    result = judge.answer(items, query)
     lines = [f"no answer: {result.abstained}"]
     if result.answer:
         lines = [f"answer: {result.answer}", f"confidence: {result.confidence:.2f}"]

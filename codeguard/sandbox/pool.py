@@ -13,11 +13,10 @@ from dataclasses import replace
 from types import TracebackType
 
 from codeguard.errors import SandboxError
-from codeguard.sandbox import imports
 from codeguard.sandbox.given import Texts
-from codeguard.sandbox.jobs import CodeCache, refusal, request, result
+from codeguard.sandbox.jobs import CodeCache, refusal, request, result, zygote_for
 from codeguard.sandbox.model import Job, JobResult, Layer, Level, Status
-from codeguard.sandbox.zygotes import Zygote, ZygoteDiedError, ZygoteKind
+from codeguard.sandbox.zygotes import LoadedModules, Zygote, ZygoteDiedError, ZygoteKind
 
 _TRIES = 2  # of a job whose zygote ended
 _KINDS = 3  # kinds of zygotes that are kept while idle
@@ -86,7 +85,7 @@ class Sandbox:
     def _preflight(self) -> tuple[Level, tuple[Layer, ...]]:
         if self._known is None:
             try:
-                self._give_back(self._take(ZygoteKind(self._hash_seed, imports.LoadedModules.CORE)))
+                self._give_back(self._take(ZygoteKind(self._hash_seed, LoadedModules.CORE)))
             except SandboxError as error:
                 return Level.L0, (Layer("zygote", False, str(error)),)
         assert self._known is not None
@@ -106,7 +105,7 @@ class Sandbox:
         reason = refusal(job, self._given_names)
         if reason:
             return JobResult(Status.UNSUPPORTED, Level.L0, job.tier, detail=reason)
-        kind = ZygoteKind(job.world.hash_seed, imports.needed(job))
+        kind = zygote_for(job)
         required = max(self.level_required, Level.L0 if job.importing is None else Level.L2)
         sent, level, died = None, Level.L0, ""
         for _ in range(_TRIES):

@@ -16,7 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum, auto
+from enum import Enum, IntEnum, auto
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,7 +24,6 @@ from codeguard import interpreter
 from codeguard.errors import SandboxError
 from codeguard.sandbox import cgroups
 from codeguard.sandbox.given import Texts
-from codeguard.sandbox.imports import LoadedModules
 from codeguard.sandbox.inside import wire
 from codeguard.sandbox.model import Layer, Level, Limits
 
@@ -147,6 +146,14 @@ def _readable(descriptor: int, within_s: float = 0.0) -> bool:
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     return bool(poll.poll(within_s * 1000))
+
+
+class LoadedModules(IntEnum):
+    """What a zygote has loaded, each with what is in the one before."""
+
+    CORE = 0
+    ALL = 1
+    NUMERIC = 2
 
 
 class ZygoteKind(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,53 +18,41 @@ def run(data: Path, embedding: str = "auto") -> tuple[dict[str, Any], list[Secti
     """Run all three; return their figures by name and one section each."""
     flips = label_flip.run(data, label_embedding(embedding))
     filters = filterrag.run(data, open_embedding(embedding, prose=True), REPORTED)
+    votes = consensus.run(None, open_embedding(embedding, prose=True))
     sections = [
         _section(
             "Label flips at ingestion",
-            [
-                f"{flips['messages']} messages of the SMS Spam Collection, batches of {label_flip.BATCH_SIZE}, "
-                f"{flips['seeds']} seeds, {flips['embedding']}. In brackets 95 % intervals over the seeds. "
-                "Keyword attacks are the known limit: the last table."
-            ],
-            [flips["rows"], flips["keywords"]],
-            flips["plots"],
+            f"{flips['messages']} messages of the SMS Spam Collection, batches of {label_flip.BATCH_SIZE}, "
+            f"{flips['seeds']} seeds, {flips['embedding']}. In brackets 95 % intervals over the seeds. "
+            "Keyword attacks are the known limit: the last table.",
+            flips["rows"],
+            flips["keywords"],
         ),
         _section(
             "FilterRAG and ML-FilterRAG",
-            [
-                f"{filters['questions']} questions, {filters['rounds']} rounds of {filterrag.ROUND}; top "
-                f"{filterrag.TOP}, {filterrag.KEEP} handed on; {filters['embedding']}, extractive reader. The "
-                "second clean text is the nearest golden passage of another question. ATR: share of poison "
-                "among what is handed on.",
-            ],
-            [filters["rows"]],
-            filters["plots"],
+            f"{filters['questions']} questions, {filters['rounds']} rounds of {filterrag.ROUND}; top "
+            f"{filterrag.TOP}, {filterrag.KEEP} handed on; {filters['embedding']}, extractive reader. The "
+            "second clean text is the nearest golden passage of another question. ATR: share of poison "
+            "among what is handed on.",
+            filters["rows"],
         ),
-    ]
-    votes = consensus.run(None, open_embedding(embedding, prose=True))
-    sections.append(
         _section(
             "Map-reduce consensus",
-            [
-                f"{votes['questions']} questions, {votes['draws']} draws, {votes['embedding']}, a scripted model "
-                "on loopback that obeys its context. Cells count where the undefended attack succeeds in at "
-                "least half of the runs. First what is lost without an attack, then the worst cells.",
-            ],
-            [votes["clean"], votes["summary"], votes["rows"]],
-            votes["plots"],
-        )
-    )
+            f"{votes['questions']} questions, {votes['draws']} draws, {votes['embedding']}, a scripted model "
+            "on loopback that obeys its context. Cells count where the undefended attack succeeds in at "
+            "least half of the runs. First what is lost without an attack, then the worst cells.",
+            votes["clean"],
+            votes["summary"],
+            votes["rows"],
+        ),
+    ]
     return {"label_flip": flips, "filterrag": filters, "consensus": votes}, sections
 
 
-def _section(title: str, paragraphs: Sequence[str], tables: Sequence[Rows], plots: dict[str, str]) -> Section:
-    return {
-        "title": title,
-        "paragraphs": list(paragraphs),
-        "tables": [
-            {"head": list(rows[0]), "rows": [[show(cell) for cell in row.values()] for row in rows]}
-            for rows in tables
-            if rows
-        ],
-        "charts": list(plots.values()),
-    }
+def _section(title: str, paragraph: str, *tables: Rows) -> Section:
+    shown = [
+        {"head": list(rows[0]), "rows": [[show(cell) for cell in row.values()] for row in rows]}
+        for rows in tables
+        if rows
+    ]
+    return {"title": title, "paragraphs": [paragraph], "tables": shown, "charts": []}

@@ -32,7 +32,6 @@ from experiments.text.common import (
     Rows,
     bootstrap,
     data_folder,
-    line_plot,
     share,
     text_table,
 )
@@ -218,7 +217,7 @@ def keyword_rows(splits: Sequence[Split], bases: Sequence[LabelledBase]) -> Rows
 
 
 def run(data: Path | None = None, embedding: Embedding | None = None, seeds: int = 10) -> dict[str, Any]:
-    """Run the experiment and return its tables (lists of rows) and plots (SVG strings)."""
+    """Run the experiment and return its tables (lists of rows)."""
     messages = load_messages(data_folder(data, "sms_spam"))
     chosen = CachedEmbedding(embedding or label_embedding())
     splits = [split(messages, seed) for seed in range(seeds)]
@@ -243,35 +242,7 @@ def run(data: Path | None = None, embedding: Embedding | None = None, seeds: int
         "seeds": seeds,
         "rows": rows,
         "keywords": keywords,
-        "plots": {"tpr": _plot(rows, "TPR"), "fpr": _plot(rows, "FPR"), "keywords": _keyword_plot(keywords)},
     }
-
-
-def _plot(rows: Rows, name: str) -> str:
-    series = {
-        str(detector): [
-            (row["flipped"] * 100, row[name]["value"])
-            for row in rows
-            if (row["attack"], row["detector"], row["level"]) == ("uniform", detector, "entry")
-        ]
-        for detector in DETECTORS
-    }
-    top = (0.8, 1.0) if name == "TPR" else (0.0, 0.2)
-    return line_plot(
-        f"Entry level: {name}", series, x_label="share of the batch flipped, %", y_label=name, y_range=top
-    )
-
-
-def _keyword_plot(rows: Rows) -> str:
-    series = {
-        str(detector): [
-            (row["words added"], row["TPR"]["value"]) for row in rows if row["detector"] == detector
-        ]
-        for detector in DETECTORS
-    }
-    return line_plot(
-        "Spam called ham, with ham-like words added", series, x_label="words added", y_label="TPR"
-    )
 
 
 def main() -> None:

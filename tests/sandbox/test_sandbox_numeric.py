@@ -24,6 +24,14 @@ def large():
     return np.zeros((1000, 1000))
 def drawn():
     return [float(np.random.rand()), float(np.random.default_rng().random())]
+def dates():
+    days = np.array(["2020-01-01"], dtype=np.datetime64)
+    return [
+        str(np.datetime64("now")), str(np.datetime64("Today", "D")), isinstance(days[0], np.datetime64),
+        np.dtype(np.datetime64) == np.dtype("M8"), np.issubdtype(days.dtype, np.datetime64), str(days.dtype),
+        str(days.astype(np.datetime64)[0]) == "2020-01-01", str(np.datetime64("NaT")),
+        str(np.datetime64("2020-01-01", "M")),
+    ]
 def threads():
     import threading
     return float((np.ones((300, 300)) @ np.ones((300, 300)))[0, 0]), threading.active_count()
@@ -86,3 +94,18 @@ def test_the_restricted_tier_leaves_it_to_the_native_one() -> None:
     with Sandbox() as sandbox:
         result = sandbox.run(Job(SOURCE, (Call("total([1])", None),), tier=Tier.RESTRICTED))
     assert result.status is Status.POLICY
+
+
+def test_dates_are_those_of_the_world_and_their_class_stands_for_numpys() -> None:
+    (call,) = _run("dates()").calls
+    assert call.value == [
+        "2020-09-13T12:26:40",
+        "2020-09-13",
+        True,
+        True,
+        True,
+        "datetime64[D]",
+        True,
+        "NaT",
+        "2020-01",
+    ]

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from codeguard.errors import SandboxError
-from codeguard.sandbox import Call, Job, Level, Limits, Sandbox, Status, World, imports, zygotes
-from codeguard.sandbox.jobs import code_key
+from codeguard.sandbox import Call, Job, Level, Limits, Sandbox, Status, World, zygotes
+from codeguard.sandbox.jobs import code_key, zygote_for
 from codeguard.sandbox.model import Tier
-from codeguard.sandbox.zygotes import Zygote
+from codeguard.sandbox.zygotes import LoadedModules, Zygote
 
 pytestmark = pytest.mark.ci
 
@@ -196,8 +196,8 @@ def test_each_hash_seed_has_a_zygote_of_its_own(sandbox: Sandbox) -> None:
     ],
 )
 def test_a_job_goes_to_the_zygote_that_has_its_modules(source: str, wide: bool) -> None:
-    assert (imports.needed(Job(source, ())) > imports.LoadedModules.CORE) is wide
-    assert (imports.needed(Job("x = 1", (Call("f", setup=source),))) > imports.LoadedModules.CORE) is wide
+    assert (zygote_for(Job(source, ())).loaded > LoadedModules.CORE) is wide
+    assert (zygote_for(Job("x = 1", (Call("f", setup=source),))).loaded > LoadedModules.CORE) is wide
 
 
 def test_code_is_compiled_once(sandbox: Sandbox) -> None:

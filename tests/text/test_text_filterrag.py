@@ -11,7 +11,7 @@ import pytest
 from codeguard.errors import MissingExtraError
 from codeguard.index.embedding import LexicalEmbedding
 from codeguard.text import Document, LabelFlipDefense, LabelledBase, TextDefenseError
-from codeguard.text.consensus import Consensus, ConsensusConfig
+from codeguard.text.consensus import Consensus
 from codeguard.text.filterrag import (
     CleanPair,
     FilterRAG,
@@ -312,13 +312,15 @@ def test_a_text_without_words_is_named_and_not_scored(blank: str) -> None:
     base = [
         Document(text, label=label) for label in ("ham", "spam") for text in load_topics()[0].documents[:5]
     ]
+    selections = [Consensus(READER, EMBEDDING, floor=0.0).answer(found, QUESTION).selection]
     for defense in (
         FilterRAG(READER, LengthThreshold.constant(5.0)),
         MLFilterRAG(trained, EMBEDDING, READER),
-        Consensus(READER, EMBEDDING, ConsensusConfig(floor=0.0)),
         LabelFlipDefense(LabelledBase.of(base, EMBEDDING), "centroid"),
     ):
-        judgments = defense.select(found, QUESTION).judgments
+        selections.append(defense.select(found, QUESTION))
+    for selection in selections:
+        judgments = selection.judgments
         assert (judgments[0].rule, judgments[0].kept, judgments[0].scores) == ("no_words", False, {})
         assert judgments[1].rule != "no_words"
 

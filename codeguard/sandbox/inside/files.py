@@ -14,6 +14,7 @@ import _pyio  # type: ignore[import-not-found]
 import abc
 import contextlib
 import errno
+import functools
 import io
 import os
 import sys
@@ -65,11 +66,6 @@ def _text(path: Any) -> str:
     if "\0" in found:
         raise ValueError("embedded null byte")
     return found
-
-
-def _no_folder(*descriptors: object) -> None:
-    if any(descriptor is not None for descriptor in descriptors):
-        raise NotImplementedError("dir_fd unavailable on this platform")
 
 
 class Entry:
@@ -210,8 +206,7 @@ class Files:
 
     # -- descriptors -------------------------------------------------------------------------
 
-    def open(self, path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
-        _no_folder(dir_fd)
+    def open(self, path: Any, flags: int, mode: int = 0o777) -> int:
         sys.audit("open", path, None, flags)
         with _named(path):
             name = _text(path)
@@ -315,28 +310,20 @@ class Files:
 
     # -- what is there -----------------------------------------------------------------------
 
-    def stat(self, path: Any, *, dir_fd: int | None = None, follow_symlinks: bool = True) -> os.stat_result:
-        _no_folder(dir_fd)
+    def stat(self, path: Any, follow_symlinks: bool = True) -> os.stat_result:
         if isinstance(path, int) and path < _FIRST:
             return self._real["fstat"](path)  # type: ignore[no-any-return]
         return self._node(path, follow_symlinks).status()
 
-    def lstat(self, path: Any, *, dir_fd: int | None = None) -> os.stat_result:
-        return self.stat(path, dir_fd=dir_fd, follow_symlinks=False)
+    def lstat(self, path: Any) -> os.stat_result:
+        return self.stat(path, follow_symlinks=False)
 
     def fstat(self, fd: int) -> os.stat_result:
         return self.stat(fd)
 
     def access(
-        self,
-        path: Any,
-        mode: int,
-        *,
-        dir_fd: int | None = None,
-        effective_ids: bool = False,
-        follow_symlinks: bool = True,
+        self, path: Any, mode: int, *, effective_ids: bool = False, follow_symlinks: bool = True
     ) -> bool:
-        _no_folder(dir_fd)
         try:
             node = self._node(path, follow_symlinks)
         except OSError:
@@ -361,8 +348,7 @@ class Files:
                 for name, node in entries.items()
             ]
 
-    def readlink(self, path: Any, *, dir_fd: int | None = None) -> Any:
-        _no_folder(dir_fd)
+    def readlink(self, path: Any) -> Any:
         node = self._node(path, follow=False)
         if not node.is_link:
             with _named(path):
@@ -382,60 +368,41 @@ class Files:
 
     # -- changes -----------------------------------------------------------------------------
 
-    def mkdir(self, path: Any, mode: int = 0o777, *, dir_fd: int | None = None) -> None:
-        _no_folder(dir_fd)
+    def mkdir(self, path: Any, mode: int = 0o777) -> None:
         sys.audit("os.mkdir", path, mode, -1)
         with _named(path):
             self.tree.make(self._entry(path), {}, mode)
 
-    def rmdir(self, path: Any, *, dir_fd: int | None = None) -> None:
-        _no_folder(dir_fd)
+    def rmdir(self, path: Any) -> None:
         sys.audit("os.rmdir", path, -1)
         with _named(path):
             self.tree.remove(self._place(path), folder=True)
 
-    def unlink(self, path: Any, *, dir_fd: int | None = None) -> None:
-        _no_folder(dir_fd)
+    def unlink(self, path: Any) -> None:
         sys.audit("os.remove", path, -1)
         with _named(path):
             self.tree.remove(self._place(path), folder=False)
 
     remove = unlink
 
-    def rename(
-        self, src: Any, dst: Any, *, src_dir_fd: int | None = None, dst_dir_fd: int | None = None
-    ) -> None:
-        _no_folder(src_dir_fd, dst_dir_fd)
+    def rename(self, src: Any, dst: Any) -> None:
         sys.audit("os.rename", src, dst, -1, -1)
         with _named(src, dst):
             self.tree.rename(self._entry(src), self._entry(dst))
 
     replace = rename
 
-    def link(
-        self,
-        src: Any,
-        dst: Any,
-        *,
-        src_dir_fd: int | None = None,
-        dst_dir_fd: int | None = None,
-        follow_symlinks: bool = True,
-    ) -> None:
-        _no_folder(src_dir_fd, dst_dir_fd)
+    def link(self, src: Any, dst: Any, *, follow_symlinks: bool = True) -> None:
         sys.audit("os.link", src, dst, -1, -1)
         with _named(src, dst):
             self.tree.link(self._place(src).there(), self._entry(dst))  # a link itself, as link(2) does
 
-    def symlink(
-        self, src: Any, dst: Any, target_is_directory: bool = False, *, dir_fd: int | None = None
-    ) -> None:
-        _no_folder(dir_fd)
+    def symlink(self, src: Any, dst: Any, target_is_directory: bool = False) -> None:
         sys.audit("os.symlink", src, dst, -1)
         with _named(src, dst):
             self.tree.make(self._entry(dst), _text(src), 0o777)
 
-    def chmod(self, path: Any, mode: int, *, dir_fd: int | None = None, follow_symlinks: bool = True) -> None:
-        _no_folder(dir_fd)
+    def chmod(self, path: Any, mode: int, follow_symlinks: bool = True) -> None:
         sys.audit("os.chmod", path, mode, -1)
         self.tree.alter(self._node(path, follow_symlinks), mode=mode)
 
@@ -447,16 +414,7 @@ class Files:
         with _named(path):
             self.tree.truncate(self._node(path), length)
 
-    def utime(
-        self,
-        path: Any,
-        times: Any = None,
-        *,
-        ns: Any = None,
-        dir_fd: int | None = None,
-        follow_symlinks: bool = True,
-    ) -> None:
-        _no_folder(dir_fd)
+    def utime(self, path: Any, times: Any = None, *, ns: Any = None, follow_symlinks: bool = True) -> None:
         sys.audit("os.utime", path, times, ns, -1)
         if times is not None and ns is not None:
             raise ValueError("utime: you may specify either 'times' or 'ns' but not both")
@@ -489,7 +447,7 @@ class Files:
             real = getattr(os, name, None)
             if real is not None:
                 self._real[name] = real
-                stand = getattr(self, name)
+                stand = _by_path(getattr(self, name))
                 put(real, _by_number(stand, real) if name in _OF_DESCRIPTORS else stand)
         put(io.open, self.opened)
         put(io.FileIO, self.file_class)
@@ -500,8 +458,8 @@ class Files:
                 _exchange(vars(module), stands)
         os.supports_dir_fd = set()
         os.supports_effective_ids = set()
-        os.supports_fd = {getattr(self, name) for name in _BY_DESCRIPTOR}
-        os.supports_follow_symlinks = {getattr(self, name) for name in _BY_LINK}
+        os.supports_fd = {getattr(os, name) for name in _BY_DESCRIPTOR}
+        os.supports_follow_symlinks = {getattr(os, name) for name in _BY_LINK}
         if "shutil" in sys.modules:  # it asked when it was imported
             for name in (
                 "_use_fd_functions",
@@ -517,6 +475,20 @@ _FUNCTIONS = tuple(name for name, found in vars(Files).items() if callable(found
 _OF_DESCRIPTORS = ("close", "dup", "read", "write", "lseek", "isatty")
 _BY_DESCRIPTOR = ("access", "chdir", "chmod", "listdir", "scandir", "stat", "truncate", "utime")
 _BY_LINK = ("chmod", "link", "stat", "utime", "access", "listxattr")
+
+
+def _by_path(own: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function without what is not there: paths relative to a descriptor."""
+
+    @functools.wraps(own)
+    def act(*arguments: Any, **named: Any) -> Any:
+        for name in ("dir_fd", "src_dir_fd", "dst_dir_fd"):
+            if named.pop(name, None) is not None:
+                raise NotImplementedError("dir_fd unavailable on this platform")
+        return own(*arguments, **named)
+
+    del act.__wrapped__  # leads to the files
+    return act
 
 
 def _by_number(own: Callable[..., Any], real: Callable[..., Any]) -> Callable[..., Any]:

@@ -173,6 +173,43 @@ def _clock_datetime(module: Any, clock: Clock) -> None:
         vars(sys.modules["_datetime"])["datetime"] = Clocked
 
 
+def _clock_numpy(module: Any) -> None:
+    """Install a class with this clock in place of numpy's dates, which read the system's for "now" and "today".
+
+    It makes dates of the real class, and equals it for numpy's own tables. Arrays that are made of such texts
+    still read the system's clock.
+    """
+    real = module.datetime64
+
+    class LikeReal(type):
+        """Lets the class stand for the real one."""
+
+        def __call__(cls, *arguments: Any) -> Any:
+            text = arguments[0] if arguments and type(arguments[0]) in (str, bytes) else ""
+            name = os.fsdecode(text).lower()
+            if name in ("now", "today"):
+                form = "%Y-%m-%d" if name == "today" else "%Y-%m-%dT%H:%M:%S"
+                arguments = time.strftime(form, time.gmtime()), *arguments[1:]
+            return real(*arguments)
+
+        def __getattr__(cls, name: str) -> Any:
+            return getattr(real, name)
+
+        def __eq__(cls, other: object) -> bool:
+            return other is cls or other is real
+
+        def __hash__(cls) -> int:
+            return hash(real)
+
+        def __instancecheck__(cls, instance: object) -> bool:
+            return isinstance(instance, real)
+
+        def __subclasscheck__(cls, subclass: type) -> bool:
+            return subclass is cls or issubclass(subclass, real)
+
+    module.datetime64 = LikeReal("datetime64", (), {"dtype": module.dtype("M8"), "__module__": "numpy"})
+
+
 class World:
     """Clock, randomness and environment of one child."""
 
@@ -190,6 +227,8 @@ class World:
                 setattr(time, name, function)
         if "datetime" in sys.modules:
             _clock_datetime(sys.modules["datetime"], self.clock)
+        if "numpy" in sys.modules:
+            _clock_numpy(sys.modules["numpy"])
         environment = {
             "environ": self.environment,
             "getenv": self.environment.get,
