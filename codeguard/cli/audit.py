@@ -22,7 +22,7 @@ from codeguard.cli.output import (
 )
 from codeguard.errors import ConfigError
 from codeguard.escaping import escaped
-from codeguard.reports.audit_formats import AuditView, format_names, rendered
+from codeguard.reports import AUDIT_FORMATS
 
 if TYPE_CHECKING:
     from codeguard.index.trusted_base import TrustedBase
@@ -106,7 +106,7 @@ class _Command(click.Command):
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(format_names()),
+    type=click.Choice(AUDIT_FORMATS),
     default="text",
     show_default=True,
 )
@@ -172,6 +172,7 @@ def audit(
     from codeguard.audit.run import AuditOptions
     from codeguard.audit.run import audit as run_audit
     from codeguard.models import Severity
+    from codeguard.reports.audit_formats import AuditView, rendered
 
     settings = read_settings(context, store=store)
     settings = settings.replace(exclude=(*settings.exclude, *exclude))
@@ -237,6 +238,6 @@ def _verified(
 def _output(text: str) -> tuple[str, Path]:
     """Return the format and the file of an `--output`."""
     name, _, file = text.partition("=")
-    if name not in format_names() or not file:
-        raise ConfigError("--output", got=repr(text), expected=f"FORMAT=FILE, of {', '.join(format_names())}")
+    if name not in AUDIT_FORMATS or not file:
+        raise ConfigError("--output", got=repr(text), expected=f"FORMAT=FILE, of {', '.join(AUDIT_FORMATS)}")
     return name, Path(file)

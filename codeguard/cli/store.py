@@ -26,7 +26,7 @@ def store() -> None:
 def info_command(context: click.Context, store: str | None, format_: str) -> None:
     """Show what the index holds and how much space it takes."""
     from codeguard.index.maintenance import info
-    from codeguard.reports.level import level_line
+    from codeguard.reports.styled import level_line
 
     with opened_index(context, store) as workspace:
         found = info(workspace)

@@ -2,3 +2,5 @@
 
 What `index`, `ranking` and `audit` return comes in, text goes out, with everything untrusted escaped. Prints nothing.
 """
+
+AUDIT_FORMATS = ("text", "json", "github", "html", "sarif", "summary")
