@@ -392,9 +392,7 @@ def test_every_format_from_the_command_line(project: Path, format_: str) -> None
     assert "audit.inline-ignore" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("example", "fence"), [("x = 1", 3), ("# ```sh\n# run\n# ```", 4), ("`` ```` `", 5)]
-)
+@pytest.mark.parametrize(("example", "fence"), [("x = 1", 3), ("# ```sh\n# run\n# ```", 4), ("`` ```` `", 5)])
 def test_an_example_with_backquotes_stands_in_a_longer_fence(example: str, fence: int) -> None:
     rule = Rule("any", "s", Severity.LOW, Confidence.LOW, bad=example)
     (run,) = sarif(AuditReport((finding(rule="x.any"),)), [NamedRule("x", rule)])["runs"]
