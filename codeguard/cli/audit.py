@@ -22,7 +22,7 @@ from codeguard.cli.output import (
 )
 from codeguard.errors import ConfigError
 from codeguard.escaping import escaped
-from codeguard.reports import AUDIT_FORMATS
+from codeguard.reports import audit_formats
 
 if TYPE_CHECKING:
     from codeguard.index.trusted_base import TrustedBase
@@ -106,7 +106,7 @@ class _Command(click.Command):
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(AUDIT_FORMATS),
+    type=click.Choice(audit_formats()),
     default="text",
     show_default=True,
 )
@@ -238,6 +238,8 @@ def _verified(
 def _output(text: str) -> tuple[str, Path]:
     """Return the format and the file of an `--output`."""
     name, _, file = text.partition("=")
-    if name not in AUDIT_FORMATS or not file:
-        raise ConfigError("--output", got=repr(text), expected=f"FORMAT=FILE, of {', '.join(AUDIT_FORMATS)}")
+    if name not in audit_formats() or not file:
+        raise ConfigError(
+            "--output", got=repr(text), expected=f"FORMAT=FILE, of {', '.join(audit_formats())}"
+        )
     return name, Path(file)

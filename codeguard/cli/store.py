@@ -111,7 +111,7 @@ def compact_command(context: click.Context, store: str | None, embed: bool, form
 @guarded
 def export_command(context: click.Context, store: str | None) -> None:
     """Write every chunk with its evidence, one JSON object per line."""
-    from codeguard.ranking.export import export
+    from codeguard.ranking.inventory import export
 
     with opened_index(context, store) as workspace:
         for record in export(workspace):

@@ -45,9 +45,6 @@ LEAST_SEARCHED = (
 )
 
 
-HASTENED = 60  # chunks without a vector that a query asks to have written first
-
-
 @dataclass(frozen=True, slots=True)
 class PreparedQuery:
     """A query with its vector, and the scores of its words, best first, for at most `depth` chunks.
@@ -297,14 +294,8 @@ class Searcher:
         return nearest_own(self._unit_vectors(chunks), chunks, own, self._made_with)
 
     def _awaited(self, ids: Sequence[str], known: Mapping[str, float]) -> dict[str, float]:
-        """Return a middling distance for chunks that the index has not come to yet, and have them written first.
-
-        Their words alone decide about their place.
-        """
-        catalog = self._workspace.catalog
-        awaited = catalog.awaited(ids)
-        if awaited and self._under_way:
-            catalog.hasten(sorted(awaited)[:HASTENED])
+        """Return a middling distance for chunks that the index has not come to yet: their words decide."""
+        awaited = self._workspace.catalog.awaited(ids)
         middle = math.fsum(known.values()) / len(known) if known else NO_DISTANCE
         return dict.fromkeys((id_ for id_ in ids if id_ in awaited), middle)
 

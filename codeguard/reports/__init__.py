@@ -3,4 +3,16 @@
 What `index`, `ranking` and `audit` return comes in, text goes out, with everything untrusted escaped. Prints nothing.
 """
 
-AUDIT_FORMATS = ("text", "json", "github", "html", "sarif", "summary")
+from __future__ import annotations
+
+import pkgutil
+
+_FORMATS = ("text", "json", "github", "html", "sarif", "summary")
+
+
+def audit_formats() -> tuple[str, ...]:
+    """Return the names of the formats of an audit: ours, and any other module `audit_NAME` with a `render`."""
+    names = {
+        item.name.removeprefix("audit_") for item in pkgutil.iter_modules(__path__) if "audit_" in item.name
+    }
+    return (*_FORMATS, *sorted(names - {*_FORMATS, "formats"}))

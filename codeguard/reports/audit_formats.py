@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -43,24 +44,15 @@ class AuditView:
 
 
 def rendered(name: str, view: AuditView) -> str | dict[str, Any]:
-    """Return a report in one of `AUDIT_FORMATS`: text, a `FinishedPage`, or a JSON value."""
+    """Return a report in a format of `audit_formats`: text, a `FinishedPage`, or a JSON value."""
     if name == "json":
         return audit_json(view.report, view.fail_on)
     if name == "github":
         return github_annotations(view.report)
     if name == "summary":
         return job_summary(view)
-    if name == "sarif":
-        from codeguard.reports.audit_sarif import render as sarif
-
-        return sarif(view)
-    if name == "html":
-        from codeguard.reports.audit_html import render as page
-
-        return page(view)
-    from codeguard.reports.audit_text import render as text
-
-    return text(view)
+    shown: str | dict[str, Any] = importlib.import_module(f"codeguard.reports.audit_{name}").render(view)
+    return shown
 
 
 def audit_json(report: AuditReport, fail_on: Severity = Severity.MEDIUM) -> dict[str, Any]:
