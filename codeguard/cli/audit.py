@@ -22,7 +22,7 @@ from codeguard.cli.output import (
 )
 from codeguard.errors import ConfigError
 from codeguard.escaping import escaped
-from codeguard.reports import audit_formats
+from codeguard.reports import format_names
 
 if TYPE_CHECKING:
     from codeguard.index.trusted_base import TrustedBase
@@ -106,7 +106,7 @@ class _Command(click.Command):
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(audit_formats()),
+    type=click.Choice(format_names()),
     default="text",
     show_default=True,
 )
@@ -238,8 +238,8 @@ def _verified(
 def _output(text: str) -> tuple[str, Path]:
     """Return the format and the file of an `--output`."""
     name, _, file = text.partition("=")
-    if name not in audit_formats() or not file:
+    if name not in format_names() or not file:
         raise ConfigError(
-            "--output", got=repr(text), expected=f"FORMAT=FILE, of {', '.join(audit_formats())}"
+            "--output", got=repr(text), expected=f"FORMAT=FILE, of {', '.join(format_names())}"
         )
     return name, Path(file)

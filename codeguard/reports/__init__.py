@@ -10,7 +10,7 @@ import pkgutil
 _FORMATS = ("text", "json", "github", "html", "sarif", "summary")
 
 
-def audit_formats() -> tuple[str, ...]:
+def format_names() -> tuple[str, ...]:
     """Return the names of the formats of an audit: ours, and any other module `audit_NAME` with a `render`."""
     names = {
         item.name.removeprefix("audit_") for item in pkgutil.iter_modules(__path__) if "audit_" in item.name

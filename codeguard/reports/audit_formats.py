@@ -44,7 +44,7 @@ class AuditView:
 
 
 def rendered(name: str, view: AuditView) -> str | dict[str, Any]:
-    """Return a report in a format of `audit_formats`: text, a `FinishedPage`, or a JSON value."""
+    """Return a report in a format of `format_names`: text, a `FinishedPage`, or a JSON value."""
     if name == "json":
         return audit_json(view.report, view.fail_on)
     if name == "github":
