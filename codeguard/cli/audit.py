@@ -239,7 +239,5 @@ def _output(text: str) -> tuple[str, Path]:
     """Return the format and the file of an `--output`."""
     name, _, file = text.partition("=")
     if name not in format_names() or not file:
-        raise ConfigError(
-            "--output", got=repr(text), expected=f"FORMAT=FILE, of {', '.join(format_names())}"
-        )
+        raise ConfigError("--output", got=repr(text), expected=f"FORMAT=FILE, of {', '.join(format_names())}")
     return name, Path(file)
