@@ -246,8 +246,7 @@ class CodeGuard:
     def close(self) -> None:
         """Stop the sandbox and release the store."""
         if self._opened is not None:
-            (workspace, searcher), self._opened = self._opened, None
-            searcher.close()
+            (workspace, _), self._opened = self._opened, None
             workspace.close()
 
     def __enter__(self) -> CodeGuard:

@@ -3,7 +3,6 @@
 import os
 import shutil
 import sqlite3
-import threading
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -23,7 +22,7 @@ from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.store import Hit, Row, VectorStore
 from codeguard.models import CheckReport, Trust, Verdict
 from codeguard.ranking.reranking import Ranked, Ranking
-from codeguard.ranking.search import LEAST_SEARCHED, NO_COSINE, _unit
+from codeguard.ranking.search import LEAST_SEARCHED, NO_COSINE
 
 pytestmark = pytest.mark.ci
 
@@ -449,9 +448,13 @@ def test_a_distance_that_none_can_have_is_computed_from_the_vector(
     assert distances == pytest.approx({item.id: item.distance for item in before.ranking}, abs=1e-5)
 
 
-def test_a_vector_of_the_store_without_a_direction_is_none() -> None:
-    vectors = {"odd": [np.inf, 0], "none": [0, 0], "not": [np.nan, 1], "right": [3, 4]}
-    (found,) = _unit({id_: np.array(vector, np.float32) for id_, vector in vectors.items()}).items()
+def test_a_vector_of_the_store_without_a_direction_is_none(
+    guard: CodeGuard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = {"odd": [np.inf, 0], "none": [0, 0], "not": [np.nan, 1], "right": [3, 4]}
+    vectors = {id_: np.array(vector, np.float32) for id_, vector in rows.items()}
+    monkeypatch.setattr(VectorStore, "embeddings", lambda store, ids: vectors)
+    (found,) = guard._parts()[1]._unit_vectors(list(vectors)).items()
     assert found[0] == "right"
     assert found[1].tolist() == pytest.approx([0.6, 0.8])
 
@@ -471,35 +474,6 @@ def test_rows_are_counted_again_once_the_store_changes(
     vectors.delete(sorted(vectors.ids())[:1])
     for _ in range(2):
         assert any("lacks 1 of" in line for line in guard.query(QUERY).warnings)
-
-
-def test_the_model_computes_while_the_words_are_looked_up(
-    guard: CodeGuard, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = guard.query(QUERY)
-    catalog, embedding = guard.workspace.catalog, guard.workspace.embedding
-    embed, search = embedding.embed, catalog.lexical_scores
-    beside = guard._parts()[1]._beside
-    submit = beside.submit
-    held, begun, met = threading.Event(), threading.Event(), []
-
-    def looked_up(query: str, count: int) -> dict[str, float]:
-        with catalog._lock:
-            held.set()
-            met.append(begun.wait(5))
-            return search(query, count)
-
-    def submitted(work, *asked):  # type: ignore[no-untyped-def]
-        found = submit(work, *asked)
-        if "scores" in work.__name__:
-            assert held.wait(5)
-        return found
-
-    monkeypatch.setattr(beside, "submit", submitted)
-    monkeypatch.setattr(embedding, "embed", lambda texts: begun.set() or embed(texts))
-    monkeypatch.setattr(catalog, "lexical_scores", looked_up)
-    assert guard.query(QUERY) == before
-    assert met == [True]
 
 
 def test_the_indexer_repairs_nothing_where_nothing_is_intended(guard: CodeGuard) -> None:

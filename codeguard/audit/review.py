@@ -63,7 +63,7 @@ def reviewed(
     budget = SandboxBudget.of(settings.defense)
     found: list[Finding] = []
     level = ""
-    pairs = [(file, old, new) for file in files for old, new in file.compared()]
+    pairs = [(file, old, new) for file in files for old, new in file.changed()]
     imported_before, imported_after = Siblings(before), Siblings(after)
     sides: dict[int, dict[str, Any]] = {
         id(file): {

@@ -337,8 +337,8 @@ class _Audit:
             for file in masked(own, self._executor)
             if (old := before.file(self._own[file.path])) is not None
         ]
-        checks, pairs = removed_checks(pairs, self._executor)
-        python = [pair for pair in pairs if pair.after.language == "python" and pair.compared()]
+        checks = removed_checks(pairs, self._executor)
+        python = [pair for pair in pairs if pair.after.language == "python" and pair.changed()]
         if not python or not self._may_run:
             return Checked(tuple(checks))
         from codeguard.audit.review import reviewed
@@ -393,16 +393,16 @@ class _Audit:
         place = self._options.baseline
         if place is None:
             return findings
-        from codeguard.audit.baseline import audited_scope, read_baseline, write_baseline
+        from codeguard.audit.baseline import applied, audited_scope, read_baseline, write_baseline
 
         ordered = with_fingerprints(findings)
         known = read_baseline(place, missing_is_empty=self._options.update_baseline)
         if self._options.update_baseline:
             names = audited_scope(self._paths, self._base.root, self._options.of_change, inspected)
-            write_baseline(place, known, ordered, names, self._writes_down, self._options.reason)
+            write_baseline(known, ordered, names, self._writes_down, self._options.reason)
             known = read_baseline(place)
         problem = known.problem(self._paths, self._base, self._options.of_change, inspected)
-        return [*ordered, problem] if problem is not None else known.baseline.apply(ordered)
+        return [*ordered, problem] if problem is not None else applied(known.entries, ordered)
 
     def _writes_down(self, item: Finding) -> bool:
         return self._takes(item) and item.severity >= self._options.baseline_from and item.sure

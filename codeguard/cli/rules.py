@@ -79,7 +79,7 @@ def explain(rule: str, format_: str) -> None:
         say()
         say_block(escaped(known.explanation, keep="\n"))
     if found.signal == "behavior":
-        from codeguard.reports.verdicts import rows_of_rule
+        from codeguard.reports.rules_page import rows_of_rule
 
         say()
         for line in rows_of_rule(known.id):

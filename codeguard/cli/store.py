@@ -26,7 +26,7 @@ def store() -> None:
 def info_command(context: click.Context, store: str | None, format_: str) -> None:
     """Show what the index holds and how much space it takes."""
     from codeguard.index.maintenance import info
-    from codeguard.reports.level import level_line
+    from codeguard.reports.styled import level_line
 
     with opened_index(context, store) as workspace:
         found = info(workspace)
@@ -91,7 +91,7 @@ def verify_command(context: click.Context, store: str | None, all_: bool, repair
 @guarded
 def export_command(context: click.Context, store: str | None) -> None:
     """Write every chunk with its evidence, one JSON object per line."""
-    from codeguard.ranking.export import export
+    from codeguard.ranking.inventory import export
 
     with opened_index(context, store) as workspace:
         for record in export(workspace):

@@ -11,10 +11,10 @@ from typing import Any
 import click
 
 from codeguard.cli.options import option_group
-from codeguard.cli.output import EXIT_ERROR, EXIT_FINDINGS, guarded, origin, say, say_json, say_report, warn
+from codeguard.cli.output import EXIT_ERROR, EXIT_FINDINGS, guarded, say, say_json, warn
 from codeguard.errors import ConfigError
 from codeguard.index.embedding import Embedding
-from codeguard.reports.text_selection import selection_lines, selection_page, selection_table
+from codeguard.reports.text_selection import selection_lines
 from codeguard.text.consensus import RULES, STRICTNESS
 from codeguard.text.files import read_documents, read_examples, read_pairs
 from codeguard.text.label_flip import CHOICES, LEVELS, LabelFlipDefense
@@ -46,10 +46,10 @@ output_options = option_group(
     click.option(
         "--format",
         "form",
-        type=click.Choice(["text", "table", "json", "html"]),
+        type=click.Choice(["text", "json"]),
         default="text",
         show_default=True,
-        help="text: what was rejected and why; table: a line a document.",
+        help="text: what was rejected and why.",
     ),
 )
 store_option = click.option(
@@ -366,12 +366,10 @@ def _show(
     if form == "json":
         report = {"schema": schema, **(extra or {}), **selection.to_json()}
         say_json(report)
-    elif form == "html":
-        say_report(selection_page(selection, schema, tuple(said), **origin()))
     else:
         for line in said:
             say(line)
-        for line in (selection_table if form == "table" else selection_lines)(selection):
+        for line in selection_lines(selection):
             say(line)
     for message in filter(None, (selection.error, *selection.failures)):
         warn(message)

@@ -536,16 +536,6 @@ class Catalog:
             found.update(str(row[0]) for row in rows)
         return found
 
-    def hasten(self, ids: Iterable[str]) -> None:
-        """Write these chunks to the vector store before the other pending ones."""
-        wanted = [(id_,) for id_ in ids]
-        with self.transaction():
-            self._db.executemany(
-                "UPDATE intents SET rowid = (SELECT min(rowid) FROM intents) - 1"
-                " WHERE id = ? AND action = 'write'",
-                wanted,
-            )
-
     def intents(self, most: int | None = None) -> Intents:
         """Return the pending changes of the vector store, in order; at most `most`."""
         limit = -1 if most is None else most

@@ -23,7 +23,6 @@ PASSED_ON = frozenset(
     add upsert update delete modify
     """.split()  # noqa: SIM905
 )
-MOST_ROWS = 32_000  # per answer: Chroma passes each to SQLite, which takes 32,766 values in a statement
 Report = Callable[[Sequence[Ranked]], None]
 
 
@@ -99,34 +98,29 @@ class GuardedCollection:
         wanted = _checked(include, COLUMNS)
         filters = {"ids": ids, "where": where, "where_document": where_document}
         asked = _questions(query_embeddings, query_texts)
-        rows: list[list[_Row]] = [[] for _ in asked]
-        open_ = list(range(len(asked)))
-        config = self._judge.config
-        count = max(1, n_results) * config.fetch_multiplier
-        limit = max(count, config.max_candidates)
-        dropped: dict[int, Sequence[Ranked]] = {}
-        while open_:
-            unmet = []
-            size = max(1, MOST_ROWS // count)
-            for page in (open_[start : start + size] for start in range(0, len(open_), size)):
+        rows: list[list[_Row]] = []
+        removed: list[Ranked] = []
+        for question in asked:
+            count = max(1, n_results) * self._judge.config.fetch_multiplier
+            limit = max(count, self._judge.config.max_candidates)
+            while True:
                 answer = self._answered(
                     self._collection.query,
-                    **_joined([asked[index] for index in page]),
+                    **question,
                     **{key: value for key, value in filters.items() if value is not None},
                     n_results=count,
                     include=sorted({*wanted, "documents", "metadatas", "distances"}),
                 )
-                for place, index in enumerate(page):
-                    found = _rows(answer, place)
-                    verdicts = self._judge.judge([row.document() for row in found])
-                    by_id = {row.id: row for row in found}
-                    rows[index] = [by_id[item.id].shown(item) for item in verdicts.retained[:n_results]]
-                    dropped[index] = verdicts.dropped
-                    good = sum(not item.demoted for item in verdicts.retained)
-                    if len(found) >= count and good < n_results and count < limit:
-                        unmet.append(index)
-            open_, count = unmet, min(limit, count * 2)
-        if removed := [item for found in dropped.values() for item in found]:
+                found = _rows(answer, 0)
+                verdicts = self._judge.judge([row.document() for row in found])
+                good = sum(not item.demoted for item in verdicts.retained)
+                if len(found) < count or good >= n_results or count >= limit:
+                    break
+                count = min(limit, count * 2)
+            by_id = {row.id: row for row in found}
+            rows.append([by_id[item.id].shown(item) for item in verdicts.retained[:n_results]])
+            removed += verdicts.dropped
+        if removed:
             self._report(removed)
         return _query_result(rows, wanted)
 
@@ -296,14 +290,9 @@ def _questions(embeddings: Any, texts: str | list[str] | None) -> list[dict[str,
             expected="query_texts or query_embeddings",
         )
     if texts is not None:
-        return [{"query_texts": text} for text in ([texts] if isinstance(texts, str) else texts)]
+        return [{"query_texts": [text]} for text in ([texts] if isinstance(texts, str) else texts)]
     single = len(embeddings) > 0 and not hasattr(embeddings[0], "__len__")
-    return [{"query_embeddings": vector} for vector in ([embeddings] if single else embeddings)]
-
-
-def _joined(questions: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    (key,) = {key for question in questions for key in question}
-    return {key: [question[key] for question in questions]}
+    return [{"query_embeddings": [vector]} for vector in ([embeddings] if single else embeddings)]
 
 
 def _rows(answer: Mapping[str, Any], place: int) -> list[_Row]:

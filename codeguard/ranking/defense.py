@@ -32,7 +32,7 @@ from codeguard.models import (
 from codeguard.ranking.alone import Alone
 from codeguard.ranking.documents import Origins, name_for, read_document, worst
 from codeguard.ranking.own_code import OwnCode, beside_own
-from codeguard.ranking.reranking import Judged, Ranked, rank
+from codeguard.ranking.reranking import Ranked, rank
 from codeguard.ranking.scoring import standardise
 from codeguard.ranking.signals import load_signals
 from codeguard.ranking.signals.base import Moment, Signal, SignalContext, SignalServices, Subject
@@ -396,7 +396,7 @@ class DefenseManager:
         )
         return DefenseOutcome(retained, dropped, baseline)
 
-    def _judge(self, candidate: Candidate | PlainCandidate, z: float) -> Judged:
+    def _judge(self, candidate: Candidate | PlainCandidate, z: float) -> Ranked:
         if isinstance(candidate, PlainCandidate):
             return self._judge_plain(candidate, z)
         trust = trust_now(self.trust_of(candidate.chunk, candidate.file), candidate.on_disk)
@@ -405,7 +405,7 @@ class DefenseManager:
         shift = beside_own(candidate.chunk, trust, candidate.own, evidence, self._origin)
         if shift > 0 and candidate.own is not None:
             evidence = (*evidence, like_own(candidate.own))
-        return Judged(
+        return Ranked(
             candidate.id,
             candidate.chunk,
             trust,
@@ -416,7 +416,7 @@ class DefenseManager:
             candidate.on_disk,
         )
 
-    def _judge_plain(self, candidate: PlainCandidate, z: float) -> Judged:
+    def _judge_plain(self, candidate: PlainCandidate, z: float) -> Ranked:
         """Judge a text by all that is in it: of what its functions show, the worst counts."""
         if self._origins is None:
             texts = {} if self._alone is None else self._alone.texts
@@ -430,7 +430,7 @@ class DefenseManager:
                 f"{read.whole.sha256}:{candidate.name}:{candidate.path}:{place}", subject
             )
         distance, evidence = candidate.distance, worst(found)
-        return Judged(candidate.id, read.whole, trust, distance, z, evidence, on_disk=on_disk)
+        return Ranked(candidate.id, read.whole, trust, distance, z, evidence, on_disk=on_disk)
 
 
 def _cost(candidate: Candidate | PlainCandidate) -> float:

@@ -24,10 +24,8 @@ from codeguard.audit.rules import (
 )
 from codeguard.errors import ConfigError
 from codeguard.models import Confidence, Severity, Skipped
-from codeguard.reports import audit_summary, audit_text
-from codeguard.reports.audit_formats import AuditView
-from codeguard.reports.audit_github import github_annotations
-from codeguard.reports.audit_json import audit_json
+from codeguard.reports import audit_text
+from codeguard.reports.audit_formats import AuditView, audit_json, github_annotations, job_summary
 from codeguard.reports.audit_sarif import sarif
 from codeguard.reports.rules_page import rules_page
 from codeguard.trust.acceptances import accept
@@ -280,7 +278,7 @@ def test_notes_for_review_are_shown_and_fail_nothing_unless_a_policy_says_so() -
     assert replace(note, severity=Severity.MEDIUM) in AuditReport(
         (replace(note, severity=Severity.MEDIUM),)
     ).failing(Severity.LOW)
-    summary = audit_summary.render(AuditView(report, Severity.MEDIUM, "L2"))
+    summary = job_summary(AuditView(report, Severity.MEDIUM, "L2"))
     (row,) = (line for line in summary.splitlines() if line.startswith("|") and "f&#40;" in line)
     assert row.count("|") == 7
     assert not {"<", "`", "[", "*"} & set(row)
@@ -394,14 +392,12 @@ def test_every_format_from_the_command_line(project: Path, format_: str) -> None
     assert "audit.inline-ignore" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("example", "fence"), [("x = 1", 3), ("# ```sh\n# run\n# ```\n", 4), ("`` ```` `", 5)]
-)
+@pytest.mark.parametrize(("example", "fence"), [("x = 1", 3), ("# ```sh\n# run\n# ```", 4), ("`` ```` `", 5)])
 def test_an_example_with_backquotes_stands_in_a_longer_fence(example: str, fence: int) -> None:
     rule = Rule("any", "s", Severity.LOW, Confidence.LOW, bad=example)
     (run,) = sarif(AuditReport((finding(rule="x.any"),)), [NamedRule("x", rule)])["runs"]
     (shown,) = run["tool"]["driver"]["rules"]
-    assert shown["help"]["markdown"] == f"s\n\nBad:\n\n{'`' * fence}python\n{example}\n{'`' * fence}"
+    assert shown["help"]["markdown"] == f"s\n\nBad:\n\n{'`' * fence}python\n{example.strip()}\n{'`' * fence}"
     assert shown["help"]["text"] == f"s\n\nBad:\n{example}"
 
 

@@ -12,7 +12,7 @@ from in_process import codeguard
 from codeguard.behavior.verdict import table
 from codeguard.behavior.verdict.observations import meaning
 from codeguard.models import Verdict
-from codeguard.reports.verdicts import verdict_table
+from codeguard.reports.rules_page import verdict_table
 from tests.behavior.conftest import Check
 
 # Spec and text rows are asked about observations that one look at the candidate gives.

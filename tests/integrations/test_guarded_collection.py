@@ -127,31 +127,6 @@ def test_embeddings_filters_and_single_queries(guarded: GuardedCollection) -> No
     assert guarded.query(query_texts=[QUERY], where_document={"$contains": "sum("})["ids"] == [["clean"]]
 
 
-def test_more_questions_than_one_answer_holds_are_asked_in_turns(
-    guarded: GuardedCollection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    questions = [f"{QUERY} {number}" for number in range(5)]
-    at_once = guarded.query(query_texts=questions, n_results=2)
-    asked: list[int] = []
-
-    class Few:
-        def __init__(self, collection: Any) -> None:
-            self._collection = collection
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._collection, name)
-
-        def query(self, **given: Any) -> Any:
-            asked.append(len(given["query_texts"]) * given["n_results"])
-            return self._collection.query(**given)
-
-    monkeypatch.setattr("codeguard.integrations.chroma.MOST_ROWS", 15)
-    monkeypatch.setattr(guarded, "_collection", Few(guarded._collection))
-    assert guarded.query(query_texts=questions, n_results=2) == at_once
-    assert len(asked) > 1
-    assert max(asked) <= 15
-
-
 def test_reading_rows_is_guarded_too(guarded: GuardedCollection) -> None:
     assert guarded.get()["ids"] == ["ours", "clean", "prose"]
     assert guarded.get(ids="wrong")["documents"] == []

@@ -12,7 +12,7 @@ from codeguard.api import CodeGuard
 from codeguard.config import Settings
 from codeguard.index.report import IndexReport, Progress
 from codeguard.index.workspace import Workspace
-from codeguard.ranking.export import export
+from codeguard.ranking.inventory import export
 
 OURS = {
     "ours/numbers.py": '''

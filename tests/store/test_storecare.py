@@ -17,7 +17,7 @@ from codeguard.config import Settings
 from codeguard.index.maintenance import info, verify
 from codeguard.index.store import Row, Vectors, VectorStore
 from codeguard.index.workspace import Workspace
-from codeguard.ranking.export import export
+from codeguard.ranking.inventory import export
 
 pytestmark = pytest.mark.ci
 

@@ -105,18 +105,6 @@ def test_a_missing_filter_is_said_to_be_missing(base: str, tmp_path: Path) -> No
     assert (done.exit_code, "no such file: " in done.stderr, "Error" in done.stderr) == (2, True, False)
 
 
-def test_a_table_has_a_line_for_every_document(base: str, tmp_path: Path) -> None:
-    batch = write(tmp_path / "batch.jsonl", clean_batch()[:5] + flipped(clean_batch()[5:6]))
-    result = invoke(["label-flip", batch, "--base", base, "--format", "table", *OPTIONS])
-    heading, *rows = [line for line in result.stdout.splitlines()[:-1] if not line.startswith("note:")]
-    assert heading.split() == ["verdict", "id", "label", "rule", "scores", "text"]
-    assert [line.split()[0] for line in rows] == ["kept"] * 5 + ["rejected"]
-    assert {
-        line.index(row_id)
-        for line, row_id in zip(rows, ("bh0", "bh1", "bh2", "bh3", "bs0", "bs1"), strict=True)
-    } == {heading.index("id")}
-
-
 def test_tsv_files_are_read_with_their_heading(base: str, tmp_path: Path) -> None:
     batch = tmp_path / "batch.tsv"
     batch.write_text("label\ttext\nspam\tfree prize, call now to claim\n", encoding="utf-8")
@@ -375,15 +363,6 @@ def test_a_collection_that_cannot_be_used_exits_2_and_leaves_none_behind(
         ],
     )
     assert "no collection 'mails'" in after.stderr
-
-
-def test_a_page_holds_nothing_of_a_document_as_markup(base: str, tmp_path: Path) -> None:
-    hostile = Document("<script>alert(1)</script> free prize\x1b[2J", id="<b>", label="<i>")
-    batch = write(tmp_path / "batch.jsonl", [hostile])
-    result = invoke(["label-flip", batch, "--base", base, *OPTIONS, "--format", "html"])
-    assert "<script>" not in result.stdout
-    assert "\x1b" not in result.stdout
-    assert "&lt;b&gt; labelled <code>&lt;i&gt;</code></p>" in result.stdout
 
 
 def passages(path: Path, count: int = 30) -> str:

@@ -11,9 +11,8 @@ from codeguard.models import Trust
 from codeguard.ranking.reranking import Ranked, Ranking, represented
 from codeguard.ranking.scoring import by_urgency
 from codeguard.reports.html.page import Page, code_block, folded, page_of, place, side_by_side, tag, text
-from codeguard.reports.level import level_line
 from codeguard.reports.ranking import MEANING, NOT_AS_INDEXED, ORIGIN, copies_line, why
-from codeguard.reports.styled import unstyled
+from codeguard.reports.styled import level_line, unstyled
 
 ALIKE = 0.5  # least share of equal text for showing a trusted candidate next to one with a different name
 MOST_SHOWN = 100  # candidates with their code

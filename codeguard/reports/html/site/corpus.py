@@ -15,8 +15,8 @@ from codeguard.ranking.reranking import Ranked
 from codeguard.reports.html.page import Page, code_block, folded, place, tag, text
 from codeguard.reports.html.ranking import beside_twin, css_class, reasons, tags
 from codeguard.reports.html.site.frame import PageFrame, accept_hint, file_id, file_link, site_page
-from codeguard.reports.level import level_line
 from codeguard.reports.ranking import ORIGIN, why
+from codeguard.reports.styled import level_line
 
 _HEADLINE = {
     ChunkStanding.HARMFUL: "would do harm",
