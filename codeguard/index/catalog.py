@@ -6,9 +6,8 @@ cleared when the vectors are written. The next process that opens the catalog af
 and carries it out again.
 
 All trusted data in the file is authenticated under a key from outside the state directory: every file with its
-chunks in order, and the totals; and the settings, these among them, all together by one head,
-so that rows of different times do not verify beside each other. A catalog of another installation or another version
-is refused: it has to be made anew.
+chunks in order; and the settings, the totals among them, all together by one head, so that rows of different times do
+not verify beside each other. A catalog of another installation or another version is refused: it has to be made anew.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ TO_BE_READ_AGAIN = "again"  # the stamp of a file that has to be chunked again, 
 _COMPANIONS = ("-wal", "-shm", "-journal")  # files that SQLite opens with it
 
 _SCHEMA = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, mac BLOB NOT NULL);
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE files (
     path TEXT PRIMARY KEY, size INTEGER NOT NULL, stamp TEXT NOT NULL,
     sha256 TEXT NOT NULL, language TEXT NOT NULL, parsed INTEGER NOT NULL,
@@ -199,10 +198,7 @@ class Catalog:
             if not _version(db):  # another process may have created it first
                 for statement in _SCHEMA.split(";") + lexical.SCHEMA.split(";"):
                     db.execute(statement)
-                for key, value in ((_MAKER, maker), (_TOTALS, _totals_text(Totals()))):
-                    row = (key, value, self._mac("meta", key, value))
-                    db.execute("INSERT INTO meta VALUES (?, ?, ?)", row)
-                self._put_head(db)
+                self._put_meta(db, {_MAKER: maker, _TOTALS: _totals_text(Totals())})
                 db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             db.execute("COMMIT")
         found = _version(db)
@@ -255,7 +251,7 @@ class Catalog:
             try:
                 yield
                 if self._added != Totals():
-                    self._put_meta(_TOTALS, _totals_text(self.totals().plus(self._added)))
+                    self._put_meta(self._db, {_TOTALS: _totals_text(self.totals().plus(self._added))})
             except BaseException:
                 self._db.execute("ROLLBACK")
                 self._settings_of = None
@@ -276,37 +272,27 @@ class Catalog:
         with self._lock:
             generation = self.generation()
             if self._settings_of != generation:
-                rows = self._rows("SELECT key, value, mac FROM meta ORDER BY key")
-                self._check_settings(rows)
-                self._settings = {str(row[0]): str(row[1]) for row in rows}
+                settings = {str(key): str(value) for key, value in self._rows("SELECT key, value FROM meta")}
+                head = self._head_of(row for row in settings.items() if row[0] != _HEAD)
+                if not hmac.compare_digest(head.encode(), settings.get(_HEAD, "").encode()):
+                    raise self.damaged("its settings are not of one time, or were changed by another hand")
+                self._settings = settings
                 self._settings_of = generation
             return self._settings.get(key)
-
-    def _check_settings(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Raise StoreError unless all settings are ours, and of the same time."""
-        for key, value, mac in rows:
-            if not self._authentic(mac, "meta", key, value):
-                raise self.damaged(f"its setting {key!r} was changed by another hand")
-        heads = [value for key, value, _ in rows if key == _HEAD]
-        if heads != [_head_of(rows)]:
-            raise self.damaged(
-                "its settings are not of one time: some of them are missing, added or earlier ones"
-            )
 
     def set_meta(self, key: str, value: str) -> None:
         """Store a setting."""
         with self._lock, contextlib.nullcontext() if self._db.in_transaction else self.transaction():
-            self._put_meta(key, value)
+            self._put_meta(self._db, {key: value})
 
-    def _put_meta(self, key: str, value: str) -> None:
-        mac = self._mac("meta", key, value)
-        self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", (key, value, mac))
-        self._put_head(self._db)
+    def _put_meta(self, db: sqlite3.Connection, settings: Mapping[str, str]) -> None:
+        db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", settings.items())
+        rows = db.execute("SELECT key, value FROM meta WHERE key != ?", (_HEAD,)).fetchall()
+        db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_HEAD, self._head_of(rows)))
 
-    def _put_head(self, db: sqlite3.Connection) -> None:
-        head = _head_of(db.execute("SELECT key, value, mac FROM meta").fetchall())
-        row = (_HEAD, head, self._mac("meta", _HEAD, head))
-        db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", row)
+    def _head_of(self, rows: Iterable[tuple[Any, ...]]) -> str:
+        """Return the code of all settings together."""
+        return self._mac("meta", *sorted(rows)).hex()
 
     def totals(self) -> Totals:
         """Return the totals as last written."""
@@ -388,12 +374,12 @@ class Catalog:
         For a chunk with a secret, the masked text and the digest of the original text are stored,
         authenticated by the key: trust depends on that digest.
         """
-        ids = chunk_ids(file.chunks)
+        chunks = dict(zip(chunk_ids(file.chunks), file.chunks, strict=True))
         before = self._documents(file.path)
         states = self._secret_states(file.path)
         gone = before.keys() - {
             id_
-            for id_, chunk in zip(ids, file.chunks, strict=True)
+            for id_, chunk in chunks.items()
             if states.get(id_, ((), False)) == (chunk.secrets, chunk.withheld)
         }
         self._intend("delete", gone)
@@ -401,36 +387,29 @@ class Catalog:
         self._delete(file.path, len(before))
         row = (
             file.path, state.size, state.stamp, state.sha256, file.language, _parsed(file),
-            sum(retrievable(chunk) for chunk in file.chunks), content_digest(ids, file.chunks),
+            sum(map(retrievable, file.chunks)), content_digest(chunks),
         )  # fmt: skip
         mac = self._mac("file", *row)
         self._db.execute("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, mac))
-        self._count(Totals(1, len(ids), row[6], int.from_bytes(mac)))
-        self._db.executemany(
-            "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
+        self._count(Totals(1, len(chunks), row[6], int.from_bytes(mac)))
+        shared = file.chunks[0].imports if file.chunks else ()
+        for ordinal, (id_, chunk) in enumerate(chunks.items()):
+            imports = "" if ordinal and chunk.imports == shared else json.dumps(chunk.imports)
+            self._db.execute(
+                "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    id_, file.path, ordinal, chunk.symbol, chunk.kind.value, chunk.span.start_line,
-                    chunk.span.end_line, chunk.span.start_byte, chunk.span.end_byte, chunk.text,
+                    id_, file.path, ordinal, chunk.symbol, chunk.kind.value, *_places(chunk), chunk.text,
                     chunk.sha256, chunk.language, imports,
-                )
-                for ordinal, (id_, chunk, imports) in enumerate(
-                    zip(ids, file.chunks, kept_imports(file.chunks), strict=True)
-                )
-            ],
-        )  # fmt: skip
-        self._db.executemany(
-            "INSERT INTO secrets VALUES (?, ?, ?, ?)",
-            [
-                self._secret_row(id_, chunk)
-                for id_, chunk in zip(ids, file.chunks, strict=True)
-                if chunk.secrets
-            ],
-        )
+                ),
+            )  # fmt: skip
+            if chunk.secrets:
+                kept = (" ".join(chunk.secrets), int(chunk.withheld))
+                mac = self._secret_mac(id_, chunk.sha256, chunk.text, *kept)
+                self._db.execute("INSERT INTO secrets VALUES (?, ?, ?, ?)", (id_, *kept, mac))
         # Withheld chunks that were never written need not be deleted either.
         fresh = {
             id_: chunk
-            for id_, chunk in zip(ids, file.chunks, strict=True)
+            for id_, chunk in chunks.items()
             if (id_ not in before or id_ in gone) and not chunk.withheld
         }
         self._intend("write", (id_ for id_, chunk in fresh.items() if retrievable(chunk)))
@@ -445,17 +424,8 @@ class Catalog:
         )
         return {row[0]: (tuple(row[1].split()), bool(row[2])) for row in rows}
 
-    def _secret_row(self, id_: str, chunk: Chunk) -> tuple[str, str, int, bytes]:
-        rules = " ".join(chunk.secrets)
-        return (
-            id_,
-            rules,
-            int(chunk.withheld),
-            self._secret_mac(id_, chunk.sha256, chunk.text, rules, chunk.withheld),
-        )
-
-    def _secret_mac(self, id_: str, sha256: str, text: str, rules: str, withheld: bool) -> bytes:
-        return self._mac("secret", "\0".join((id_, sha256, text_digest(text), rules, str(int(withheld)))))
+    def _secret_mac(self, id_: str, sha256: str, text: str, rules: str, withheld: int) -> bytes:
+        return self._mac("secret", id_, sha256, text_digest(text), rules, withheld)
 
     def _with_secrets(self, chunks: dict[str, Chunk]) -> dict[str, Chunk]:
         """Return chunks with the stored information about their secrets, if authentic."""
@@ -468,7 +438,7 @@ class Catalog:
                 page,
             )
             for id_, sha256, rules, withheld, mac in rows:
-                expected = self._secret_mac(id_, sha256, chunks[id_].text, rules, bool(withheld))
+                expected = self._secret_mac(id_, sha256, chunks[id_].text, rules, withheld)
                 if hmac.compare_digest(expected, bytes(mac)):
                     chunks[id_] = replace(
                         chunks[id_], sha256=sha256, secrets=tuple(rules.split()), withheld=bool(withheld)
@@ -512,10 +482,6 @@ class Catalog:
                 "SELECT id, symbol, text FROM chunks WHERE id NOT IN (SELECT id FROM secrets WHERE withheld)"
             )
             return lexical.differing(self._db, (lexical.IndexedText(*row) for row in rows))
-
-    def meta_keys(self) -> list[str]:
-        """Return the names of the stored settings."""
-        return [str(row[0]) for row in self._rows("SELECT key FROM meta ORDER BY key")]
 
     def _intend(self, action: str, ids: Iterable[str]) -> None:
         self._db.executemany(
@@ -637,7 +603,7 @@ class Catalog:
     def _chunks_of(self, row: tuple[Any, ...]) -> dict[str, Chunk]:
         statement = f"SELECT {COLUMNS} FROM chunks WHERE path = ? ORDER BY ordinal"
         chunks = self._chunks(statement, (row[0],))
-        if content_digest(chunks, tuple(chunks.values())) != row[7]:
+        if content_digest(chunks) != row[7]:
             raise self.damaged(f"its text of {row[0]} was changed by another hand")
         return chunks
 
@@ -695,15 +661,6 @@ def _totals_text(totals: Totals) -> str:
     return json.dumps([totals.files, totals.chunks, totals.vectors, str(totals.macs)])
 
 
-def _head_of(rows: Iterable[tuple[Any, ...]]) -> str:
-    """Return the digest of all settings but itself, each with its code."""
-    return _list_digest(sorted(row for row in rows if row[0] != _HEAD))
-
-
-def _list_digest(rows: Sequence[tuple[Any, ...]]) -> str:
-    return text_digest(repr(list(rows)))
-
-
 COLUMNS = (
     "id, path, symbol, kind, start_line, end_line, start_byte, end_byte, text, sha256, language,"
     " CASE imports WHEN '' THEN (SELECT first.imports FROM chunks AS first"
@@ -717,33 +674,20 @@ def _imports(value: str) -> tuple[str, ...]:
     return tuple(str(item) for item in json.loads(value))
 
 
-def kept_imports(chunks: Sequence[Chunk]) -> list[str]:
-    """Return the column `imports` of each chunk of one file."""
-    first = chunks[0].imports if chunks else ()
-    return [
-        "" if position and chunk.imports == first else json.dumps(chunk.imports)
-        for position, chunk in enumerate(chunks)
-    ]
+def _places(chunk: Chunk) -> tuple[int, int, int, int]:
+    span = chunk.span
+    return span.start_line, span.end_line, span.start_byte, span.end_byte
 
 
-def content_digest(ids: Iterable[str], chunks: Sequence[Chunk]) -> str:
+def content_digest(chunks: Mapping[str, Chunk]) -> str:
     """Return a digest of the chunks of one file in order: ids, locations, texts and imports."""
-    first = chunks[0].imports if chunks else ()
+    first = next((chunk.imports for chunk in chunks.values()), ())
     digest = hashlib.sha256(repr(first).encode("utf-8", "surrogatepass"))
-    for id_, chunk in zip(ids, chunks, strict=True):
-        span = chunk.span
-        places = (span.start_line, span.end_line, span.start_byte, span.end_byte)
+    for id_, chunk in chunks.items():
         imports = None if chunk.imports == first else chunk.imports
         row = (
-            id_,
-            chunk.path,
-            chunk.symbol,
-            chunk.kind.value,
-            *places,
-            chunk.sha256,
-            chunk.language,
-            imports,
-        )
+            id_, chunk.path, chunk.symbol, chunk.kind.value, *_places(chunk), chunk.sha256, chunk.language, imports,
+        )  # fmt: skip
         digest.update(repr(row).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 

@@ -17,9 +17,9 @@ STAGES: tuple[tuple[object, str, str], ...] = (
     (file_tasks, "assembled", "put the files together that were cut"),
     (Catalog, "put_file", "write catalog and words"),
     (Catalog, "chunks", "read the catalog"),
-    (pipeline, "embed_texts", "compute the vectors"),
+    (pipeline.Indexer, "_embed", "compute the vectors"),
     (StaticEvidence, "prepare", "static signals"),
-    (TrustUpdate, "update", "write down what is trusted"),
+    (TrustUpdate, "record", "write down what is trusted"),
     (PerplexityModel, "train", "train the character model"),
 )
 
