@@ -174,34 +174,30 @@ class Catalog:
                 db.execute("PRAGMA synchronous = FULL")  # an intent is on disk before the store is changed
                 db.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
                 db.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
-                self._ensure_wal(db)
+                if (
+                    _pragma(db, "journal_mode") != "wal"
+                ):  # one at a time: SQLite does not wait for others here
+                    with StateFolder(self.path.parent) as folder, folder.lock(f"{self.path.name}.opening"):
+                        db.execute("PRAGMA journal_mode = WAL")
                 self._ensure_schema(db)
             except BaseException:
                 db.close()
                 raise
         return db
 
-    def _ensure_wal(self, db: sqlite3.Connection) -> None:
-        """Switch the journal mode, one process at a time, because SQLite does not wait for others here."""
-        if _journal(db) == "wal":
-            return
-        with StateFolder(self.path.parent) as folder, folder.lock(f"{self.path.name}.opening"):
-            if _journal(db) != "wal":
-                db.execute("PRAGMA journal_mode = WAL")
-
     def _ensure_schema(self, db: sqlite3.Connection) -> None:
         """Create the tables, or raise ForeignCatalogError if they are of another user or another version."""
         # The public id of the key that authenticates this catalog, and of what is authenticated how.
         maker = hmac.digest(self._key, f"codeguard catalog {SCHEMA_VERSION}".encode(), "sha256").hex()
-        if not _version(db):
+        if not _pragma(db, "user_version"):
             db.execute("BEGIN IMMEDIATE")
-            if not _version(db):  # another process may have created it first
+            if not _pragma(db, "user_version"):  # another process may have created it first
                 for statement in _SCHEMA.split(";") + lexical.SCHEMA.split(";"):
                     db.execute(statement)
                 self._put_meta(db, {_MAKER: maker, _TOTALS: _totals_text(Totals())})
                 db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             db.execute("COMMIT")
-        found = _version(db)
+        found = _pragma(db, "user_version")
         row = db.execute("SELECT value FROM meta WHERE key = ?", (_MAKER,)).fetchone()
         if found != SCHEMA_VERSION or row != (maker,):
             raise ForeignCatalogError(
@@ -376,7 +372,8 @@ class Catalog:
         """
         chunks = dict(zip(chunk_ids(file.chunks), file.chunks, strict=True))
         before = self._documents(file.path)
-        states = self._secret_states(file.path)
+        rows = self._rows_of("SELECT id, rules, withheld FROM secrets WHERE id IN", before)
+        states = {id_: (tuple(rules.split()), bool(withheld)) for id_, rules, withheld in rows}
         gone = before.keys() - {
             id_
             for id_, chunk in chunks.items()
@@ -417,34 +414,30 @@ class Catalog:
             self._db, [lexical.IndexedText(id_, chunk.symbol, chunk.text) for id_, chunk in fresh.items()]
         )
 
-    def _secret_states(self, path: str) -> dict[str, tuple[tuple[str, ...], bool]]:
-        rows = self._rows(
-            "SELECT id, rules, withheld FROM secrets WHERE id IN (SELECT id FROM chunks WHERE path = ?)",
-            (path,),
-        )
-        return {row[0]: (tuple(row[1].split()), bool(row[2])) for row in rows}
-
     def _secret_mac(self, id_: str, sha256: str, text: str, rules: str, withheld: int) -> bytes:
         return self._mac("secret", id_, sha256, text_digest(text), rules, withheld)
 
+    def _rows_of(self, statement: str, ids: Iterable[str]) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a statement that ends with `IN`, for these ids."""
+        wanted = list(ids)
+        for start in range(0, len(wanted), PARAMETERS):
+            page = wanted[start : start + PARAMETERS]
+            yield from self._rows(f"{statement} ({','.join('?' * len(page))})", page)
+
     def _with_secrets(self, chunks: dict[str, Chunk]) -> dict[str, Chunk]:
         """Return chunks with the stored information about their secrets, if authentic."""
-        for start in range(0, len(chunks), PARAMETERS):
-            page = list(chunks)[start : start + PARAMETERS]
-            marks = ",".join("?" * len(page))
-            rows = self._rows(
-                "SELECT id, chunks.sha256, rules, withheld, mac FROM secrets JOIN chunks USING (id)"
-                f" WHERE id IN ({marks})",
-                page,
-            )
-            for id_, sha256, rules, withheld, mac in rows:
-                expected = self._secret_mac(id_, sha256, chunks[id_].text, rules, withheld)
-                if hmac.compare_digest(expected, bytes(mac)):
-                    chunks[id_] = replace(
-                        chunks[id_], sha256=sha256, secrets=tuple(rules.split()), withheld=bool(withheld)
-                    )
-                else:  # use the digest of the unverified text itself
-                    chunks[id_] = replace(chunks[id_], withheld=True)
+        rows = self._rows_of(
+            "SELECT id, chunks.sha256, rules, withheld, mac FROM secrets JOIN chunks USING (id) WHERE id IN",
+            chunks,
+        )
+        for id_, sha256, rules, withheld, mac in rows:
+            expected = self._secret_mac(id_, sha256, chunks[id_].text, rules, withheld)
+            if hmac.compare_digest(expected, bytes(mac)):
+                chunks[id_] = replace(
+                    chunks[id_], sha256=sha256, secrets=tuple(rules.split()), withheld=bool(withheld)
+                )
+            else:  # use the digest of the unverified text itself
+                chunks[id_] = replace(chunks[id_], withheld=True)
         return chunks
 
     def holding_secrets(self) -> list[Chunk]:
@@ -494,13 +487,8 @@ class Catalog:
 
     def awaited(self, ids: Sequence[str]) -> set[str]:
         """Return which of these chunks the vector store still needs."""
-        found: set[str] = set()
-        for start in range(0, len(ids), PARAMETERS):
-            page = ids[start : start + PARAMETERS]
-            marks = ",".join("?" * len(page))
-            rows = self._rows(f"SELECT id FROM intents WHERE action = 'write' AND id IN ({marks})", page)
-            found.update(str(row[0]) for row in rows)
-        return found
+        rows = self._rows_of("SELECT id FROM intents WHERE action = 'write' AND id IN", ids)
+        return {str(row[0]) for row in rows}
 
     def hasten(self, ids: Iterable[str]) -> None:
         """Write these chunks to the vector store before the other pending ones."""
@@ -544,13 +532,7 @@ class Catalog:
 
     def chunks(self, ids: Iterable[str]) -> dict[str, Chunk]:
         """Return the chunks of these ids, unverified until found in `file`; unknown ids are left out."""
-        wanted = list(ids)
-        found: dict[str, Chunk] = {}
-        for start in range(0, len(wanted), PARAMETERS):
-            page = wanted[start : start + PARAMETERS]
-            marks = ",".join("?" * len(page))
-            found |= self._chunks(f"SELECT {COLUMNS} FROM chunks WHERE id IN ({marks})", page)
-        return found
+        return self._chunks(self._rows_of(f"SELECT {COLUMNS} FROM chunks WHERE id IN", ids))
 
     def file(self, path: str) -> SourceFile | None:
         """Return an indexed file, reassembled from its chunks.
@@ -601,15 +583,15 @@ class Catalog:
         return rows[0]
 
     def _chunks_of(self, row: tuple[Any, ...]) -> dict[str, Chunk]:
-        statement = f"SELECT {COLUMNS} FROM chunks WHERE path = ? ORDER BY ordinal"
-        chunks = self._chunks(statement, (row[0],))
+        rows = self._rows(f"SELECT {COLUMNS} FROM chunks WHERE path = ? ORDER BY ordinal", (row[0],))
+        chunks = self._chunks(rows)
         if content_digest(chunks) != row[7]:
             raise self.damaged(f"its text of {row[0]} was changed by another hand")
         return chunks
 
-    def _chunks(self, statement: str, parameters: Sequence[Any]) -> dict[str, Chunk]:
+    def _chunks(self, rows: Iterable[tuple[Any, ...]]) -> dict[str, Chunk]:
         try:
-            return self._with_secrets({row[0]: chunk_of(row) for row in self._rows(statement, parameters)})
+            return self._with_secrets({row[0]: chunk_of(row) for row in rows})
         except (AttributeError, TypeError, ValueError) as error:
             raise self.damaged(f"a chunk is unreadable: {error}".splitlines()[0][:200]) from None
 
@@ -649,12 +631,8 @@ class Catalog:
         self.close()
 
 
-def _journal(db: sqlite3.Connection) -> str:
-    return str(db.execute("PRAGMA journal_mode").fetchone()[0])
-
-
-def _version(db: sqlite3.Connection) -> int:
-    return int(db.execute("PRAGMA user_version").fetchone()[0])
+def _pragma(db: sqlite3.Connection, name: str) -> Any:
+    return db.execute(f"PRAGMA {name}").fetchone()[0]
 
 
 def _totals_text(totals: Totals) -> str:

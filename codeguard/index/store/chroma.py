@@ -7,6 +7,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -96,18 +97,15 @@ class VectorStore(Vectors):
             port = None
         if not parts.hostname or port is None or parts.scheme not in ("http", "https"):
             raise StoreError("not the address of a store", got=url, expected="http(s)://host:port")
-        chromadb = import_chromadb()
+        connect = partial(
+            import_chromadb().HttpClient,
+            host=parts.hostname,
+            port=port,
+            ssl=parts.scheme == "https",
+            headers=dict(headers or {}),
+            settings=client_settings(),
+        )
         where = f"{parts.hostname}:{port}"
-
-        def connect() -> Any:
-            return chromadb.HttpClient(
-                host=parts.hostname,
-                port=port,
-                ssl=parts.scheme == "https",
-                headers=dict(headers or {}),
-                settings=client_settings(),
-            )
-
         with _told(f"no Chroma server answers at {where}", hint="start one with: chroma run"):
             client = _tried(lambda: within(wait_s, connect), 2)
         store = cls(client, url, wait_s=wait_s)
@@ -287,21 +285,23 @@ def _tried(request: Callable[[], T], attempts: int) -> T:
     raise AssertionError("unreachable")
 
 
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
 def _passing(error: Exception) -> bool:
     """Return whether an error may be temporary: no answer, 429, or a server failure (5xx)."""
     import httpx
 
-    chain: BaseException | None = error
-    while chain is not None:
-        if isinstance(chain, httpx.TransportError):
-            return not isinstance(chain, httpx.UnsupportedProtocol)
-        if isinstance(chain, httpx.HTTPStatusError):
-            return chain.response.status_code == 429 or chain.response.status_code >= 500
-        code = getattr(chain, "code", None)
-        if callable(code):
-            with contextlib.suppress(Exception):
-                return int(code()) == 429 or int(code()) >= 500
-        chain = chain.__context__
+    for cause in _causes(error):
+        if isinstance(cause, httpx.TransportError):
+            return not isinstance(cause, httpx.UnsupportedProtocol)
+        code: Any = getattr(cause, "code", None)
+        with contextlib.suppress(Exception):
+            status = cause.response.status_code if isinstance(cause, httpx.HTTPStatusError) else int(code())
+            return status == 429 or status >= 500
     return False
 
 
@@ -334,11 +334,6 @@ def _is_full(folder: Path) -> bool:
 
 def _cause(error: Exception) -> str:
     """Return one line about a connection failure, whose cause Chroma hides, or Chroma's own message."""
-    said: BaseException = error
-    chain: BaseException | None = error
-    while chain is not None:
-        if type(chain).__module__.startswith("httpx") and str(chain):
-            said = chain
-            break
-        chain = chain.__cause__ or chain.__context__
+    hidden = (item for item in _causes(error) if type(item).__module__.startswith("httpx") and str(item))
+    said = next(hidden, error)
     return " ".join(str(said).split())[:200] or type(said).__name__
