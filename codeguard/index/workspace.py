@@ -470,19 +470,18 @@ class Workspace:
         `workers` is how many processes share the cores of this machine; `answered` are new answers of the trusted
         functions to probes.
         """
-        from codeguard.index.evidence_tasks import Material, facts_key  # imports the checker
-        from codeguard.sandbox import Level
+        from codeguard.index.evidence_tasks import facts_key, material  # imports the checker
 
         zygotes = max(1, (self.settings.jobs or os.cpu_count() or 1) // workers)
         key = (static.version, self.epoch, zygotes)
         if self._material is None or self._material[0] != key or answered is not None:
             files = self.trusted_files()
             facts = {file.path: self.catalog.analysis(facts_key(file)) for file in files}
-            made = Material(
+            made = material(
                 trusted=None if self.manifest is None else files,
                 specs=self._spec_files[0],
                 seed=self.seed,
-                required_level=Level[self.settings.defense.required_level],
+                required_level=self.settings.defense.required_level,
                 given=self.given,
                 signals=static.names,
                 known=[key.removeprefix(FAR) for key in self.catalog.analysis_keys(FAR)],
@@ -490,7 +489,7 @@ class Workspace:
                 zygotes=zygotes,
                 facts={path: known for path, known in facts.items() if known is not None},
             )
-            self._material = key, made.shared()
+            self._material = key, made
         return self._material[1]
 
     def checks(self, executor: Executor | None = None) -> CheckWorkers:

@@ -70,15 +70,6 @@ def test_everything_that_a_store_does(store: SharedStore) -> None:
     assert store.ids() == {"b", "ü"}
 
 
-def test_two_see_each_others_rows_through_one_process(folder: Path, store: SharedStore) -> None:
-    other = SharedStore(folder, idle_s=0)
-    store.add(rows("a"), EYE[:1])
-    assert other.ids() == {"a"}
-    other.add(rows("b"), EYE[1:2])
-    other.close()
-    assert store.ids() == {"a", "b"}
-
-
 @pytest.mark.slow
 def test_more_rows_than_one_request_bears(store: SharedStore) -> None:
     many = [Row(f"r{number}", "x" * 10_000, {"path": "p"}) for number in range(2100)]
