@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from codeguard.errors import REBUILD, STOPPED, StoreError
 from codeguard.index import lexical
@@ -66,7 +66,6 @@ CREATE TABLE chunks (
     text TEXT NOT NULL, sha256 TEXT NOT NULL, language TEXT NOT NULL, imports TEXT NOT NULL
 );
 CREATE INDEX chunks_of_path ON chunks (path, ordinal);
-CREATE INDEX chunks_of_digest ON chunks (sha256);
 CREATE TABLE intents (id TEXT PRIMARY KEY, action TEXT NOT NULL CHECK (action IN ('write', 'delete')));
 CREATE TABLE analyses (key TEXT PRIMARY KEY, value TEXT NOT NULL, mac BLOB NOT NULL);
 CREATE TABLE secrets (
@@ -78,7 +77,6 @@ CREATE TABLE secrets (
 
 _FILE = "path, size, stamp, sha256, language, parsed, vectors, content, mac"
 _MAKER, _TOTALS, _HEAD = "maker", "totals", "head"
-_MODULUS = 1 << 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +99,7 @@ class Intents:
         return bool(self.write or self.delete)
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
+class Totals(NamedTuple):
     """The totals of a catalog; `macs` sums the files' MACs, so that removed or restored files are noticed.
 
     `vectors` counts the chunks that belong in the vector store.
@@ -113,14 +110,9 @@ class Totals:
     vectors: int = 0
     macs: int = 0
 
-    def plus(self, other: Totals, sign: int = 1) -> Totals:
-        """Return the totals plus or minus others."""
-        return Totals(
-            self.files + sign * other.files,
-            self.chunks + sign * other.chunks,
-            self.vectors + sign * other.vectors,
-            (self.macs + sign * other.macs) % _MODULUS,
-        )
+    def plus(self, *other: int) -> Totals:
+        """Return the totals plus others."""
+        return Totals(*map(sum, zip(self, other, strict=True)))
 
 
 def chunk_ids(chunks: Sequence[Chunk]) -> list[str]:
@@ -194,7 +186,7 @@ class Catalog:
             if not _pragma(db, "user_version"):  # another process may have created it first
                 for statement in _SCHEMA.split(";") + lexical.SCHEMA.split(";"):
                     db.execute(statement)
-                self._put_meta(db, {_MAKER: maker, _TOTALS: _totals_text(Totals())})
+                self._put_meta(db, {_MAKER: maker, _TOTALS: json.dumps(Totals())})
                 db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             db.execute("COMMIT")
         found = _pragma(db, "user_version")
@@ -247,7 +239,7 @@ class Catalog:
             try:
                 yield
                 if self._added != Totals():
-                    self._put_meta(self._db, {_TOTALS: _totals_text(self.totals().plus(self._added))})
+                    self._put_meta(self._db, {_TOTALS: json.dumps(self.totals().plus(*self._added))})
             except BaseException:
                 self._db.execute("ROLLBACK")
                 self._settings_of = None
@@ -292,11 +284,7 @@ class Catalog:
 
     def totals(self) -> Totals:
         """Return the totals as last written."""
-        try:
-            files, chunks, vectors, macs = json.loads(self.meta(_TOTALS) or "[0, 0, 0, 0]")
-            return Totals(int(files), int(chunks), int(vectors), int(macs))
-        except (TypeError, ValueError):
-            raise self.damaged("its totals are unreadable") from None
+        return Totals(*json.loads(self.meta(_TOTALS) or "[]"))
 
     def check_totals(self) -> None:
         """Raise StoreError if files or chunks were removed, added, or reverted to an earlier state."""
@@ -304,7 +292,7 @@ class Catalog:
             totals = self.totals()
             macs = [row[0] for row in self._rows("SELECT mac FROM files")]
             chunks = self.count()
-        total = sum(int.from_bytes(mac) for mac in macs if isinstance(mac, bytes)) % _MODULUS
+        total = sum(int.from_bytes(mac) for mac in macs if isinstance(mac, bytes))
         if (len(macs), chunks, total) != (totals.files, totals.chunks, totals.macs):
             raise self.damaged("files or chunks are missing, added, or of an earlier time")
 
@@ -359,10 +347,7 @@ class Catalog:
                 kept = (row[0], row[1], stamp, *row[3:-1])
                 mac = self._mac("file", *kept)
                 self._db.execute("UPDATE files SET stamp = ?, mac = ? WHERE path = ?", (stamp, mac, path))
-                self._count(Totals(macs=int.from_bytes(mac) - int.from_bytes(row[-1])))
-
-    def _count(self, added: Totals, sign: int = 1) -> None:
-        self._added = self._added.plus(added, sign)
+                self._added = self._added.plus(0, 0, 0, int.from_bytes(mac) - int.from_bytes(row[-1]))
 
     def put_file(self, file: SourceFile, state: FileState) -> None:
         """Replace a file's chunks and add the intents for the vector store. Call in a transaction.
@@ -388,7 +373,7 @@ class Catalog:
         )  # fmt: skip
         mac = self._mac("file", *row)
         self._db.execute("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, mac))
-        self._count(Totals(1, len(chunks), row[6], int.from_bytes(mac)))
+        self._added = self._added.plus(1, len(chunks), row[6], int.from_bytes(mac))
         shared = file.chunks[0].imports if file.chunks else ()
         for ordinal, (id_, chunk) in enumerate(chunks.items()):
             imports = "" if ordinal and chunk.imports == shared else json.dumps(chunk.imports)
@@ -454,7 +439,7 @@ class Catalog:
 
     def _delete(self, path: str, chunks: int) -> None:
         for vectors, mac in self._rows("SELECT vectors, mac FROM files WHERE path = ?", (path,)):
-            self._count(Totals(1, chunks, int(vectors), int.from_bytes(mac)), -1)
+            self._added = self._added.plus(-1, -chunks, -int(vectors), -int.from_bytes(mac))
         self._db.execute("DELETE FROM files WHERE path = ?", (path,))
 
     def _documents(self, path: str) -> dict[str, lexical.IndexedText]:
@@ -633,10 +618,6 @@ class Catalog:
 
 def _pragma(db: sqlite3.Connection, name: str) -> Any:
     return db.execute(f"PRAGMA {name}").fetchone()[0]
-
-
-def _totals_text(totals: Totals) -> str:
-    return json.dumps([totals.files, totals.chunks, totals.vectors, str(totals.macs)])
 
 
 COLUMNS = (
