@@ -18,15 +18,16 @@ from codeguard.corpus.decoding import unreadable_reason
 from codeguard.corpus.discovery import HEAD_BYTES, discover
 from codeguard.errors import ConfigError, CorpusError, NoIndexError, NothingToDoError
 from codeguard.index.behavior_reports import checkable
-from codeguard.index.evidence_tasks import Checks, Material
+from codeguard.index.evidence_tasks import Checks, material
 from codeguard.index.executor import open_executor
 from codeguard.index.file_tasks import chunked, masked
 from codeguard.index.sandbox_budget import SandboxBudget
 from codeguard.index.siblings import Siblings
 from codeguard.index.workspace import Workspace
 from codeguard.models import CheckReport, Chunk, Skipped, SourceFile
-from codeguard.sandbox import Level, read_given
+from codeguard.sandbox import read_given
 from codeguard.trust.installation import kept_secret, left_alone
+from codeguard.workers.tasks import Shared
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +91,11 @@ def check_file(
                 expected=known[:200],
                 hint=f"did you mean {near[0]}?" if near else "name one of these",
             )
-        material = _material(chosen, against, warn)
-        listed = {(item.path, item.sha256) for item in material.trusted or ()}
+        trusted, shared = _material(chosen, against, warn)
+        listed = {(item.path, item.sha256) for item in trusted}
         files = FilesOnDisk(Path(), _package_folder(path), executor, lambda *item: item in listed)
         file = Siblings(files).beside(file)
-        checks = Checks(executor, material.shared)
+        checks = Checks(executor, lambda answered: shared)
         budget = budget or SandboxBudget.of(chosen.defense)
         answers = list(checks([(chunk, file) for chunk in wanted], True, budget))
         found = {chunk.span: report for (chunk, _), (_, report) in answers if report is not None}
@@ -111,8 +112,10 @@ def _package_folder(path: Path) -> Path:
     return folder
 
 
-def _material(chosen: Settings, against: Sequence[Path], warn: Callable[[str], None]) -> Material:
-    """Return the reference material for checking the functions."""
+def _material(
+    chosen: Settings, against: Sequence[Path], warn: Callable[[str], None]
+) -> tuple[Sequence[SourceFile], Shared]:
+    """Return the trusted files, and the reference material for checking the functions."""
     ignored = "" if against else left_alone(chosen)
     if ignored:
         warn(ignored)
@@ -122,14 +125,13 @@ def _material(chosen: Settings, against: Sequence[Path], warn: Callable[[str], N
         with contextlib.suppress(NoIndexError), contextlib.closing(Workspace(chosen)) as workspace:
             trusted = workspace.trusted_files()
             seed = workspace.seed
-    return Material(
+    return trusted, material(
         trusted=trusted,
         specs=spec_files(map(Path, chosen.specs)),
         seed=seed,
-        required_level=Level[chosen.defense.required_level],
+        required_level=chosen.defense.required_level,
         given=read_given(chosen.defense.modules),
         signals=(),
-        zygotes=1,
     )
 
 

@@ -6,9 +6,8 @@ cleared when the vectors are written. The next process that opens the catalog af
 and carries it out again.
 
 All trusted data in the file is authenticated under a key from outside the state directory: every file with its
-chunks in order, and the totals; and the settings, these among them, all together by one head,
-so that rows of different times do not verify beside each other. A catalog of another installation or another version
-is refused: it has to be made anew.
+chunks in order; and the settings, the totals among them, all together by one head, so that rows of different times do
+not verify beside each other. A catalog of another installation or another version is refused: it has to be made anew.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from codeguard.errors import REBUILD, STOPPED, StoreError
 from codeguard.index import lexical
@@ -53,7 +52,7 @@ TO_BE_READ_AGAIN = "again"  # the stamp of a file that has to be chunked again, 
 _COMPANIONS = ("-wal", "-shm", "-journal")  # files that SQLite opens with it
 
 _SCHEMA = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, mac BLOB NOT NULL);
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE files (
     path TEXT PRIMARY KEY, size INTEGER NOT NULL, stamp TEXT NOT NULL,
     sha256 TEXT NOT NULL, language TEXT NOT NULL, parsed INTEGER NOT NULL,
@@ -67,7 +66,6 @@ CREATE TABLE chunks (
     text TEXT NOT NULL, sha256 TEXT NOT NULL, language TEXT NOT NULL, imports TEXT NOT NULL
 );
 CREATE INDEX chunks_of_path ON chunks (path, ordinal);
-CREATE INDEX chunks_of_digest ON chunks (sha256);
 CREATE TABLE intents (id TEXT PRIMARY KEY, action TEXT NOT NULL CHECK (action IN ('write', 'delete')));
 CREATE TABLE analyses (key TEXT PRIMARY KEY, value TEXT NOT NULL, mac BLOB NOT NULL);
 CREATE TABLE secrets (
@@ -79,7 +77,6 @@ CREATE TABLE secrets (
 
 _FILE = "path, size, stamp, sha256, language, parsed, vectors, content, mac"
 _MAKER, _TOTALS, _HEAD = "maker", "totals", "head"
-_MODULUS = 1 << 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +99,7 @@ class Intents:
         return bool(self.write or self.delete)
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
+class Totals(NamedTuple):
     """The totals of a catalog; `macs` sums the files' MACs, so that removed or restored files are noticed.
 
     `vectors` counts the chunks that belong in the vector store.
@@ -114,14 +110,9 @@ class Totals:
     vectors: int = 0
     macs: int = 0
 
-    def plus(self, other: Totals, sign: int = 1) -> Totals:
-        """Return the totals plus or minus others."""
-        return Totals(
-            self.files + sign * other.files,
-            self.chunks + sign * other.chunks,
-            self.vectors + sign * other.vectors,
-            (self.macs + sign * other.macs) % _MODULUS,
-        )
+    def plus(self, *other: int) -> Totals:
+        """Return the totals plus others."""
+        return Totals(*map(sum, zip(self, other, strict=True)))
 
 
 def chunk_ids(chunks: Sequence[Chunk]) -> list[str]:
@@ -175,37 +166,30 @@ class Catalog:
                 db.execute("PRAGMA synchronous = FULL")  # an intent is on disk before the store is changed
                 db.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
                 db.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
-                self._ensure_wal(db)
+                if (
+                    _pragma(db, "journal_mode") != "wal"
+                ):  # one at a time: SQLite does not wait for others here
+                    with StateFolder(self.path.parent) as folder, folder.lock(f"{self.path.name}.opening"):
+                        db.execute("PRAGMA journal_mode = WAL")
                 self._ensure_schema(db)
             except BaseException:
                 db.close()
                 raise
         return db
 
-    def _ensure_wal(self, db: sqlite3.Connection) -> None:
-        """Switch the journal mode, one process at a time, because SQLite does not wait for others here."""
-        if _journal(db) == "wal":
-            return
-        with StateFolder(self.path.parent) as folder, folder.lock(f"{self.path.name}.opening"):
-            if _journal(db) != "wal":
-                db.execute("PRAGMA journal_mode = WAL")
-
     def _ensure_schema(self, db: sqlite3.Connection) -> None:
         """Create the tables, or raise ForeignCatalogError if they are of another user or another version."""
         # The public id of the key that authenticates this catalog, and of what is authenticated how.
         maker = hmac.digest(self._key, f"codeguard catalog {SCHEMA_VERSION}".encode(), "sha256").hex()
-        if not _version(db):
+        if not _pragma(db, "user_version"):
             db.execute("BEGIN IMMEDIATE")
-            if not _version(db):  # another process may have created it first
+            if not _pragma(db, "user_version"):  # another process may have created it first
                 for statement in _SCHEMA.split(";") + lexical.SCHEMA.split(";"):
                     db.execute(statement)
-                for key, value in ((_MAKER, maker), (_TOTALS, _totals_text(Totals()))):
-                    row = (key, value, self._mac("meta", key, value))
-                    db.execute("INSERT INTO meta VALUES (?, ?, ?)", row)
-                self._put_head(db)
+                self._put_meta(db, {_MAKER: maker, _TOTALS: json.dumps(Totals())})
                 db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             db.execute("COMMIT")
-        found = _version(db)
+        found = _pragma(db, "user_version")
         row = db.execute("SELECT value FROM meta WHERE key = ?", (_MAKER,)).fetchone()
         if found != SCHEMA_VERSION or row != (maker,):
             raise ForeignCatalogError(
@@ -255,7 +239,7 @@ class Catalog:
             try:
                 yield
                 if self._added != Totals():
-                    self._put_meta(_TOTALS, _totals_text(self.totals().plus(self._added)))
+                    self._put_meta(self._db, {_TOTALS: json.dumps(self.totals().plus(*self._added))})
             except BaseException:
                 self._db.execute("ROLLBACK")
                 self._settings_of = None
@@ -276,45 +260,31 @@ class Catalog:
         with self._lock:
             generation = self.generation()
             if self._settings_of != generation:
-                rows = self._rows("SELECT key, value, mac FROM meta ORDER BY key")
-                self._check_settings(rows)
-                self._settings = {str(row[0]): str(row[1]) for row in rows}
+                settings = {str(key): str(value) for key, value in self._rows("SELECT key, value FROM meta")}
+                head = self._head_of(row for row in settings.items() if row[0] != _HEAD)
+                if not hmac.compare_digest(head.encode(), settings.get(_HEAD, "").encode()):
+                    raise self.damaged("its settings are not of one time, or were changed by another hand")
+                self._settings = settings
                 self._settings_of = generation
             return self._settings.get(key)
-
-    def _check_settings(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Raise StoreError unless all settings are ours, and of the same time."""
-        for key, value, mac in rows:
-            if not self._authentic(mac, "meta", key, value):
-                raise self.damaged(f"its setting {key!r} was changed by another hand")
-        heads = [value for key, value, _ in rows if key == _HEAD]
-        if heads != [_head_of(rows)]:
-            raise self.damaged(
-                "its settings are not of one time: some of them are missing, added or earlier ones"
-            )
 
     def set_meta(self, key: str, value: str) -> None:
         """Store a setting."""
         with self._lock, contextlib.nullcontext() if self._db.in_transaction else self.transaction():
-            self._put_meta(key, value)
+            self._put_meta(self._db, {key: value})
 
-    def _put_meta(self, key: str, value: str) -> None:
-        mac = self._mac("meta", key, value)
-        self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", (key, value, mac))
-        self._put_head(self._db)
+    def _put_meta(self, db: sqlite3.Connection, settings: Mapping[str, str]) -> None:
+        db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", settings.items())
+        rows = db.execute("SELECT key, value FROM meta WHERE key != ?", (_HEAD,)).fetchall()
+        db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_HEAD, self._head_of(rows)))
 
-    def _put_head(self, db: sqlite3.Connection) -> None:
-        head = _head_of(db.execute("SELECT key, value, mac FROM meta").fetchall())
-        row = (_HEAD, head, self._mac("meta", _HEAD, head))
-        db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", row)
+    def _head_of(self, rows: Iterable[tuple[Any, ...]]) -> str:
+        """Return the code of all settings together."""
+        return self._mac("meta", *sorted(rows)).hex()
 
     def totals(self) -> Totals:
         """Return the totals as last written."""
-        try:
-            files, chunks, vectors, macs = json.loads(self.meta(_TOTALS) or "[0, 0, 0, 0]")
-            return Totals(int(files), int(chunks), int(vectors), int(macs))
-        except (TypeError, ValueError):
-            raise self.damaged("its totals are unreadable") from None
+        return Totals(*json.loads(self.meta(_TOTALS) or "[]"))
 
     def check_totals(self) -> None:
         """Raise StoreError if files or chunks were removed, added, or reverted to an earlier state."""
@@ -322,7 +292,7 @@ class Catalog:
             totals = self.totals()
             macs = [row[0] for row in self._rows("SELECT mac FROM files")]
             chunks = self.count()
-        total = sum(int.from_bytes(mac) for mac in macs if isinstance(mac, bytes)) % _MODULUS
+        total = sum(int.from_bytes(mac) for mac in macs if isinstance(mac, bytes))
         if (len(macs), chunks, total) != (totals.files, totals.chunks, totals.macs):
             raise self.damaged("files or chunks are missing, added, or of an earlier time")
 
@@ -377,10 +347,7 @@ class Catalog:
                 kept = (row[0], row[1], stamp, *row[3:-1])
                 mac = self._mac("file", *kept)
                 self._db.execute("UPDATE files SET stamp = ?, mac = ? WHERE path = ?", (stamp, mac, path))
-                self._count(Totals(macs=int.from_bytes(mac) - int.from_bytes(row[-1])))
-
-    def _count(self, added: Totals, sign: int = 1) -> None:
-        self._added = self._added.plus(added, sign)
+                self._added = self._added.plus(0, 0, 0, int.from_bytes(mac) - int.from_bytes(row[-1]))
 
     def put_file(self, file: SourceFile, state: FileState) -> None:
         """Replace a file's chunks and add the intents for the vector store. Call in a transaction.
@@ -388,12 +355,13 @@ class Catalog:
         For a chunk with a secret, the masked text and the digest of the original text are stored,
         authenticated by the key: trust depends on that digest.
         """
-        ids = chunk_ids(file.chunks)
+        chunks = dict(zip(chunk_ids(file.chunks), file.chunks, strict=True))
         before = self._documents(file.path)
-        states = self._secret_states(file.path)
+        rows = self._rows_of("SELECT id, rules, withheld FROM secrets WHERE id IN", before)
+        states = {id_: (tuple(rules.split()), bool(withheld)) for id_, rules, withheld in rows}
         gone = before.keys() - {
             id_
-            for id_, chunk in zip(ids, file.chunks, strict=True)
+            for id_, chunk in chunks.items()
             if states.get(id_, ((), False)) == (chunk.secrets, chunk.withheld)
         }
         self._intend("delete", gone)
@@ -401,36 +369,29 @@ class Catalog:
         self._delete(file.path, len(before))
         row = (
             file.path, state.size, state.stamp, state.sha256, file.language, _parsed(file),
-            sum(retrievable(chunk) for chunk in file.chunks), content_digest(ids, file.chunks),
+            sum(map(retrievable, file.chunks)), content_digest(chunks),
         )  # fmt: skip
         mac = self._mac("file", *row)
         self._db.execute("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, mac))
-        self._count(Totals(1, len(ids), row[6], int.from_bytes(mac)))
-        self._db.executemany(
-            "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
+        self._added = self._added.plus(1, len(chunks), row[6], int.from_bytes(mac))
+        shared = file.chunks[0].imports if file.chunks else ()
+        for ordinal, (id_, chunk) in enumerate(chunks.items()):
+            imports = "" if ordinal and chunk.imports == shared else json.dumps(chunk.imports)
+            self._db.execute(
+                "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    id_, file.path, ordinal, chunk.symbol, chunk.kind.value, chunk.span.start_line,
-                    chunk.span.end_line, chunk.span.start_byte, chunk.span.end_byte, chunk.text,
+                    id_, file.path, ordinal, chunk.symbol, chunk.kind.value, *_places(chunk), chunk.text,
                     chunk.sha256, chunk.language, imports,
-                )
-                for ordinal, (id_, chunk, imports) in enumerate(
-                    zip(ids, file.chunks, kept_imports(file.chunks), strict=True)
-                )
-            ],
-        )  # fmt: skip
-        self._db.executemany(
-            "INSERT INTO secrets VALUES (?, ?, ?, ?)",
-            [
-                self._secret_row(id_, chunk)
-                for id_, chunk in zip(ids, file.chunks, strict=True)
-                if chunk.secrets
-            ],
-        )
+                ),
+            )  # fmt: skip
+            if chunk.secrets:
+                kept = (" ".join(chunk.secrets), int(chunk.withheld))
+                mac = self._secret_mac(id_, chunk.sha256, chunk.text, *kept)
+                self._db.execute("INSERT INTO secrets VALUES (?, ?, ?, ?)", (id_, *kept, mac))
         # Withheld chunks that were never written need not be deleted either.
         fresh = {
             id_: chunk
-            for id_, chunk in zip(ids, file.chunks, strict=True)
+            for id_, chunk in chunks.items()
             if (id_ not in before or id_ in gone) and not chunk.withheld
         }
         self._intend("write", (id_ for id_, chunk in fresh.items() if retrievable(chunk)))
@@ -438,43 +399,30 @@ class Catalog:
             self._db, [lexical.IndexedText(id_, chunk.symbol, chunk.text) for id_, chunk in fresh.items()]
         )
 
-    def _secret_states(self, path: str) -> dict[str, tuple[tuple[str, ...], bool]]:
-        rows = self._rows(
-            "SELECT id, rules, withheld FROM secrets WHERE id IN (SELECT id FROM chunks WHERE path = ?)",
-            (path,),
-        )
-        return {row[0]: (tuple(row[1].split()), bool(row[2])) for row in rows}
+    def _secret_mac(self, id_: str, sha256: str, text: str, rules: str, withheld: int) -> bytes:
+        return self._mac("secret", id_, sha256, text_digest(text), rules, withheld)
 
-    def _secret_row(self, id_: str, chunk: Chunk) -> tuple[str, str, int, bytes]:
-        rules = " ".join(chunk.secrets)
-        return (
-            id_,
-            rules,
-            int(chunk.withheld),
-            self._secret_mac(id_, chunk.sha256, chunk.text, rules, chunk.withheld),
-        )
-
-    def _secret_mac(self, id_: str, sha256: str, text: str, rules: str, withheld: bool) -> bytes:
-        return self._mac("secret", "\0".join((id_, sha256, text_digest(text), rules, str(int(withheld)))))
+    def _rows_of(self, statement: str, ids: Iterable[str]) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a statement that ends with `IN`, for these ids."""
+        wanted = list(ids)
+        for start in range(0, len(wanted), PARAMETERS):
+            page = wanted[start : start + PARAMETERS]
+            yield from self._rows(f"{statement} ({','.join('?' * len(page))})", page)
 
     def _with_secrets(self, chunks: dict[str, Chunk]) -> dict[str, Chunk]:
         """Return chunks with the stored information about their secrets, if authentic."""
-        for start in range(0, len(chunks), PARAMETERS):
-            page = list(chunks)[start : start + PARAMETERS]
-            marks = ",".join("?" * len(page))
-            rows = self._rows(
-                "SELECT id, chunks.sha256, rules, withheld, mac FROM secrets JOIN chunks USING (id)"
-                f" WHERE id IN ({marks})",
-                page,
-            )
-            for id_, sha256, rules, withheld, mac in rows:
-                expected = self._secret_mac(id_, sha256, chunks[id_].text, rules, bool(withheld))
-                if hmac.compare_digest(expected, bytes(mac)):
-                    chunks[id_] = replace(
-                        chunks[id_], sha256=sha256, secrets=tuple(rules.split()), withheld=bool(withheld)
-                    )
-                else:  # use the digest of the unverified text itself
-                    chunks[id_] = replace(chunks[id_], withheld=True)
+        rows = self._rows_of(
+            "SELECT id, chunks.sha256, rules, withheld, mac FROM secrets JOIN chunks USING (id) WHERE id IN",
+            chunks,
+        )
+        for id_, sha256, rules, withheld, mac in rows:
+            expected = self._secret_mac(id_, sha256, chunks[id_].text, rules, withheld)
+            if hmac.compare_digest(expected, bytes(mac)):
+                chunks[id_] = replace(
+                    chunks[id_], sha256=sha256, secrets=tuple(rules.split()), withheld=bool(withheld)
+                )
+            else:  # use the digest of the unverified text itself
+                chunks[id_] = replace(chunks[id_], withheld=True)
         return chunks
 
     def holding_secrets(self) -> list[Chunk]:
@@ -491,7 +439,7 @@ class Catalog:
 
     def _delete(self, path: str, chunks: int) -> None:
         for vectors, mac in self._rows("SELECT vectors, mac FROM files WHERE path = ?", (path,)):
-            self._count(Totals(1, chunks, int(vectors), int.from_bytes(mac)), -1)
+            self._added = self._added.plus(-1, -chunks, -int(vectors), -int.from_bytes(mac))
         self._db.execute("DELETE FROM files WHERE path = ?", (path,))
 
     def _documents(self, path: str) -> dict[str, lexical.IndexedText]:
@@ -513,10 +461,6 @@ class Catalog:
             )
             return lexical.differing(self._db, (lexical.IndexedText(*row) for row in rows))
 
-    def meta_keys(self) -> list[str]:
-        """Return the names of the stored settings."""
-        return [str(row[0]) for row in self._rows("SELECT key FROM meta ORDER BY key")]
-
     def _intend(self, action: str, ids: Iterable[str]) -> None:
         self._db.executemany(
             "INSERT OR REPLACE INTO intents VALUES (?, ?)", [(id_, action) for id_ in sorted(ids)]
@@ -528,13 +472,8 @@ class Catalog:
 
     def awaited(self, ids: Sequence[str]) -> set[str]:
         """Return which of these chunks the vector store still needs."""
-        found: set[str] = set()
-        for start in range(0, len(ids), PARAMETERS):
-            page = ids[start : start + PARAMETERS]
-            marks = ",".join("?" * len(page))
-            rows = self._rows(f"SELECT id FROM intents WHERE action = 'write' AND id IN ({marks})", page)
-            found.update(str(row[0]) for row in rows)
-        return found
+        rows = self._rows_of("SELECT id FROM intents WHERE action = 'write' AND id IN", ids)
+        return {str(row[0]) for row in rows}
 
     def intents(self, most: int | None = None) -> Intents:
         """Return the pending changes of the vector store, in order; at most `most`."""
@@ -568,13 +507,7 @@ class Catalog:
 
     def chunks(self, ids: Iterable[str]) -> dict[str, Chunk]:
         """Return the chunks of these ids, unverified until found in `file`; unknown ids are left out."""
-        wanted = list(ids)
-        found: dict[str, Chunk] = {}
-        for start in range(0, len(wanted), PARAMETERS):
-            page = wanted[start : start + PARAMETERS]
-            marks = ",".join("?" * len(page))
-            found |= self._chunks(f"SELECT {COLUMNS} FROM chunks WHERE id IN ({marks})", page)
-        return found
+        return self._chunks(self._rows_of(f"SELECT {COLUMNS} FROM chunks WHERE id IN", ids))
 
     def file(self, path: str) -> SourceFile | None:
         """Return an indexed file, reassembled from its chunks.
@@ -625,15 +558,15 @@ class Catalog:
         return rows[0]
 
     def _chunks_of(self, row: tuple[Any, ...]) -> dict[str, Chunk]:
-        statement = f"SELECT {COLUMNS} FROM chunks WHERE path = ? ORDER BY ordinal"
-        chunks = self._chunks(statement, (row[0],))
-        if content_digest(chunks, tuple(chunks.values())) != row[7]:
+        rows = self._rows(f"SELECT {COLUMNS} FROM chunks WHERE path = ? ORDER BY ordinal", (row[0],))
+        chunks = self._chunks(rows)
+        if content_digest(chunks) != row[7]:
             raise self.damaged(f"its text of {row[0]} was changed by another hand")
         return chunks
 
-    def _chunks(self, statement: str, parameters: Sequence[Any]) -> dict[str, Chunk]:
+    def _chunks(self, rows: Iterable[tuple[Any, ...]]) -> dict[str, Chunk]:
         try:
-            return self._with_secrets({row[0]: chunk_of(row) for row in self._rows(statement, parameters)})
+            return self._with_secrets({row[0]: chunk_of(row) for row in rows})
         except (AttributeError, TypeError, ValueError) as error:
             raise self.damaged(f"a chunk is unreadable: {error}".splitlines()[0][:200]) from None
 
@@ -673,25 +606,8 @@ class Catalog:
         self.close()
 
 
-def _journal(db: sqlite3.Connection) -> str:
-    return str(db.execute("PRAGMA journal_mode").fetchone()[0])
-
-
-def _version(db: sqlite3.Connection) -> int:
-    return int(db.execute("PRAGMA user_version").fetchone()[0])
-
-
-def _totals_text(totals: Totals) -> str:
-    return json.dumps([totals.files, totals.chunks, totals.vectors, str(totals.macs)])
-
-
-def _head_of(rows: Iterable[tuple[Any, ...]]) -> str:
-    """Return the digest of all settings but itself, each with its code."""
-    return _list_digest(sorted(row for row in rows if row[0] != _HEAD))
-
-
-def _list_digest(rows: Sequence[tuple[Any, ...]]) -> str:
-    return text_digest(repr(list(rows)))
+def _pragma(db: sqlite3.Connection, name: str) -> Any:
+    return db.execute(f"PRAGMA {name}").fetchone()[0]
 
 
 COLUMNS = (
@@ -707,33 +623,20 @@ def _imports(value: str) -> tuple[str, ...]:
     return tuple(str(item) for item in json.loads(value))
 
 
-def kept_imports(chunks: Sequence[Chunk]) -> list[str]:
-    """Return the column `imports` of each chunk of one file."""
-    first = chunks[0].imports if chunks else ()
-    return [
-        "" if position and chunk.imports == first else json.dumps(chunk.imports)
-        for position, chunk in enumerate(chunks)
-    ]
+def _places(chunk: Chunk) -> tuple[int, int, int, int]:
+    span = chunk.span
+    return span.start_line, span.end_line, span.start_byte, span.end_byte
 
 
-def content_digest(ids: Iterable[str], chunks: Sequence[Chunk]) -> str:
+def content_digest(chunks: Mapping[str, Chunk]) -> str:
     """Return a digest of the chunks of one file in order: ids, locations, texts and imports."""
-    first = chunks[0].imports if chunks else ()
+    first = next((chunk.imports for chunk in chunks.values()), ())
     digest = hashlib.sha256(repr(first).encode("utf-8", "surrogatepass"))
-    for id_, chunk in zip(ids, chunks, strict=True):
-        span = chunk.span
-        places = (span.start_line, span.end_line, span.start_byte, span.end_byte)
+    for id_, chunk in chunks.items():
         imports = None if chunk.imports == first else chunk.imports
         row = (
-            id_,
-            chunk.path,
-            chunk.symbol,
-            chunk.kind.value,
-            *places,
-            chunk.sha256,
-            chunk.language,
-            imports,
-        )
+            id_, chunk.path, chunk.symbol, chunk.kind.value, *_places(chunk), chunk.sha256, chunk.language, imports,
+        )  # fmt: skip
         digest.update(repr(row).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 

@@ -11,7 +11,7 @@ import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
@@ -59,47 +59,43 @@ FIRST_CHECKS = (1, 1, 2, 2, 4, 4, 8, 8)  # in the first tasks, so that the user 
 KNOWN_PREFIX = 16  # hex digits of a check's key that tell a worker that its result is cached
 CHECKING = ItemBounds(CHECKING_S, 300.0)  # per function; the sandbox has its own limits
 CHECKING_TOGETHER = ItemBounds(CHECKING_S + CHECKS_A_TASK, 120.0 * CHECKS_A_TASK)
-# For trusted functions.
-TRUSTED_TOGETHER = ItemBounds(None, 1800.0)
+TRUSTED_TOGETHER = ItemBounds(None, 1800.0)  # for trusted functions
 CHECKED_SO_FAR = {CPU: Verdict.TIMEOUT, WALL: Verdict.ERROR, MEMORY: Verdict.MEMORY}
 
 
-@dataclass(frozen=True, slots=True)
-class Material:
-    """Everything the checks depend on besides the checked files.
+def material(
+    *,
+    trusted: Sequence[SourceFile] | None,
+    specs: Sequence[SpecFile],
+    seed: bytes,
+    required_level: str,
+    signals: Sequence[str],
+    known: Iterable[str] = (),
+    answered: Answered | None = None,
+    zygotes: int = 1,
+    given: Texts = (),
+    facts: Mapping[str, Any] | None = None,
+) -> Shared:
+    """Return everything the checks depend on besides the checked files, the same for the same content.
 
     `trusted` is None if there is no manifest. `specs` are the user's own. `given` are the
     modules that the sandbox provides. `known` are the keys of the checks whose result is cached, `answered`
     the trusted functions' answers to probes. `signals` are the static ones. `zygotes` is the number of checks
     that a worker's sandbox may run at once. `facts` are what is known of the trusted files, by path.
     """
-
-    trusted: Sequence[SourceFile] | None
-    specs: Sequence[SpecFile]
-    seed: bytes
-    required_level: Level
-    signals: Sequence[str]
-    known: Iterable[str] = ()
-    answered: Answered = field(default_factory=dict)
-    zygotes: int = 1
-    given: Texts = ()
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-    def shared(self, answered: Answered | None = None) -> Shared:
-        """Return it as bytes, the same for the same content; with other answers if there are any."""
-        value = {
-            **compared(self.trusted, self.signals),
-            "specs": [(str(file.path), file.data.decode("utf-8", "surrogateescape")) for file in self.specs],
-            "seed": self.seed.hex(),
-            "required_level": self.required_level.name,
-            "known": sorted({key[:KNOWN_PREFIX] for key in self.known}),
-            "answered": self.answered if answered is None else answered,
-            "zygotes": self.zygotes,
-            "given": self.given,
-            "facts": self.facts,
-            "facts_keys": {file.path: facts_key(file) for file in self.trusted or ()},
-        }
-        return Shared.of_values(value)
+    value = {
+        **compared(trusted, signals),
+        "specs": [(str(file.path), file.data.decode("utf-8", "surrogateescape")) for file in specs],
+        "seed": seed.hex(),
+        "required_level": required_level,
+        "known": sorted({key[:KNOWN_PREFIX] for key in known}),
+        "answered": answered or {},
+        "zygotes": zygotes,
+        "given": given,
+        "facts": facts or {},
+        "facts_keys": {file.path: facts_key(file) for file in trusted or ()},
+    }
+    return Shared.of_values(value)
 
 
 class _Bench:
@@ -141,13 +137,11 @@ class _Bench:
 
     @functools.cached_property
     def checker(self) -> BehaviorChecker:
-        value = self._value
-        level = Level[value["required_level"]]
         return BehaviorChecker(
             self.library.build_indexes(),
             self.sandbox,
-            seed=bytes.fromhex(value["seed"]),
-            required_level=level,
+            seed=bytes.fromhex(self._value["seed"]),
+            required_level=Level[self._value["required_level"]],
             answered=self._answered,
         )
 

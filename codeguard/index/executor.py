@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from concurrent.futures import Executor, Future
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
@@ -15,7 +15,6 @@ from codeguard.workers.tasks import ItemBounds, Shared, Task, TaskAnswer, Worker
 
 T = TypeVar("T")
 
-TRIES = 3
 AHEAD = 3  # batches in flight per worker
 
 
@@ -56,39 +55,31 @@ def spread(
     shared: Shared | None = None,
     bounds: ItemBounds = ItemBounds(),  # noqa: B008 - it is frozen
 ) -> Iterator[TaskAnswer]:
-    """Yield the answers of a task to the items of batches, in order; a lost worker's batch goes to another.
+    """Yield the answers of a task to the items of batches, in order; a lost worker's item goes to another.
 
     A batch is the unit of work of a worker; each of its items has its own limits, and one item cannot end the
     others. At most a few batches per worker are read ahead, so memory stays bounded.
 
     Raises:
-        WorkerError: a task cannot be prepared, or its worker was lost at every try.
+        WorkerError: a task cannot be prepared, or no worker can be started.
     """
 
-    def result(future: Future[list[TaskAnswer]], batch: list[bytes]) -> list[TaskAnswer]:
-        for left in range(TRIES - 1, -1, -1):
-            try:
-                return future.result()
-            except CodeguardError:
-                raise
-            except (BrokenExecutor, CancelledError, OSError) as error:
-                if not left:
-                    raise WorkerError(
-                        f"workers were lost {TRIES} times at one task ({error})", hint="run it with --jobs 1"
-                    ) from error
-            except Exception as error:
-                raise WorkerError(f"a task failed ({type(error).__name__}: {error})") from error
-            future = send(executor, task, batch, shared, bounds)
-        raise AssertionError("unreachable")
+    def result(future: Future[list[TaskAnswer]]) -> list[TaskAnswer]:
+        try:
+            return future.result()
+        except CodeguardError:
+            raise
+        except Exception as error:  # no process can be started, or all were ended
+            raise WorkerError(f"a task failed ({type(error).__name__}: {error})") from error
 
     window = AHEAD * workers_of(executor)
-    flying: deque[tuple[Future[list[TaskAnswer]], list[bytes]]] = deque()
+    flying: deque[Future[list[TaskAnswer]]] = deque()
     for batch in batches:
-        flying.append((send(executor, task, batch, shared, bounds), batch))
+        flying.append(send(executor, task, batch, shared, bounds))
         if len(flying) >= window:
-            yield from result(*flying.popleft())
+            yield from result(flying.popleft())
     while flying:
-        yield from result(*flying.popleft())
+        yield from result(flying.popleft())
 
 
 class BatchSize(NamedTuple):

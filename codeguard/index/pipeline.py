@@ -56,7 +56,6 @@ class _Run:
     added: int = 0
     removed: int = 0
     unchanged: int = 0
-    changed: bool = False
     restored: int = 0
     due: int = 0
     done: int = 0
@@ -173,9 +172,10 @@ class Indexer:
     ) -> IndexReport:
         start = time.monotonic()
         run = _Run()
-        update = TrustUpdate(self._workspace)
         fresh = self._catalog.meta("root") is None
-        root = self._root()
+        if fresh:
+            self._catalog.set_meta("root", str(first_root(self._workspace.settings)))
+        root = Path(self._catalog.meta("root") or ".")
         refuse_gone(root, self._workspace.indexed_paths, self._workspace.trusted_paths)
         known = self._catalog.files()
         settings = self._workspace.settings
@@ -186,7 +186,7 @@ class Indexer:
             discovery = found_on_disk(
                 [*paths, *trust], root, settings, workspace.excluded(exclude), known, workspace.indexed_paths
             )
-        plan = update.plan(paths, trust, untrust, root)
+        plan = TrustUpdate(self._workspace, paths, trust, untrust, root)
         own = {tree.folder / name for tree in plan.trees for name in (MANIFEST_NAME, BUNDLE_NAME)}
         found = tuple(item for item in discovery.files if item.path not in own)
         names = {item.name for item in found}
@@ -197,7 +197,7 @@ class Indexer:
             Skipped(item.name, "signed manifest") for item in discovery.files if item.path in own
         )
         _refuse_empty(found, discovery)
-        update.refuse_loss(plan, names, trusted_names)
+        plan.refuse_loss(names, trusted_names)
         self._workspace.refuse_embedding()
         with open_executor(settings.jobs or os.cpu_count() or 1) as executor:
             self._executor = executor
@@ -206,13 +206,13 @@ class Indexer:
             self._workspace.reached(Stage.WORDS)
             self._workspace.remember_chunker()
             self._update_files(found, trusted_names, run)
-            self._remove_vanished(plan.scopes, names, run)
+            self._remove_vanished(plan.scopes, names)
             self._workspace.indexed_paths = [
                 *self._workspace.indexed_paths,
                 *(path.resolve() for path in (*paths, *trust)),
             ]
             self._catalog.set_meta(EXCLUDED_GLOBS, json.dumps(self._workspace.excluded_by_runs(exclude)))
-            update.update(plan, trusted_names, names, root.name)
+            plan.record(trusted_names, names)
             self._catalog.set_meta(SECRETS, self._secrets_made())
             self._workspace.remember_embedding()
             self._workspace.reached(Stage.VECTORS)
@@ -230,35 +230,28 @@ class Indexer:
                 )
             self._workspace.reached(Stage.COMPLETE)
         self._executor = default_workers()
-        report = self._report(
-            run, checked, coverage, outcome, time.monotonic() - start, judge.budget.report()
+        report = replace(
+            self._report(run, outcome, judge.budget.report(), coverage, checked),
+            trusted_before=plan.as_before,
+            not_written=installed,
+            seconds=time.monotonic() - start,
         )
-        report = replace(report, trusted_before=plan.as_before, not_written=installed)
         # An unchanged run would not report it.
         if not run.restored and not any(line.endswith(REPLACED) for line in report.warnings):
             remember(self._catalog, settings, paths, trust, untrust, discovery, report)
         return report
-
-    def _root(self) -> Path:
-        remembered = self._catalog.meta("root")
-        if remembered is None:
-            remembered = str(first_root(self._workspace.settings))
-            self._catalog.set_meta("root", remembered)
-        return Path(remembered)
-
-    def _scanned_otherwise(self) -> bool:
-        """Return whether the index was built without a secret scan, or with another version."""
-        made = self._catalog.meta(SECRETS)
-        return made is None or made.partition("; ")[0] != SCAN_VERSION
 
     def _secrets_made(self) -> str:
         return f"{SCAN_VERSION}; {'included' if self._workspace.settings.include_secrets else 'withheld'}"
 
     def _to_scan_again(self, indexed: Iterable[str]) -> set[str]:
         """Return the files with secrets that may need different masking or withholding than now."""
-        if self._catalog.meta(SECRETS) == self._secrets_made():
+        made = self._catalog.meta(SECRETS)
+        if made == self._secrets_made():
             return set()
-        if self._scanned_otherwise():
+        if (
+            made is None or made.partition("; ")[0] != SCAN_VERSION
+        ):  # without a secret scan, or by another version
             return set(indexed)
         return {chunk.path for chunk in self._catalog.holding_secrets()}
 
@@ -323,7 +316,6 @@ class Indexer:
     def _write(self, batch: Sequence[tuple[SourceFile, FileState]], run: _Run) -> None:
         if not batch:
             return
-        run.changed = True
         withhold = not self._workspace.settings.include_secrets
         files = []
         for file in masked((file for file, _ in batch), self._executor, withhold=withhold):
@@ -388,32 +380,25 @@ class Indexer:
         self.repair(run)
         run.restored = run.added - before
 
-    def _remove_vanished(self, scopes: Sequence[str], present: set[str], run: _Run) -> None:
+    def _remove_vanished(self, scopes: Sequence[str], present: set[str]) -> None:
         vanished = [
             name
             for name in self._catalog.files()
             if name not in present and any(below(name, scope) for scope in scopes)
         ]
         if vanished:
-            run.changed = True
             with self._catalog.transaction():
                 for name in vanished:
                     self._catalog.remove_file(name)
 
     def _report(
-        self,
-        run: _Run,
-        checked: int,
-        coverage: SpecCoverage,
-        outcome: VerdictCounts,
-        seconds: float,
-        budget: BudgetReport,
+        self, run: _Run, outcome: VerdictCounts, budget: BudgetReport, coverage: SpecCoverage, checked: int
     ) -> IndexReport:
         manifest = self._workspace.manifest
         files = self._catalog.files()
         level = self._catalog.meta("sandbox_level") or ""
-        behaves = self._workspace.settings.defense.enable_behavior
-        too_low = below_level(level, self._workspace.settings.defense.required_level) if behaves else ""
+        defense = self._workspace.settings.defense
+        too_low = below_level(level, defense.required_level) if defense.enable_behavior else ""
         return IndexReport(
             files=len(files),
             chunks=self._catalog.count(),
@@ -438,7 +423,7 @@ class Indexer:
             demoted=outcome.demoted,
             sandbox_level=level,
             embedding=self._catalog.meta("embedding") or "",
-            seconds=seconds,
+            seconds=0.0,
             warnings=(*filter(None, [too_low, budget.unfinished]), *self._workspace.warnings),
             budget=budget,
         )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import cache
 from typing import Protocol
 
 from codeguard.behavior.source.import_paths import AMBIGUOUS, INIT, file_of, imports_in
@@ -29,23 +30,13 @@ class SiblingFiles(Protocol):
 
     def has(self, path: str) -> bool:
         """Return whether there is such a file."""
-        ...
 
     def sibling(self, path: str) -> Sibling | None:
         """Return a file that is there, without text if it is trusted; None if it cannot be read."""
-        ...
 
 
-class NoFiles:
-    """No files: every function stands alone."""
-
-    def has(self, path: str) -> bool:
-        """Return whether there is such a file."""
-        return False
-
-    def sibling(self, path: str) -> Sibling | None:
-        """Return None."""
-        return None
+def _nothing(path: str, sha256: str) -> bool:
+    return False
 
 
 class ListedFiles:
@@ -54,21 +45,22 @@ class ListedFiles:
     def __init__(
         self,
         files: Iterable[SourceFile],
-        covered: Callable[[str, str], bool] = lambda path, sha256: False,
+        covered: Callable[[str, str], bool] = _nothing,
         others: SiblingFiles | None = None,
     ) -> None:
         self._files = {file.path: file for file in files}
         self._covered = covered
-        self._others = others or NoFiles()
+        self._others = others
 
     def has(self, path: str) -> bool:
         """Return whether there is such a file."""
-        return path in self._files or self._others.has(path)
+        return path in self._files or (self._others is not None and self._others.has(path))
 
     def sibling(self, path: str) -> Sibling | None:
         """Return a file that is there, without text if it is trusted; None if it cannot be read."""
-        file = self._files.get(path)
-        return self._others.sibling(path) if file is None else sibling_of(file, self._covered)
+        if path in self._files:
+            return sibling_of(self._files[path], self._covered)
+        return None if self._others is None else self._others.sibling(path)
 
 
 class IndexedFiles:
@@ -76,20 +68,13 @@ class IndexedFiles:
 
     def __init__(self, catalog: Catalog, manifest: VerifiedManifest | None) -> None:
         self._catalog = catalog
-        self._manifest = manifest
-        self._there: dict[str, bool] = {}
-
-    def has(self, path: str) -> bool:
-        """Return whether there is such a file."""
-        if path not in self._there:
-            self._there[path] = self._catalog.has_file(path)
-        return self._there[path]
+        self._covered = _nothing if manifest is None else manifest.covers
+        self.has = cache(catalog.has_file)
 
     def sibling(self, path: str) -> Sibling | None:
         """Return a file that is there, without text if it is trusted; None if it cannot be read."""
         file = self._catalog.file(path)
-        covered = self._manifest.covers if self._manifest is not None else None
-        return None if file is None else sibling_of(file, covered or (lambda path, sha256: False))
+        return None if file is None else sibling_of(file, self._covered)
 
 
 def sibling_of(file: SourceFile, covered: Callable[[str, str], bool]) -> Sibling | None:
@@ -105,7 +90,7 @@ class Siblings:
     """Finds what files import. It caches what it has read, so a new one is created where files may have changed."""
 
     def __init__(self, files: SiblingFiles | None = None) -> None:
-        self._files = files or NoFiles()
+        self._files = files or ListedFiles(())
         self._read: dict[str, Sibling | None] = {}
         self._imported: dict[str, list[str]] = {}
         self._complete: dict[tuple[str, str], tuple[Sibling, ...]] = {}
@@ -165,7 +150,8 @@ class Siblings:
         found: dict[str, None] = {}
         left = MOST_LOOKUPS
         for level, module, names in imports_in(text):
-            wanted = [module, *([*module, name] for name in names)] if names else _prefixes(module)
+            prefixes = [module[:length] for length in range(1, len(module) + 1)]
+            wanted = [module, *([*module, name] for name in names)] if names else prefixes
             for parts in wanted:
                 left -= 1
                 if left < 0:
@@ -181,10 +167,6 @@ class Siblings:
             folder = folder.rpartition("/")[0]
         found.pop(own_path, None)
         return list(found)
-
-
-def _prefixes(parts: list[str]) -> list[list[str]]:
-    return [parts[:length] for length in range(1, len(parts) + 1)]
 
 
 def siblings_digest(path: str, siblings: Iterable[Sibling]) -> str:

@@ -71,8 +71,8 @@ class StaticEvidence:
 
     Only signals with a weight other than 0 are run. `trusted` reads the trusted files for those that need
     them, `epoch` is the digest of the trusted text. Without a catalog nothing outlives the process.
-    `elsewhere` examines files in a worker process; without it this process does, which is meant for tests and
-    trusted texts.
+    `material` is what this process's shared worker needs to examine files; without it this process does, which is
+    meant for tests and trusted texts.
     """
 
     def __init__(
@@ -84,15 +84,18 @@ class StaticEvidence:
         trusted: Callable[[], Sequence[SourceFile]] | None = None,
         enabled: Callable[[str], bool] = lambda name: True,
         file_signals: Sequence[FileSignal] | None = None,
-        elsewhere: Observe | None = None,
+        material: Callable[[StaticEvidence], Shared] | None = None,
     ) -> None:
-        self._elsewhere = elsewhere or self._here
+        self._material = material
         self.known_only = False  # report files missing in the catalog as not examined yet
         self.unfinished: list[tuple[str, str]] = []  # files that `prepare` could not fully examine, and why
         registered = load_file_signals() if file_signals is None else file_signals
         self.weights = weights
         self._signals = tuple(
-            item for item in registered if enabled(item.name) and _weighs(item, self.weights)
+            item
+            for item in registered
+            if enabled(item.name)
+            and any(self.weights.of(f"{item.name}.{rule.id}", rule.severity) for rule in item.rules)
         )
         self._catalog = catalog
         self._trusted = trusted
@@ -110,14 +113,15 @@ class StaticEvidence:
         """Return the static evidence about one chunk; none about trusted text."""
         if not self._signals or trust is Trust.TRUSTED:
             return ()
-        if self.known_only and not self._known_fully(file):
+        if self._unknown(file):
             return (Evidence(STATIC, NOT_YET, 0.0, "not examined yet", severity=Severity.LOW),)
         index = place_of(chunk, file)
         rows = [item for item in self._rows(file) if item.of_the_file or item.chunk == index]
         return tuple(self._evidence(item, trust) for item in rows)
 
-    def _known_fully(self, file: SourceFile) -> bool:
-        return _key(file) in self._known or not self._missing(self._kept(file))
+    def _unknown(self, file: SourceFile) -> bool:
+        """Return whether a file counts as not examined yet."""
+        return self.known_only and _key(file) not in self._known and bool(self._missing(self._kept(file)))
 
     def grave(self, file: SourceFile, place: int) -> tuple[GraveFinding, ...]:
         """Return the findings of a file that also count against the chunk at a place.
@@ -125,7 +129,7 @@ class StaticEvidence:
         These are grave ones in the code that it depends on, and insecure code in what it introduces (the text of
         a module or class outside of its functions answers a question for all of them) or in most of the file.
         """
-        if not self._signals or (self.known_only and not self._known_fully(file)):
+        if not self._signals or self._unknown(file):
             return ()
         grave: list[Observation] = []
         flaws: list[Observation] = []
@@ -138,7 +142,9 @@ class StaticEvidence:
                 grave.append(item)
         if not grave and not flaws:
             return ()
-        uses = self._uses_in(file)
+        if len(self._uses) >= KEPT_FILES:
+            self._uses.clear()
+        uses = self._uses.setdefault(_key(file), Uses(file))
         counting = [item for item in grave if item.chunk in uses.needed(place)]
         if flaws:
             below = uses.introduced(place)
@@ -155,7 +161,7 @@ class StaticEvidence:
         """Return the innermost chunk at a place of the index (`path:line`), and the rules of insecure code in it."""
         path, _, line = place.rpartition(":")
         file = self._catalog.file(path) if self._catalog is not None and line.isdecimal() else None
-        if file is None or (self.known_only and not self._known_fully(file)):
+        if file is None or self._unknown(file):
             return None, frozenset()
         around = [chunk for chunk in file.chunks if chunk.start_line <= int(line) <= chunk.end_line]
         if not around:
@@ -164,14 +170,6 @@ class StaticEvidence:
         index = place_of(chunk, file)
         found = {item.rule for item in self._rows(file) if item.signal == INSECURE and item.chunk == index}
         return chunk, frozenset(found)
-
-    def _uses_in(self, file: SourceFile) -> Uses:
-        key = _key(file)
-        if key not in self._uses:
-            if len(self._uses) >= KEPT_FILES:
-                self._uses.clear()
-            self._uses[key] = Uses(file)
-        return self._uses[key]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -190,9 +188,9 @@ class StaticEvidence:
         count = 0
         for seen in (elsewhere or self._elsewhere)(self._requests(files)):
             count += 1
-            why = _why_unfinished(self._take(seen))
-            if why:
-                self.unfinished.append((seen.file.path, why))
+            whole = (item for item in self._take(seen) if item.of_the_file and item.demotes)
+            if (found := next(whole, None)) is not None and found.reason:
+                self.unfinished.append((seen.file.path, found.reason))
         return count
 
     def _requests(self, files: Iterable[SourceFile]) -> Iterator[ExaminationRequest]:
@@ -201,7 +199,10 @@ class StaticEvidence:
             if missing:
                 yield ExaminationRequest(file, missing)
 
-    def _here(self, requests: Iterable[ExaminationRequest]) -> Iterator[ExaminedFile]:
+    def _elsewhere(self, requests: Iterable[ExaminationRequest]) -> Iterator[ExaminedFile]:
+        if (material := self._material) is not None:
+            yield from examine_files(default_workers(), lambda: material(self), self.names, requests)
+            return
         engine = Engine(self._signals, DetectorContext.made_for(self._signals, self._trusted))
         for request in requests:
             yield ExaminedFile(request.file, tuple(engine.observe(*request)))
@@ -251,9 +252,7 @@ class StaticEvidence:
         return found
 
     def _evidence(self, item: Observation, trust: Trust) -> Evidence:
-        reason = item.reason
-        if item.unread:
-            reason = f"not all of the file was looked at: {reason}"
+        reason = f"not all of the file was looked at: {item.reason}" if item.unread else item.reason
         penalty = self._penalty(item)
         return Evidence(
             signal=item.signal,
@@ -287,16 +286,10 @@ class StaticEvidence:
 def evidence_alone(weights: Weights, enabled: Callable[[str], bool]) -> StaticEvidence:
     """Return what the static signals say, by the worker that this process shares, if there is no index."""
 
-    def observe(requests: Iterable[ExaminationRequest]) -> Iterator[ExaminedFile]:
-        return examine_files(
-            default_workers(),
-            lambda: Shared.of_values(compared(None, made.names)),
-            made.names,
-            requests,
-        )
+    def material(made: StaticEvidence) -> Shared:
+        return Shared.of_values(compared(None, made.names))
 
-    made = StaticEvidence(weights, enabled=enabled, elsewhere=observe)
-    return made
+    return StaticEvidence(weights, enabled=enabled, material=material)
 
 
 def _key(file: SourceFile) -> str:
@@ -356,10 +349,6 @@ class Uses:
         return self._always | found
 
 
-def _weighs(signal: FileSignal, weights: Weights) -> bool:
-    return any(weights.of(f"{signal.name}.{rule.id}", rule.severity) for rule in signal.rules)
-
-
 def place_of(chunk: Chunk, file: SourceFile) -> int:
     """Return the index of a chunk in its file, or -1."""
     return next((place for place, item in enumerate(file.chunks) if item.span == chunk.span), -1)
@@ -409,11 +398,3 @@ def _distinct(rows: Iterable[Observation]) -> Rows:
         more = f", and {count - 1} more bounds" if count > 1 else ""
         found.append(replace(_plain(first, count), reason=f"{first.reason}{more}"))
     return tuple(found)
-
-
-def _why_unfinished(rows: Rows) -> str:
-    """Return why a file was not fully examined, or ""."""
-    for item in rows:
-        if item.of_the_file and item.demotes:
-            return item.reason
-    return ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from codeguard.errors import ConfigError, ManifestError
 from codeguard.index.catalog import SIGNED_TREES, TRUSTED_PATHS
 from codeguard.index.on_disk import place_of_name
 from codeguard.index.trusted_paths import (
-    TrustedPath,
     below,
     marked_signed,
     name_in_index,
@@ -46,37 +44,6 @@ REPLACED = ": it is replaced"
 SHOWN = 3  # names in a message
 
 
-@dataclass(frozen=True, slots=True)
-class TrustPlan:
-    """The trust plan of a run.
-
-    `known` are the paths that the index will remember, `trees` the signed trees among them that belong to
-    this run, `scopes` the names that the run updates, `untrusted` those that lose trust, `as_before` the
-    paths that this run trusts because of earlier runs.
-    """
-
-    known: tuple[TrustedPath, ...]
-    trees: tuple[SignedTree, ...]
-    scopes: tuple[str, ...]
-    untrusted: tuple[str, ...]
-    as_before: tuple[str, ...]
-
-    def trusted(self, files: Sequence[FoundFile]) -> tuple[set[str], tuple[Skipped, ...]]:
-        """Return the names of the trusted files of the run, and what is left out because a tool installed it.
-
-        What a signed manifest lists was chosen by its signers.
-        """
-        named = [item for item in files if trusted_by_path(item.path, self.known)]
-        own = [
-            (item.name, item.path)
-            for item in named
-            if not any(is_trusted_part(tree, item.name) for tree in self.trees)
-        ]
-        installed, folders = left_out(own, [Path(item.path) for item in self.known if item.trusted])
-        said = tuple(Skipped(name, kind) for name, kind in sorted(folders.items()))
-        return {item.name for item in named} - installed, said
-
-
 def signed_trees(
     settings: Settings,
     trusted: Sequence[Path],
@@ -92,58 +59,67 @@ def signed_trees(
     """
     trees, warnings = of_users(find_signed_trees(trusted, root, tops), settings, signed_before)
     verified_trees(trees, settings)
-    if settings.require_signature:
-        signed = {tree.folder for tree in trees}
-        for path in trusted:
-            if not signed & {path, *path.parents}:
-                raise ManifestError(
-                    f"{path} has no signed manifest",
-                    got="no signature",
-                    expected="a signature (require_signature is on)",
-                    hint="make one with: codeguard trust build, then codeguard trust sign",
-                )
+    signed = {tree.folder for tree in trees}
+    for path in trusted if settings.require_signature else ():
+        if not signed & {path, *path.parents}:
+            raise ManifestError(
+                f"{path} has no signed manifest",
+                got="no signature",
+                expected="a signature (require_signature is on)",
+                hint="make one with: codeguard trust build, then codeguard trust sign",
+            )
     return trees, warnings
 
 
 class TrustUpdate:
-    """Records what is trusted, for the indexer."""
+    """What a run trusts: determined before anything is written, and recorded when the catalog has the files.
 
-    def __init__(self, workspace: Workspace) -> None:
+    `known` are the paths that the index will remember, `trees` the signed trees among them that belong to
+    this run, `scopes` the names that the run updates, `as_before` the paths that this run trusts because of earlier
+    runs.
+
+    Raises:
+        CorpusError: a trusted path no longer exists.
+        ConfigError: a path to untrust is unknown.
+        ManifestError: a signed manifest is refused, or gone.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        paths: Sequence[Path],
+        trust: Sequence[Path],
+        untrust: Sequence[Path],
+        root: Path,
+    ) -> None:
         self._workspace = workspace
         self._catalog = workspace.catalog
-
-    def plan(
-        self, paths: Sequence[Path], trust: Sequence[Path], untrust: Sequence[Path], root: Path
-    ) -> TrustPlan:
-        """Determine what a run trusts, before anything is written.
-
-        Raises:
-            CorpusError: a trusted path no longer exists.
-            ConfigError: a path to untrust is unknown.
-            ManifestError: a signed manifest is refused, or gone.
-        """
-        before = self._workspace.trusted_paths
+        self._root = root
         given, taken = [path.resolve() for path in trust], [path.resolve() for path in untrust]
-        tops = [*self._workspace.indexed_paths, *(path.resolve() for path in paths), *given]
+        self._tops = [*workspace.indexed_paths, *(path.resolve() for path in paths), *given]
         now = datetime.now(UTC).replace(microsecond=0).isoformat()
-        known = with_changes(before, given, taken, root, now, tops)
+        self.known = with_changes(workspace.trusted_paths, given, taken, root, now, self._tops)
         asked = outermost(path.resolve() for path in (*paths, *trust))
-        scopes = [name_in_index(path, root, tops) for path in asked]
+        self.scopes = [name_in_index(path, root, self._tops) for path in asked]
+        self._untrusted = [name_in_index(path, root, self._tops) for path in taken if path not in given]
+        self._refuse_unknown(taken)
         met = [
             item
-            for item in known
-            if item.trusted and any(below(item.name, scope) or below(scope, item.name) for scope in scopes)
+            for item in self.known
+            if item.trusted
+            and any(below(item.name, scope) or below(scope, item.name) for scope in self.scopes)
         ]
-        untrusted = [name_in_index(path, root, tops) for path in taken if path not in given]
-        self._refuse_unknown(before, taken, root, tops)
         refuse_vanished(met)
-        signed_before = [item.name or "." for item in met if item.signed]
-        trees, warnings = signed_trees(
-            self._workspace.settings, [Path(item.path) for item in met], root, tops, signed_before
+        self.trees, warnings = signed_trees(
+            workspace.settings,
+            [Path(item.path) for item in met],
+            root,
+            self._tops,
+            [item.name or "." for item in met if item.signed],
         )
-        self._workspace.warnings.extend(warnings)
+        workspace.warnings.extend(warnings)
         for item in met:
-            if item.signed and not any(is_trusted_part(tree, item.name or ".") for tree in trees):
+            if item.signed and not _in_trees(item.name or ".", self.trees):
                 raise ManifestError(
                     f"{item.path} was trusted by a signed manifest, which is gone",
                     got="no codeguard.manifest.json",
@@ -151,18 +127,15 @@ class TrustUpdate:
                     hint=f"put it back, or trust it anew unsigned: --untrust {item.path} --trust {item.path}",
                 )
         again = {str(path) for path in given}
-        as_before = [item.name or "." for item in met if item.path not in again]
-        return TrustPlan(tuple(known), tuple(trees), tuple(scopes), tuple(untrusted), tuple(as_before))
+        self.as_before = tuple(item.name or "." for item in met if item.path not in again)
 
-    def _refuse_unknown(
-        self, before: Sequence[TrustedPath], taken: Sequence[Path], root: Path, tops: Sequence[Path]
-    ) -> None:
+    def _refuse_unknown(self, taken: Sequence[Path]) -> None:
+        before = self._workspace.trusted_paths
         for path in taken:
-            if any(Path(item.path).is_relative_to(path) for item in before):
+            name = name_in_index(path, self._root, self._tops)
+            if any(Path(item.path).is_relative_to(path) for item in before) or os.path.lexists(path):
                 continue
-            if not os.path.lexists(path) and not any(
-                below(name, name_in_index(path, root, tops)) for name in self._listed()
-            ):
+            if not any(below(listed, name) for listed in self._listed()):
                 remembered = ", ".join(item.path for item in before if item.trusted)
                 raise ConfigError(
                     f"--untrust {path}",
@@ -170,7 +143,21 @@ class TrustUpdate:
                     expected=f"one that is trusted: {remembered or 'none is'}",
                 )
 
-    def refuse_loss(self, plan: TrustPlan, found: set[str], trusted: set[str]) -> None:
+    def trusted(self, files: Sequence[FoundFile]) -> tuple[set[str], tuple[Skipped, ...]]:
+        """Return the names of the trusted files of the run, and what is left out because a tool installed it.
+
+        What a signed manifest lists was chosen by its signers.
+        """
+        named = [item for item in files if trusted_by_path(item.path, self.known)]
+        own = [(item.name, item.path) for item in named if not _in_trees(item.name, self.trees)]
+        installed, folders = self._installed(own)
+        said = tuple(Skipped(name, kind) for name, kind in sorted(folders.items()))
+        return {item.name for item in named} - installed, said
+
+    def _installed(self, files: Sequence[tuple[str, Path]]) -> tuple[set[str], dict[str, str]]:
+        return left_out(files, [Path(item.path) for item in self.known if item.trusted])
+
+    def refuse_loss(self, found: set[str], trusted: set[str]) -> None:
         """Raise ConfigError if files of this run would lose trust that was not revoked.
 
         Raises ManifestError if this cannot be determined, and the run trusts nothing in its place.
@@ -181,13 +168,8 @@ class TrustUpdate:
             if not trusted:
                 raise
             listed = set()
-        trees = self._workspace.signed_trees
-        signed = {name for name in found if any(is_trusted_part(tree, name) for tree in trees)}
-        lost = sorted(
-            name
-            for name in (listed & found | signed) - trusted
-            if not any(below(name, scope) for scope in plan.untrusted)
-        )
+        signed = {name for name in found if _in_trees(name, self._workspace.signed_trees)}
+        lost = sorted(name for name in (listed & found | signed) - trusted if not self._is_untrusted(name))
         if lost:
             more = ", …" if len(lost) > SHOWN else ""
             counted = "1 file" if len(lost) == 1 else f"{len(lost)} files"
@@ -196,114 +178,101 @@ class TrustUpdate:
                 hint="keep it with --trust PATH, or give it up with --untrust PATH",
             )
 
+    def _is_untrusted(self, name: str) -> bool:
+        return any(below(name, scope) for scope in self._untrusted)
+
     def _listed(self) -> set[str]:
         before = self._workspace.unsigned_manifest
         return set() if before is None else set(before.files)
 
-    def update(self, plan: TrustPlan, trusted: set[str], decided: set[str], root_name: str) -> None:
+    def record(self, trusted: set[str], decided: set[str]) -> None:
         """Record what is trusted now, and retrain the character model if the trusted text changed."""
+        workspace = self._workspace
         kept = [
             SignedTree(tree.folder, tree.prefix, parts)
-            for tree in self._workspace.signed_trees
-            if not _decided(tree, plan.trees, plan.scopes)
-            and (parts := tuple(part for part in tree.parts if trusted_by_name(_name(part), plan.known)))
+            for tree in workspace.signed_trees
+            if not self._is_decided(tree)
+            and (parts := tuple(part for part in tree.parts if trusted_by_name(_name(part), self.known)))
         ]
-        trees = [*kept, *plan.trees]
-        signed = [
-            item.name for item in plan.known if any(is_trusted_part(tree, item.name or ".") for tree in trees)
-        ]
+        trees = [*kept, *self.trees]
+        signed = [item.name for item in self.known if _in_trees(item.name or ".", trees)]
         with self._catalog.transaction():
             self._catalog.set_meta(SIGNED_TREES, trees_text(trees))
-            self._catalog.set_meta(TRUSTED_PATHS, paths_text(marked_signed(plan.known, signed)))
-        in_trees = {name for name in trusted if any(is_trusted_part(tree, name) for tree in trees)}
-        self._update_unsigned(plan, trees, trusted - in_trees, decided, root_name)
-        self._workspace.forget_trust()
-        manifest = self._workspace.manifest
-        states = self._catalog.files()
-        for name in sorted(in_trees & states.keys()):
-            if manifest is None or not manifest.covers(name, states[name].sha256):
-                self._workspace.warnings.append(
-                    f"{name} is not as it was signed: untrusted until: codeguard trust update"
-                )
+            self._catalog.set_meta(TRUSTED_PATHS, paths_text(marked_signed(self.known, signed)))
+        in_trees = {name for name in trusted if _in_trees(name, trees)}
+        self._record_unsigned(trees, trusted - in_trees, decided)
+        workspace.forget_trust()
+        manifest, states = workspace.manifest, self._catalog.files()
+        workspace.warnings.extend(
+            f"{name} is not as it was signed: untrusted until: codeguard trust update"
+            for name in sorted(in_trees & states.keys())
+            if manifest is None or not manifest.covers(name, states[name].sha256)
+        )
         self._train()
 
-    def _update_unsigned(
-        self,
-        plan: TrustPlan,
-        trees: Sequence[SignedTree],
-        trusted: set[str],
-        decided: set[str],
-        root_name: str,
-    ) -> None:
+    def _is_decided(self, tree: SignedTree) -> bool:
+        """Return whether this run updates a tree: finds it again, or walks it without trusting it."""
+        return any(tree.folder == new.folder for new in self.trees) or any(
+            below(part, scope) for part in tree.parts for scope in self.scopes
+        )
+
+    def _record_unsigned(self, trees: Sequence[SignedTree], trusted: set[str], decided: set[str]) -> None:
         """Write the unsigned manifest of files that no signed one covers."""
-        states = self._catalog.files()
+        workspace, states = self._workspace, self._catalog.files()
         try:
-            before = self._workspace.unsigned_manifest
-            listed = set() if before is None else {name for name in before.files if name in states}
+            before = workspace.unsigned_manifest
+            listed = set() if before is None else before.files.keys() & states.keys()
         except ManifestError as error:
             if not trusted:
                 raise
-            self._workspace.warnings.append(error.what + REPLACED)
-            before = None
-            listed = self._written(plan)
-            listed = {name for name in listed if not any(is_trusted_part(tree, name) for tree in trees)}
-        kept = {name for name in listed - decided if not any(below(name, scope) for scope in plan.untrusted)}
-        names = sorted(kept | (trusted & states.keys()))
-        refused = unlistable(names)
-        self._workspace.warnings.extend(
-            f"{name} is not trusted: {reason}" for name, reason in refused.items()
-        )
-        names = [name for name in names if name not in refused]
+            workspace.warnings.append(error.what + REPLACED)
+            before, listed = None, {name for name in self._written() if not _in_trees(name, trees)}
+        kept = {name for name in listed - decided if not self._is_untrusted(name)}
+        names = kept | (trusted & states.keys())
+        refused = unlistable(sorted(names))
+        workspace.warnings.extend(f"{name} is not trusted: {reason}" for name, reason in refused.items())
         entries = {
             name: FileEntry(
                 states[name].sha256, tuple(c.sha256 for c in self._catalog.chunks_of(name).values())
             )
-            for name in names
+            for name in sorted(names - refused.keys())
         }
-        if before is not None and dict(before.files) == entries:
-            return
-        if before is None and not entries:
+        if entries == ({} if before is None else dict(before.files)):
             return
         manifest = Manifest(
             files=entries,
-            root=root_name or "root",
+            root=self._root.name or "root",
             version=1 if before is None else before.version + 1,
             created=datetime.now(UTC).replace(microsecond=0),
             chunker=CHUNKER_ID,
         )
-        self._workspace.save_manifest(manifest)
+        workspace.save_manifest(manifest)
 
-    def _written(self, plan: TrustPlan) -> set[str]:
+    def _written(self) -> set[str]:
         """Return the indexed files under the trusted paths, without what a tool installed there."""
-        root, tops = Path(self._catalog.meta("root") or "."), self._workspace.indexed_paths
         places = [
-            (name, place_of_name(name, root, tops))
+            (name, place_of_name(name, self._root, self._workspace.indexed_paths))
             for name in self._catalog.files()
-            if trusted_by_name(name, plan.known)
+            if trusted_by_name(name, self.known)
         ]
-        installed, _ = left_out(places, [Path(item.path) for item in plan.known if item.trusted])
-        return {name for name, _ in places} - installed
+        return {name for name, _ in places} - self._installed(places)[0]
 
     def _train(self) -> None:
         """Retrain the character model if the trusted text has changed."""
-        digest = self._workspace.trust_digest
-        there = (self._workspace.state / PERPLEXITY).exists() or self._workspace.manifest is None
-        intact = self._workspace.perplexity_intact()
-        if there and intact and self._catalog.meta(TRAINED_ON) == digest:
+        workspace, digest = self._workspace, self._workspace.trust_digest
+        there = (workspace.state / PERPLEXITY).exists() or workspace.manifest is None
+        if there and workspace.perplexity_intact() and self._catalog.meta(TRAINED_ON) == digest:
             return
-        files = self._workspace.trusted_files()
-        texts = [(file.path, file.text) for file in files if file.text.strip()]
-        self._workspace.save_perplexity(PerplexityModel.train(texts) if texts else None)
+        texts = [(file.path, file.text) for file in workspace.trusted_files() if file.text.strip()]
+        workspace.save_perplexity(PerplexityModel.train(texts) if texts else None)
         self._catalog.set_meta(TRAINED_ON, digest)
-        self._workspace.forget_trust()
+        workspace.forget_trust()
+
+
+def _in_trees(name: str, trees: Sequence[SignedTree]) -> bool:
+    """Return whether a name is in the trusted part of a signed tree."""
+    return any(is_trusted_part(tree, name) for tree in trees)
 
 
 def _name(part: str) -> str:
     return "" if part == "." else part
-
-
-def _decided(tree: SignedTree, trees: Sequence[SignedTree], scopes: Sequence[str]) -> bool:
-    """Return whether this run updates a tree: finds it again, or walks it without trusting it."""
-    return any(tree.folder == new.folder for new in trees) or any(
-        below(part, scope) for part in tree.parts for scope in scopes
-    )

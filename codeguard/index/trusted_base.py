@@ -12,13 +12,20 @@ from codeguard.corpus.chunking import CHUNKER_ID, chunk_file
 from codeguard.corpus.discovery import discover, read_file
 from codeguard.corpus.installed import left_out
 from codeguard.corpus.secrets import without_secrets
-from codeguard.errors import CodeguardError, CorpusError, ManifestError
+from codeguard.errors import CodeguardError
 from codeguard.models import SourceFile
 from codeguard.trust.installation import is_own_state
 from codeguard.trust.manifest import build_manifest
 from codeguard.trust.paths import unlistable
+from codeguard.trust.signed_trees import (
+    find_signed_trees,
+    is_trusted_part,
+    of_users,
+    rechunked_tree,
+    verified_trees,
+)
 from codeguard.trust.tree import BUNDLE_NAME, MANIFEST_NAME, read_inside
-from codeguard.trust.verified import VerifiedManifest, combined_manifest, rechunked, verify_unsigned
+from codeguard.trust.verified import VerifiedManifest, combined_manifest, verify_unsigned
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +49,7 @@ class TrustedBase:
 def of_manifest(verified: VerifiedManifest, tree: Path) -> TrustedBase:
     """Trust what the manifest of a tree lists; the audit uses the manifest's names."""
     root = tree.resolve()
-    manifest = verified if verified.manifest.chunker == CHUNKER_ID else _rechunked(verified, root)
+    manifest = verified if verified.manifest.chunker == CHUNKER_ID else rechunked_tree(verified, root)
     return TrustedBase(root, manifest, lambda: _covered(manifest, root), _said(manifest))
 
 
@@ -53,8 +60,6 @@ def of_paths(paths: Sequence[Path], settings: Settings, root: Path) -> TrustedBa
         ManifestError, ConfigError: a manifest is refused, or a signature is required and there is none.
         CorpusError: a path cannot be read.
     """
-    from codeguard.trust.signed_trees import find_signed_trees, is_trusted_part, of_users, verified_trees
-
     base = root.resolve()
     trees, ignored = of_users(find_signed_trees([path.resolve() for path in paths], base), settings)
     parts = verified_trees(trees, settings)
@@ -103,18 +108,6 @@ def _covered(manifest: VerifiedManifest, root: Path) -> list[SourceFile]:
         if manifest.covers(path, file.sha256):
             found.append(file)
     return found
-
-
-def _rechunked(verified: VerifiedManifest, root: Path) -> VerifiedManifest:
-    """Rechunk the listed files if another version of the chunker made the manifest."""
-    files = []
-    for path in verified.files:
-        try:
-            data = read_inside(root, path)
-            files.append((path, data, [chunk.sha256 for chunk in chunk_file(path, data).chunks]))
-        except (ManifestError, CorpusError):
-            continue  # changed since it was signed: none of its chunks is trusted
-    return rechunked(verified, files, CHUNKER_ID)
 
 
 def _said(manifest: VerifiedManifest) -> str:

@@ -1,8 +1,8 @@
 """Detect, at the cost of one stat per file and of reading the trusted ones, that an index run has nothing to do.
 
 The last run stores its report in the catalog, authenticated, under a digest of everything that it depended on
-besides the files: arguments, settings, codeguard's own code, the interpreter, the installed packages, the
-system as the sandbox sees it, and the files of the state directory. If the digest and every file are the
+besides the files: arguments, settings, codeguard's own code, the interpreter, the installed packages, and the files of
+the state directory. If the digest and every file are the
 same, so is the report. If anything differs or cannot be read, a full run is made.
 """
 
@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from codeguard.config import CATALOG, Settings, user_config_dir
+from codeguard.config import CATALOG, Settings, below_level, user_config_dir
 from codeguard.corpus.discovery import Discovery
 from codeguard.corpus.stamps import stamp_of
 from codeguard.errors import CodeguardError
@@ -39,14 +39,6 @@ LAST_RUN = "last run"
 STATE_FILES = ("manifest.unsigned.json", "perplexity.npz", "seed", "accepted.jsonl")
 STORE = (VECTORS, f"{VECTORS}/{ROWS}")  # if missing or replaced, they must be written again
 SIGNED_NAME = "codeguard.manifest.json"
-SYSTEM = (
-    "/proc/sys/kernel/random/boot_id",
-    "/proc/self/uid_map",
-    "/proc/sys/kernel/unprivileged_userns_clone",
-    "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
-    "/proc/sys/user/max_user_namespaces",
-)
-NAMESPACES = ("user", "mnt", "pid", "net", "cgroup")
 VARIABLES = ("CODEGUARD_", "CHROMA_", "HF_", "OPENAI_", "XDG_", "PATH", "PYTHON", "TMPDIR", "HOME")
 UNIMPORTANT = {"jobs": None, "share": True, "share_idle_s": 0.0, "wait_s": 60.0}
 
@@ -77,10 +69,18 @@ def unchanged_report(
             excluded = json.loads(catalog.meta(EXCLUDED_GLOBS) or "[]")
             if list(exclude) != excluded[len(excluded) - len(exclude) :]:
                 return None
-            discovery = _same_files(catalog, settings, [*paths, *trust], excluded)
-            if discovery is None or remembered.get("found") != _found_digest(discovery):
+            root, files = catalog.meta("root"), catalog.files()
+            tops = [Path(item) for item in json.loads(catalog.meta(INDEXED_PATHS) or "[]")]
+            patterns = (*settings.exclude, *excluded)
+            discovery = found_on_disk([*paths, *trust], Path(root or "."), settings, patterns, files, tops)
+            if remembered.get("found") != _found_digest(discovery):
+                return None
+            if any(differing(discovery.files, files, from_text(catalog.meta(TRUSTED_PATHS)))):
                 return None
         report = IndexReport.from_json(remembered["report"])
+        defense = settings.defense
+        if defense.enable_behavior and below_level(report.sandbox_level, defense.required_level):
+            return None  # it may have become better
     except (CodeguardError, OSError, KeyError, TypeError, ValueError):
         return None
     return replace(
@@ -122,21 +122,6 @@ def forget(catalog: Catalog) -> None:
         catalog.put_analyses({LAST_RUN: {}})
 
 
-def _same_files(
-    catalog: Catalog, settings: Settings, paths: Sequence[Path], excluded: Sequence[str]
-) -> Discovery | None:
-    root = catalog.meta("root")
-    if root is None:
-        return None
-    files = catalog.files()
-    trusted = from_text(catalog.meta(TRUSTED_PATHS))
-    tops = [Path(item) for item in json.loads(catalog.meta(INDEXED_PATHS) or "[]")]
-    discovery = found_on_disk(paths, Path(root), settings, (*settings.exclude, *excluded), files, tops)
-    if not discovery.files or any(differing(discovery.files, files, trusted)):
-        return None
-    return discovery
-
-
 def _found_digest(discovery: Discovery) -> str:
     names = [item.name for item in discovery.files]
     skipped = [(item.path, item.reason) for item in discovery.skipped]
@@ -155,6 +140,12 @@ def inputs_digest(
         return None
     state = [settings.state / name for name in STATE_FILES]
     specs = [item for folder in settings.specs for item in sorted(Path(folder).rglob("*"))]
+    own = [
+        Path(folder, name)
+        for folder, _, names in os.walk(Path(__file__).parents[1])
+        for name in names
+        if name.endswith((".py", ".toml", ".json"))
+    ]
     return _digest(
         [
             repr(replace(settings, **UNIMPORTANT)),  # type: ignore[arg-type]
@@ -165,24 +156,10 @@ def inputs_digest(
             sys.executable,
             os.geteuid(),
             sorted(item for item in os.environ.items() if item[0].startswith(VARIABLES)),
-            [_text(path) for path in SYSTEM],
-            _confinement(),
-            [_link(f"/proc/self/ns/{name}") for name in NAMESPACES],
             _stamps(Path(entry) for entry in sys.path if entry),
-            _stamps(_own_files()),
-            _stamps([*state, *specs]),
+            _stamps([*sorted(own), *state, *specs]),
             [inode_of(settings.state / name, follow_symlinks=False) for name in STORE],
         ]
-    )
-
-
-def _own_files() -> list[Path]:
-    """Return codeguard's own code and data."""
-    return sorted(
-        Path(folder, name)
-        for folder, _, names in os.walk(Path(__file__).parents[1])
-        for name in names
-        if name.endswith((".py", ".toml", ".json"))
     )
 
 
@@ -194,26 +171,6 @@ def _stamps(paths: Iterable[Path]) -> list[tuple[str, str]]:
         except OSError:
             stamps.append((str(path), ""))
     return stamps
-
-
-def _text(path: str) -> str:
-    try:
-        return Path(path).read_text("utf-8", "replace")
-    except OSError:
-        return ""
-
-
-def _confinement() -> list[str]:
-    """Return this process's capabilities and filters by the kernel, which determine the sandbox level."""
-    names = ("Cap", "NoNewPrivs", "Seccomp")
-    return [line for line in _text("/proc/self/status").splitlines() if line.startswith(names)]
-
-
-def _link(path: str) -> str:
-    try:
-        return str(Path(path).readlink())
-    except OSError:
-        return ""
 
 
 def _digest(value: object) -> str:

@@ -8,7 +8,7 @@ import hmac
 import json
 import os
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from enum import StrEnum
 from functools import cache, cached_property, partial
@@ -229,8 +229,6 @@ class Workspace:
         """Record the embedding, once."""
         from codeguard.index.embedding.choose import DEFAULT
 
-        if self.embedding.note:
-            self.warnings.append(self.embedding.note)
         if self.catalog.meta("embedding") is not None:
             return
         with self.catalog.transaction():
@@ -257,27 +255,27 @@ class Workspace:
             )
         return embedding
 
-    @property
-    def vectors(self) -> Vectors:
-        """The vector store."""
-        if self._vectors is None:
-            self._vectors = self._open_vectors()
-        return self._vectors
-
     def vectors_stamp(self) -> str:
         """Return what changes when the rows of the vector store do; "" for a server's, which does not tell."""
         return "" if self.settings.remote else stamp(self.state / VECTORS / ROWS)
 
-    def _open_vectors(self) -> Vectors:
-        from codeguard.index.store import SharedStore, VectorStore  # `check` and `audit` must not import it
+    @property
+    def vectors(self) -> Vectors:
+        """The vector store."""
+        if self._vectors is None:
+            from codeguard.index.store import (
+                SharedStore,
+                VectorStore,
+            )  # `check` and `audit` must not import it
 
-        settings = self.settings
-        if settings.share and not settings.remote:
-            # Before loading the embedding, so that the serving process starts meanwhile.
-            return SharedStore(self.state / VECTORS, idle_s=settings.share_idle_s, wait_s=settings.wait_s)
-        if settings.remote:
-            return VectorStore.open_url(settings.store, settings.headers, settings.wait_s)
-        return VectorStore.open_folder(self.state / VECTORS)
+            settings, folder = self.settings, self.state / VECTORS
+            if settings.remote:
+                self._vectors = VectorStore.open_url(settings.store, settings.headers, settings.wait_s)
+            elif settings.share:
+                self._vectors = SharedStore(folder, idle_s=settings.share_idle_s, wait_s=settings.wait_s)
+            else:
+                self._vectors = VectorStore.open_folder(folder)
+        return self._vectors
 
     @cached_property
     def manifest(self) -> VerifiedManifest | None:
@@ -317,8 +315,7 @@ class Workspace:
 
     def save_manifest(self, manifest: Manifest) -> None:
         """Store the unsigned manifest, sealed, so that a foreign state directory is not trusted."""
-        data = sealed(manifest, self._key)
-        self._replace(UNSIGNED_NAME, lambda draft: write_atomically(draft, data))
+        self._replace(UNSIGNED_NAME, lambda draft: write_atomically(draft, sealed(manifest, self._key)))
 
     def adopt_manifest(self) -> None:
         """Register the existing manifest, whose seal was verified, as the last one written."""
@@ -456,7 +453,8 @@ class Workspace:
                 continue
             file = self.catalog.file(path)
             # The catalog's record of the file is not enough: each of its chunks must be a listed text.
-            if file is not None and _digests(file) == self.manifest.files[path].chunks:
+            listed = self.manifest.files[path].chunks
+            if file is not None and tuple(chunk.sha256 for chunk in file.chunks) == listed:
                 found.append(file)
         return found
 
@@ -466,19 +464,18 @@ class Workspace:
         `workers` is how many processes share the cores of this machine; `answered` are new answers of the trusted
         functions to probes.
         """
-        from codeguard.index.evidence_tasks import Material, facts_key  # imports the checker
-        from codeguard.sandbox import Level
+        from codeguard.index.evidence_tasks import facts_key, material  # imports the checker
 
         zygotes = max(1, (self.settings.jobs or os.cpu_count() or 1) // workers)
         key = (static.version, self.epoch, zygotes)
         if self._material is None or self._material[0] != key or answered is not None:
             files = self.trusted_files()
             facts = {file.path: self.catalog.analysis(facts_key(file)) for file in files}
-            made = Material(
+            made = material(
                 trusted=None if self.manifest is None else files,
                 specs=self._spec_files[0],
                 seed=self.seed,
-                required_level=Level[self.settings.defense.required_level],
+                required_level=self.settings.defense.required_level,
                 given=self.given,
                 signals=static.names,
                 known=[key.removeprefix(FAR) for key in self.catalog.analysis_keys(FAR)],
@@ -486,7 +483,7 @@ class Workspace:
                 zygotes=zygotes,
                 facts={path: known for path, known in facts.items() if known is not None},
             )
-            self._material = key, made.shared()
+            self._material = key, made
         return self._material[1]
 
     def checks(self, executor: Executor | None = None) -> CheckWorkers:
@@ -585,21 +582,16 @@ class Workspace:
 
     def static_evidence(self, config: DefenseConfig) -> StaticEvidence:
         """Return the static evidence about indexed files, by the weights of a configuration."""
-        from codeguard.index.observation_tasks import ExaminationRequest, ExaminedFile, examine_files
         from codeguard.index.static_evidence import StaticEvidence
 
-        def observe(requests: Iterable[ExaminationRequest]) -> Iterator[ExaminedFile]:
-            return examine_files(default_workers(), lambda: self.material(made), made.names, requests)
-
-        made = StaticEvidence(
+        return StaticEvidence(
             config.weights,
             catalog=self.catalog,
             epoch=self.trust_digest,
             trusted=self.trusted_files if self.manifest is not None else None,
             enabled=config.enabled,
-            elsewhere=observe,
+            material=self.material,
         )
-        return made
 
     def forget_trust(self) -> None:
         """Reload manifest and model after the trusted files changed."""
@@ -636,7 +628,3 @@ def stamp(path: Path) -> str:
         return stamp_of(path.stat())
     except OSError:
         return ""
-
-
-def _digests(file: SourceFile) -> tuple[str, ...]:
-    return tuple(chunk.sha256 for chunk in file.chunks)

@@ -15,7 +15,7 @@ from pathlib import Path
 from codeguard.config import Settings
 from codeguard.corpus.chunking import CHUNKER_ID, chunk_file
 from codeguard.corpus.names import name_of
-from codeguard.errors import ManifestError
+from codeguard.errors import CorpusError, ManifestError
 from codeguard.trust.policy import policies
 from codeguard.trust.tree import MANIFEST_NAME, read_inside
 from codeguard.trust.verified import VerifiedManifest, combined_manifest, rechunked, within
@@ -126,16 +126,16 @@ def _verified(tree: SignedTree, settings: Settings) -> VerifiedManifest:
         part if tree.prefix == "." else part.removeprefix(tree.prefix).lstrip("/") for part in tree.parts
     ]
     verified = within(verified, [part or "." for part in inside])
-    return verified if verified.manifest.chunker == CHUNKER_ID else _rechunked(verified, tree.folder)
+    return verified if verified.manifest.chunker == CHUNKER_ID else rechunked_tree(verified, tree.folder)
 
 
-def _rechunked(verified: VerifiedManifest, folder: Path) -> VerifiedManifest:
+def rechunked_tree(verified: VerifiedManifest, folder: Path) -> VerifiedManifest:
     """Rechunk the listed files if another version of the chunker made the manifest."""
     files = []
     for path in verified.files:
         try:
             data = read_inside(folder, path)
-        except ManifestError:
+            files.append((path, data, [chunk.sha256 for chunk in chunk_file(path, data).chunks]))
+        except (CorpusError, ManifestError):
             continue  # changed since it was signed: none of its chunks is trusted
-        files.append((path, data, [chunk.sha256 for chunk in chunk_file(path, data).chunks]))
     return rechunked(verified, files, CHUNKER_ID)

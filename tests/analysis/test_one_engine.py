@@ -93,11 +93,10 @@ def ranked(executor: Executor, file: SourceFile) -> list[Evidence]:
     rules = (rule for item in load_file_signals() if item.name == "secrets" for rule in item.rules)
     every = Weights({f"secrets.{rule.id}": 1.0 for rule in rules})
 
-    def observe(requests: object) -> Iterator[object]:
-        shared = Shared.of_values(compared(None, None, static.names))
-        return examine_files(executor, lambda: shared, static.names, requests)  # type: ignore[arg-type]
+    def material(made: StaticEvidence) -> Shared:
+        return Shared.of_values(compared(None, None, made.names))
 
-    static = StaticEvidence(every, elsewhere=observe)  # type: ignore[arg-type]
+    static = StaticEvidence(every, material=material)
     return [item for chunk in file.chunks for item in static(chunk, file, Trust.UNLISTED)]
 
 

@@ -7,7 +7,6 @@ import importlib.util
 import io
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeguard.api import CodeGuard
-from codeguard.config import Settings
 from codeguard.errors import EmbeddingError
-from codeguard.index.embedding import available_embeddings, open_embedding, weights
+from codeguard.index.embedding import open_embedding, weights
 from codeguard.index.embedding.bert import build_graph
 from codeguard.index.embedding.minilm import MiniLMEmbedding
 from codeguard.index.embedding.weights import first_loaded
@@ -90,29 +87,6 @@ def test_rows_are_the_same_whatever_is_computed_at_once(minilm: MiniLMEmbedding)
 )
 def test_texts_with_the_same_tokens(minilm: MiniLMEmbedding, text: str, same_as: str) -> None:
     assert np.abs(minilm.embed([text]) - minilm.embed([same_as])).max() < 1e-6
-
-
-@needs_weights
-def test_no_text_gives_no_row(minilm: MiniLMEmbedding) -> None:
-    assert minilm.embed([]).shape == (0, 384)
-
-
-@needs_weights
-def test_prose_takes_minilm_where_it_can() -> None:
-    assert open_embedding(prose=True).identity == "minilm-l6-v2@53aa51172d14/graph1"
-    assert {info.name: info.available for info in available_embeddings()}["minilm"]
-
-
-@needs_weights
-def test_an_index_goes_on_with_the_embedding_it_was_made_with(tmp_path: Path) -> None:
-    (tmp_path / "first.py").write_text("def first(items):\n    return items[0]\n")
-    settings = Settings(store=str(tmp_path / "store"), share=False, jobs=1)
-    with CodeGuard.open(settings=replace(settings, embedding="minilm")) as guard:
-        made = guard.index([tmp_path / "first.py"]).embedding
-    (tmp_path / "last.py").write_text("def last(items):\n    return items[-1]\n")
-    with CodeGuard.open(settings=settings) as guard:
-        assert guard.index([tmp_path / "last.py"]).embedding == made
-        assert len(guard.query("the last item").results) == 2
 
 
 @needs_weights

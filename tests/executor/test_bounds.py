@@ -17,7 +17,7 @@ import pytest
 
 from codeguard.index.executor import open_executor, spread
 from codeguard.workers.deadline import Allowance, DeadlineError
-from codeguard.workers.processes import Processes, in_worker, may_fork
+from codeguard.workers.processes import Processes, in_worker
 from codeguard.workers.tasks import ItemBounds, Run, TaskAnswer
 
 pytestmark = pytest.mark.ci
@@ -313,10 +313,3 @@ def test_memory_that_stays_taken_costs_one_collection_and_not_one_for_every_item
         counts = [int(answer.last) for answer in spread(executor, keep, [items])]
     assert counts[2] == counts[1] + 1
     assert counts[-1] == counts[2]
-
-
-def test_this_process_is_no_worker() -> None:
-    assert not in_worker()
-    with Processes(1) as executor:
-        assert next(spread(executor, where, [[b""]])).last.endswith(b"True")
-        assert not may_fork()

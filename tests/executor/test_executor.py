@@ -12,7 +12,6 @@ import pytest
 from codeguard.corpus.chunking import chunk_file
 from codeguard.index.executor import batched, open_executor, spread
 from codeguard.index.file_tasks import chunked
-from codeguard.models import Skipped
 from codeguard.workers.processes import Processes, send
 from codeguard.workers.tasks import ItemBounds, Run, Shared, WorkerError
 
@@ -30,13 +29,6 @@ def shout() -> Run:
     return run
 
 
-def whose() -> Run:
-    def run(payload: bytes) -> Iterator[bytes]:
-        yield str(os.getpid()).encode()
-
-    return run
-
-
 def where() -> Run:
     def run(payload: bytes) -> Iterator[bytes]:
         yield os.getcwd().encode()  # noqa: PTH109
@@ -49,13 +41,6 @@ def test_no_worker_is_in_the_folder_where_the_command_started(fork: bool) -> Non
     with Processes(1, fork=fork) as pool:
         (answer,) = send(pool, where, [b""], None, ItemBounds(None, 60.0)).result()
     assert answer.parts == (b"/",)
-
-
-@pytest.mark.slow
-def test_another_process_is_started_only_where_the_others_are_busy() -> None:
-    with open_executor(3) as executor:
-        one_by_one = {next(iter(spread(executor, whose, [[b""]]))).last for _ in range(4)}
-    assert len(one_by_one) == 1
 
 
 def fail() -> Run:
@@ -213,14 +198,6 @@ def test_chunks_are_what_the_chunker_says(jobs: int) -> None:
     with open_executor(jobs) as executor:
         found = list(chunked(executor, files()))
     assert found == [chunk_file(name, data) for name, data in files()]
-
-
-def test_a_file_that_cannot_be_chunked_is_skipped_and_the_others_are_not() -> None:
-    files = [("x.py", b"# coding: rot13\n"), ("y.py", b"x = 1\n")]
-    with Processes(1) as executor:
-        (found, after) = chunked(executor, files)
-    assert isinstance(found, Skipped)
-    assert not isinstance(after, Skipped)
 
 
 def test_what_can_be_imported_by_now_a_worker_of_before_can_import_too(

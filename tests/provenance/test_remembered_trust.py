@@ -256,20 +256,9 @@ def test_what_another_guard_trusted_meanwhile_counts(desk: Desk) -> None:
     assert desk.trusted() == {*MINE, "theirs/t.py"}
 
 
-def downgraded(desk: Desk) -> None:
-    """As the version before wrote it: nothing but analyses is authenticated, no path is remembered."""
-    with sqlite3.connect(desk.corpus / ".codeguard" / CATALOG) as db:
-        for table, column in (("meta", "mac"), ("files", "vectors"), ("files", "content"), ("files", "mac")):
-            db.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
-        db.execute(
-            "DELETE FROM meta WHERE key NOT IN ('chunker', 'store', 'embedding', 'embedding_name', 'root')"
-        )
-        db.execute("PRAGMA user_version = 3")
-    db.close()
-
-
 def test_the_index_of_an_older_version_is_made_new_and_loses_no_trust_unsaid(desk: Desk) -> None:
-    downgraded(desk)
+    with contextlib.closing(sqlite3.connect(desk.corpus / ".codeguard" / CATALOG)) as db:
+        db.execute("PRAGMA user_version = 3")
     for words in (["query", "add two numbers"], ["index", "."]):
         assert "another version of codeguard; make it new from the files" in desk.run(*words, code=2)
     said = desk.run("index", "--rebuild", ".", code=2)

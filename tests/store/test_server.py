@@ -230,25 +230,3 @@ def test_a_whole_index_on_the_server_and_its_state_rebuilt(
     opened = Workspace(second)
     assert verify(opened, all_vectors=True).clean
     opened.close()
-
-
-@pytest.mark.slow
-def test_several_at_once_on_one_server(proxy: Proxy, store: VectorStore) -> None:
-    stores = [VectorStore.open_url(proxy.url, {"Authorization": TOKEN}) for _ in range(3)]
-    errors: list[BaseException] = []
-
-    def write(number: int) -> None:
-        try:
-            for part in range(5):
-                stores[number].add([Row(f"{number}-{part}", "t", {"path": "p"})], EYE[:1])
-                stores[number].nearest(EYE[0], 3)
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
-    assert store.ids() == {f"{number}-{part}" for number in range(3) for part in range(5)}

@@ -70,15 +70,6 @@ def test_everything_that_a_store_does(store: SharedStore) -> None:
     assert store.ids() == {"b", "ü"}
 
 
-def test_two_see_each_others_rows_through_one_process(folder: Path, store: SharedStore) -> None:
-    other = SharedStore(folder, idle_s=0)
-    store.add(rows("a"), EYE[:1])
-    assert other.ids() == {"a"}
-    other.add(rows("b"), EYE[1:2])
-    other.close()
-    assert store.ids() == {"a", "b"}
-
-
 @pytest.mark.slow
 def test_more_rows_than_one_request_bears(store: SharedStore) -> None:
     many = [Row(f"r{number}", "x" * 10_000, {"path": "p"}) for number in range(2100)]
@@ -177,8 +168,13 @@ def test_the_socket_is_this_users_alone(folder: Path, store: SharedStore) -> Non
         struct.pack(">Q", 2) + b"[]",
         struct.pack(">Q", 2) + b"{}",
         struct.pack(">Q", 12) + b'{"op": "x" }',
-        struct.pack(">Q", 51) + b'{"op": "nearest", "count": -1, "vector":"AACAfw=="}',
-        struct.pack(">Q", 44) + b'{"op": "nearest", "count": 1, "vector": "?"}',
+        struct.pack(">Q", 84)
+        + b'{"op": "query", "n_results": -1, "include": [], "query_embeddings": [1, "AACAfw=="]}',
+        struct.pack(">Q", 76)
+        + b'{"op": "query", "n_results": 1, "include": [], "query_embeddings": [1, "?"]}',
+        struct.pack(">Q", 41) + b'{"op": "get", "include": [], "where": {}}',
+        struct.pack(">Q", 30) + b'{"op": "hello", "include": []}',
+        struct.pack(">Q", 29) + b'{"op": "modify", "name": "x"}',
     ],
 )
 def test_nonsense_at_the_socket_harms_nobody_else(folder: Path, store: SharedStore, sent: bytes) -> None:
@@ -220,7 +216,7 @@ def test_who_asks_the_holder_of_a_folder_that_was_taken_away_is_let_go_and_gets_
         send(connection, {"op": "hello"})
         receive(connection)
         folder.parent.rename(tmp_path / "moved")
-        send(connection, {"op": "ids", "offset": 0})
+        send(connection, {"op": "get", "include": [], "limit": 1, "offset": 0})
         with pytest.raises(GoneError):
             receive(connection)
     moved = SharedStore(tmp_path / "moved" / "chroma", idle_s=0)

@@ -200,11 +200,6 @@ def test_one_rule_says_whether_a_file_is_as_indexed(
     assert is_indexed(FoundFile(path, "a.py", len(content), stamp), state, trusted=trusted) is same
 
 
-def test_a_touched_file_is_the_same(desk: Desk) -> None:
-    os.utime(desk.corpus / "theirs" / "wrong.py", (1, 1))
-    assert desk.unchanged() is not None
-
-
 def test_a_run_that_is_cut_off_leaves_no_report(desk: Desk) -> None:
     new_file(desk)
     with pytest.raises(KeyboardInterrupt), CodeGuard.open(settings=desk.settings, trust=desk.trust) as guard:

@@ -6,24 +6,21 @@ import contextlib
 import os
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-import numpy as np
-from numpy.typing import NDArray
-
 from codeguard.errors import REBUILD, STOPPED, StoreError
 from codeguard.index.chroma_import import import_chromadb
-from codeguard.index.store.base import BATCH, COLLECTION, DAMAGED, IDS_A_PAGE, BusyError, Hit, Row, all_ids
+from codeguard.index.store.base import BATCH, COLLECTION, DAMAGED, WRITES, WRITING, BusyError, Vectors
 from codeguard.index.store.wire import ANSWER_S, ask_to_retire
 from codeguard.index.swapping import UNSETTLED, recover, sync_folder
 from codeguard.trust.state_files import FileLock, StateFolder, folder_by_path
 from codeguard.workers.waiting import within
 
 LOCK_WAIT_S = 10.0
-WRITING = 5.0  # times as long for an answer to what a server has to write
 COMPARED = 1_000  # vectors read at each of three places after the writer of a store was killed
 RETRIES = 6
 FIRST_PAUSE_S = 0.1
@@ -33,7 +30,7 @@ ROOM_BYTES = 256 << 10  # with less free space, the disk counts as full
 T = TypeVar("T")
 
 
-class VectorStore:
+class VectorStore(Vectors):
     """A Chroma collection of unit vectors under cosine distance (see `codeguard.index.store.base.Vectors`).
 
     An embedded store belongs to one process at a time: two writers destroy
@@ -48,7 +45,6 @@ class VectorStore:
         self._lock = lock
         self.location = location
         self._attempts = 1 if lock is not None else RETRIES
-        self._batch = BATCH
         self._collection = self._open_collection()
         self._unsettled = False
 
@@ -101,23 +97,20 @@ class VectorStore:
             port = None
         if not parts.hostname or port is None or parts.scheme not in ("http", "https"):
             raise StoreError("not the address of a store", got=url, expected="http(s)://host:port")
-        chromadb = import_chromadb()
+        connect = partial(
+            import_chromadb().HttpClient,
+            host=parts.hostname,
+            port=port,
+            ssl=parts.scheme == "https",
+            headers=dict(headers or {}),
+            settings=client_settings(),
+        )
         where = f"{parts.hostname}:{port}"
-
-        def connect() -> Any:
-            return chromadb.HttpClient(
-                host=parts.hostname,
-                port=port,
-                ssl=parts.scheme == "https",
-                headers=dict(headers or {}),
-                settings=client_settings(),
-            )
-
         with _told(f"no Chroma server answers at {where}", hint="start one with: chroma run"):
             client = _tried(lambda: within(wait_s, connect), 2)
         store = cls(client, url, wait_s=wait_s)
         with contextlib.suppress(Exception):  # an older server does not say
-            store._batch = max(1, min(BATCH, int(within(wait_s, client.get_max_batch_size))))
+            store.batch = max(1, min(BATCH, int(within(wait_s, client.get_max_batch_size))))
         return store
 
     def _open_collection(self) -> Any:
@@ -137,92 +130,18 @@ class VectorStore:
         with _told(what, hint, None if self._lock is None else Path(self.location)):
             return _tried(asked, self._attempts)
 
-    def add(self, rows: Sequence[Row], vectors: NDArray[np.float32]) -> None:
+    def request(self, op: str, **asked: Any) -> Any:
         """See `Vectors`."""
-        self._unsettle()
-        for start in range(0, len(rows), self._batch):
-            batch = rows[start : start + self._batch]
-            written = {
-                "ids": [row.id for row in batch],
-                "embeddings": vectors[start : start + len(batch)],
-                "documents": [row.document for row in batch],
-                "metadatas": [dict(row.metadata) for row in batch],
-            }
-            self._call(
-                lambda written=written: self._collection.upsert(**written),  # type: ignore[misc]
-                f"the store {self.location} cannot be written",
-                patience=WRITING,
-            )
-
-    def delete(self, ids: Sequence[str]) -> None:
-        """See `Vectors`."""
-        self._unsettle()
-        for page in self._pages(ids):
-            self._call(
-                lambda page=page: self._collection.delete(ids=page),  # type: ignore[misc]
-                f"the store {self.location} cannot be written",
-                patience=WRITING,
-            )
-
-    def nearest(self, vector: NDArray[np.float32], count: int) -> list[Hit]:
-        """See `Vectors`."""
-        answer = self._call(
-            lambda: self._collection.query(query_embeddings=[vector], n_results=count, include=["distances"]),
-            f"the store {self.location} cannot be searched",
-            DAMAGED,
+        if op in WRITES:
+            self._unsettle()
+        done = "written" if op in WRITES else "searched" if op == "query" else "read"
+        found = self._call(
+            lambda: getattr(self._collection, op)(**asked),
+            f"the store {self.location} cannot be {done}",
+            None if op in WRITES else DAMAGED,
+            WRITING if op in WRITES else 1.0,
         )
-        hits = [
-            Hit(str(id_), float(distance))
-            for id_, distance in zip(answer["ids"][0], answer["distances"][0], strict=True)
-        ]
-        return sorted(hits, key=lambda hit: (hit.distance, hit.id))
-
-    def count(self) -> int:
-        """See `Vectors`."""
-        return self._call(
-            lambda: int(self._collection.count()), f"the store {self.location} cannot be read", DAMAGED
-        )
-
-    def ids(self) -> set[str]:
-        """See `Vectors`."""
-        return all_ids(self.page_of_ids)
-
-    def page_of_ids(self, offset: int) -> list[str]:
-        """Return some ids from `offset` on, none after the last."""
-        answer = self._call(
-            lambda: self._collection.get(include=[], limit=IDS_A_PAGE, offset=offset),
-            f"the store {self.location} cannot be read",
-            DAMAGED,
-        )
-        return [str(id_) for id_ in answer["ids"]]
-
-    def documents(self, ids: Sequence[str]) -> dict[str, str]:
-        """See `Vectors`."""
-        return {id_: str(document or "") for id_, document in self._get(ids, "documents")}
-
-    def embeddings(self, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        """See `Vectors`."""
-        return {id_: np.asarray(row, dtype=np.float32) for id_, row in self._get(ids, "embeddings")}
-
-    def metadatas(self, ids: Sequence[str]) -> dict[str, dict[str, str]]:
-        """See `Vectors`."""
-        return {
-            id_: {str(key): str(value) for key, value in (row or {}).items()}
-            for id_, row in self._get(ids, "metadatas")
-        }
-
-    def _get(self, ids: Sequence[str], what: str) -> Iterator[tuple[str, Any]]:
-        for page in self._pages(ids):
-            answer = self._call(
-                lambda page=page: self._collection.get(ids=page, include=[what]),  # type: ignore[misc]
-                f"the store {self.location} cannot be read",
-                DAMAGED,
-            )
-            yield from zip((str(id_) for id_ in answer["ids"]), answer[what], strict=True)
-
-    def _pages(self, ids: Sequence[str]) -> Iterator[list[str]]:
-        for start in range(0, len(ids), self._batch):
-            yield list(ids[start : start + self._batch])
+        return {key: found[key] for key in ("ids", *asked["include"])} if "include" in asked else found
 
     def _unsettle(self) -> None:
         """Note, before Chroma writes, that its files may not be on the disk.
@@ -366,21 +285,23 @@ def _tried(request: Callable[[], T], attempts: int) -> T:
     raise AssertionError("unreachable")
 
 
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
 def _passing(error: Exception) -> bool:
     """Return whether an error may be temporary: no answer, 429, or a server failure (5xx)."""
     import httpx
 
-    chain: BaseException | None = error
-    while chain is not None:
-        if isinstance(chain, httpx.TransportError):
-            return not isinstance(chain, httpx.UnsupportedProtocol)
-        if isinstance(chain, httpx.HTTPStatusError):
-            return chain.response.status_code == 429 or chain.response.status_code >= 500
-        code = getattr(chain, "code", None)
-        if callable(code):
-            with contextlib.suppress(Exception):
-                return int(code()) == 429 or int(code()) >= 500
-        chain = chain.__context__
+    for cause in _causes(error):
+        if isinstance(cause, httpx.TransportError):
+            return not isinstance(cause, httpx.UnsupportedProtocol)
+        code: Any = getattr(cause, "code", None)
+        with contextlib.suppress(Exception):
+            status = cause.response.status_code if isinstance(cause, httpx.HTTPStatusError) else int(code())
+            return status == 429 or status >= 500
     return False
 
 
@@ -413,11 +334,6 @@ def _is_full(folder: Path) -> bool:
 
 def _cause(error: Exception) -> str:
     """Return one line about a connection failure, whose cause Chroma hides, or Chroma's own message."""
-    said: BaseException = error
-    chain: BaseException | None = error
-    while chain is not None:
-        if type(chain).__module__.startswith("httpx") and str(chain):
-            said = chain
-            break
-        chain = chain.__cause__ or chain.__context__
+    hidden = (item for item in _causes(error) if type(item).__module__.startswith("httpx") and str(item))
+    said = next(hidden, error)
     return " ".join(str(said).split())[:200] or type(said).__name__

@@ -21,19 +21,16 @@ from pathlib import Path
 from typing import Any
 
 from codeguard.errors import StoreError
-from codeguard.index.store.base import BusyError, Row
+from codeguard.index.store.base import REQUESTS, WRITES, BusyError
 from codeguard.index.store.chroma import VectorStore
 from codeguard.index.store.wire import (
     PROTOCOL,
-    WRITES,
     GoneError,
-    packed,
     receive,
     same_user,
     send,
     short_name,
     socket_path,
-    unpacked,
 )
 from codeguard.index.swapping import ready_of
 from codeguard.trust.state_files import StateFolder, inode_of
@@ -195,7 +192,7 @@ class Server:
     def _reply(self, connection: socket.socket, request: dict[str, Any]) -> None:
         hint = None
         try:
-            return send(connection, {"found": None, **self._answer(request)})
+            return send(connection, {"found": None, **self._answer(**request)})
         except StoreError as error:
             if not self._in_place():  # Chroma opens its files by a path that is no longer valid
                 self.retire()
@@ -207,38 +204,10 @@ class Server:
             )
         send(connection, {"error": said, "hint": hint})
 
-    def _answer(self, asked: dict[str, Any]) -> dict[str, Any]:
-        store = self._store
-        match asked["op"]:
-            case "hello":
-                return {"protocol": PROTOCOL, "pid": os.getpid()}
-            case "nearest":
-                return {"found": store.nearest(unpacked(asked["vector"]), int(asked["count"]))}
-            case "count":
-                return {"found": store.count()}
-            case "ids":
-                return {"found": store.page_of_ids(int(asked["offset"]))}
-            case "documents":
-                return {"found": store.documents(_texts(asked["ids"]))}
-            case "metadatas":
-                return {"found": store.metadatas(_texts(asked["ids"]))}
-            case "embeddings":
-                found = store.embeddings(_texts(asked["ids"]))
-                return {"found": {id_: packed(vector) for id_, vector in found.items()}}
-            case "add":
-                rows = [
-                    Row(str(id_), str(text), {str(key): str(value) for key, value in about.items()})
-                    for id_, text, about in asked["rows"]
-                ]
-                with self._writing:
-                    store.add(rows, unpacked(asked["vectors"]).reshape(len(rows), -1))
-                return {}
-            case "delete":
-                with self._writing:
-                    store.delete(_texts(asked["ids"]))
-                return {}
-        raise ValueError("op")
-
-
-def _texts(values: Any) -> list[str]:
-    return [str(value) for value in values]
+    def _answer(self, op: object, **asked: Any) -> dict[str, Any]:
+        if op == "hello":
+            return {"protocol": PROTOCOL, "pid": os.getpid()}
+        if asked.keys() not in REQUESTS[str(op)]:
+            raise ValueError(op)
+        with self._writing if op in WRITES else contextlib.nullcontext():
+            return {"found": self._store.request(str(op), **asked)}

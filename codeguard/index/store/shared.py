@@ -10,35 +10,26 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from codeguard import interpreter
 from codeguard.errors import STOPPED, StoreError
-from codeguard.index.store.base import BATCH, DAMAGED, BusyError, Hit, Row, all_ids
+from codeguard.index.store.base import DAMAGED, WRITES, WRITING, BusyError, Vectors
 from codeguard.index.store.wire import (
     ANSWER_S,
     PROTOCOL,
-    WRITES,
     GoneError,
     SilentError,
     connect,
-    packed,
     receive,
     send,
-    unpacked,
 )
 from codeguard.trust.state_files import StateFolder
 
 IDLE_S = 60.0
-WRITING = 5.0  # times as long for the answer to one of these
 START_S = 120.0
 ATTEMPTS = 5
-LONGEST_BATCH = 4 << 20  # characters of one request's documents
 LOOK_AGAIN_S = 0.02
 
 _START = (
@@ -48,7 +39,7 @@ _START = (
 )
 
 
-class SharedStore:
+class SharedStore(Vectors):
     """See `codeguard.index.store.base.Vectors`.
 
     The serving process is started if there is none. If it ends in the middle of a request, it is restarted
@@ -147,8 +138,8 @@ class SharedStore:
             if self._connection is not None:
                 return self._connection
 
-    def _ask(self, op: str, **asked: object) -> Any:
-        """Return what the serving process found."""
+    def request(self, op: str, **asked: Any) -> Any:
+        """See `Vectors`."""
         with self._lock:
             for left in range(ATTEMPTS - 1, -1, -1):
                 connection = self._connected()
@@ -171,57 +162,6 @@ class SharedStore:
             raise StoreError(str(answer["error"]), hint=answer.get("hint"))
         return answer.get("found")
 
-    def add(self, rows: Sequence[Row], vectors: NDArray[np.float32]) -> None:
-        """See `Vectors`."""
-        start = 0
-        while start < len(rows):
-            end, length = start, 0
-            while end < len(rows) and end - start < BATCH and length < LONGEST_BATCH:
-                length += len(rows[end].document)
-                end += 1
-            batch = [[row.id, row.document, dict(row.metadata)] for row in rows[start:end]]
-            self._ask("add", rows=batch, vectors=packed(vectors[start:end]))
-            start = end
-
-    def delete(self, ids: Sequence[str]) -> None:
-        """See `Vectors`."""
-        for page in _pages(ids):
-            self._ask("delete", ids=page)
-
-    def nearest(self, vector: NDArray[np.float32], count: int) -> list[Hit]:
-        """See `Vectors`."""
-        return [Hit(*hit) for hit in self._ask("nearest", count=count, vector=packed(vector))]
-
-    def count(self) -> int:
-        """See `Vectors`."""
-        return int(self._ask("count"))
-
-    def page_of_ids(self, offset: int) -> list[str]:
-        """Return some ids from `offset` on, none after the last."""
-        return list(self._ask("ids", offset=offset))
-
-    def ids(self) -> set[str]:
-        """See `Vectors`."""
-        return all_ids(self.page_of_ids)
-
-    def documents(self, ids: Sequence[str]) -> dict[str, str]:
-        """See `Vectors`."""
-        return self._found("documents", ids)
-
-    def metadatas(self, ids: Sequence[str]) -> dict[str, dict[str, str]]:
-        """See `Vectors`."""
-        return self._found("metadatas", ids)
-
-    def embeddings(self, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        """See `Vectors`."""
-        return {id_: unpacked(text) for id_, text in self._found("embeddings", ids).items()}
-
-    def _found(self, op: str, ids: Sequence[str]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for page in _pages(ids):
-            found.update(self._ask(op, ids=page))
-        return found
-
     def close(self) -> None:
         """See `Vectors`; the serving process stays for other clients, and for a while."""
         with self._lock:
@@ -236,8 +176,3 @@ class SharedStore:
                 connection.settimeout(10.0)
                 send(connection, {"op": "leave"})
                 receive(connection)
-
-
-def _pages(ids: Sequence[str]) -> Iterator[list[str]]:
-    for start in range(0, len(ids), BATCH):
-        yield list(ids[start : start + BATCH])

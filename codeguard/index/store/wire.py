@@ -18,14 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from codeguard.trust.state_files import StateFolder
 
 PROTOCOL = "codeguard.store/3"  # with another version, the serving process is asked to exit
 LONGEST = 128 << 20  # bytes of a frame
 ANSWER_S = 60.0
-WRITES = ("add", "delete")
+VECTORS = {"embeddings", "query_embeddings"}  # what is sent in base64
 _LENGTH = struct.Struct(">Q")
 _PEER = struct.Struct("3i")
 
@@ -36,16 +35,6 @@ class GoneError(Exception):
 
 class SilentError(GoneError):
     """A process serves the store and gives no answer in time."""
-
-
-def packed(vectors: NDArray[np.float32]) -> str:
-    """Return vectors in the form in which they are sent."""
-    return base64.b64encode(np.ascontiguousarray(vectors, dtype="<f4").tobytes()).decode("ascii")
-
-
-def unpacked(text: str) -> NDArray[np.float32]:
-    """Return the numbers of `packed` vectors, in one dimension; raise ValueError if it is none."""
-    return np.frombuffer(base64.b64decode(text, validate=True), dtype="<f4").astype(np.float32, copy=False)
 
 
 def socket_path(folder: Path) -> Path:
@@ -113,7 +102,7 @@ def send(connection: socket.socket, message: dict[str, Any]) -> None:
         GoneError: the peer is gone.
         ValueError: the frame is too long.
     """
-    data = json.dumps(message).encode("ascii")
+    data = json.dumps(_packed(message)).encode("ascii")
     if len(data) > LONGEST:
         raise ValueError(f"a message of {len(data)} bytes is too long")
     try:
@@ -134,13 +123,37 @@ def receive(connection: socket.socket) -> dict[str, Any]:
         (size,) = _LENGTH.unpack(_exactly(connection, _LENGTH.size))
         if size > LONGEST:
             raise GoneError(f"a message of {size} bytes")
-        message = json.loads(_exactly(connection, size))
+        message = _unpacked(json.loads(_exactly(connection, size)))
     except TimeoutError:
         raise _late(connection) from None
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, TypeError, ValueError, RecursionError) as error:
         raise GoneError(str(error)) from error
+    return message
+
+
+def _packed(message: dict[str, Any]) -> dict[str, Any]:
+    """Return a message, and what it found, with vectors in base64."""
+    sent = dict(message)
+    if isinstance(message.get("found"), dict):
+        sent["found"] = _packed(message["found"])
+    for key in VECTORS & message.keys():
+        rows = np.ascontiguousarray(message[key], dtype="<f4")
+        sent[key] = [len(rows), base64.b64encode(rows.tobytes()).decode("ascii")]
+    return sent
+
+
+def _unpacked(message: Any) -> dict[str, Any]:
+    """Return the message of `_packed`; raise ValueError if it is none."""
     if not isinstance(message, dict):
-        raise GoneError("a message that is no object")
+        raise ValueError("a message that is no object")
+    if isinstance(message.get("found"), dict):
+        message["found"] = _unpacked(message["found"])
+    for key in VECTORS & message.keys():
+        count, text = message[key]
+        rows = np.frombuffer(base64.b64decode(text, validate=True), dtype="<f4").astype(
+            np.float32, copy=False
+        )
+        message[key] = rows.reshape(int(count), -1) if count else rows.reshape(0, 0)
     return message
 
 
