@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codeguard.behavior.inputs.generation import generate
+from codeguard.behavior.inputs.options import literal_values, with_values
 from codeguard.behavior.inputs.shapes import NumberBounds, learn_shape
 from codeguard.behavior.source.constants import Constants
 from codeguard.behavior.source.definitions import Definition, definitions, read_module
@@ -19,7 +20,6 @@ from codeguard.behavior.specs.assertions import test_examples as examples_in_tes
 from codeguard.behavior.specs.contract import bounds_of, learn_domain
 from codeguard.behavior.specs.docstrings import docstring_examples
 from codeguard.behavior.specs.examples import Raises, Returns
-from codeguard.behavior.specs.templates import literal_values, with_values
 from codeguard.behavior.verdict import values
 from codeguard.behavior.verdict.effects import module_capabilities
 from codeguard.behavior.verdict.profiles import random_for

@@ -11,11 +11,17 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from codeguard.behavior.budget import Budget
-from codeguard.behavior.inputs.discovery import guesses
-from codeguard.behavior.inputs.files import file_guesses, requires_path
+from codeguard.behavior.inputs.discovery import file_guesses, guesses, requires_path
 from codeguard.behavior.inputs.generation import Arguments, generate, magnitude
 from codeguard.behavior.inputs.objects import object_guesses
-from codeguard.behavior.inputs.options import OptionalParameter, filled_calls, has_option, plain_base
+from codeguard.behavior.inputs.options import (
+    OptionalParameter,
+    filled_calls,
+    has_option,
+    literal_values,
+    plain_base,
+    with_values,
+)
 from codeguard.behavior.source.constants import literals_of
 from codeguard.behavior.source.definitions import Definition, Parameter, parse_or_none, unparse
 from codeguard.behavior.source.surroundings import Runnable
@@ -30,7 +36,6 @@ from codeguard.behavior.specs.contract import (
 )
 from codeguard.behavior.specs.examples import Example, Prints, Raises, Returns
 from codeguard.behavior.specs.references import Reference
-from codeguard.behavior.specs.templates import literal_values, with_values
 from codeguard.behavior.verdict.effect_tables import CHANCE, CLOCK, ENVIRONMENT, FILES
 from codeguard.behavior.verdict.effects import Capability, module_capabilities, observed_effects
 from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of
