@@ -170,8 +170,8 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
         seen, effects = yield from _accepted_kinds(runner, object_guesses(reference.definition))
     bases = _written_calls(reference, seen, examples)
     filled = list(filled_calls(reference.definition, bases, random, budget.generated // 2))
-    used = {item.example.expression: item.used for item in filled}
-    more, others = yield from _run_written(runner, [item.example for item in filled], used)
+    used = {example.expression: options for example, options in filled}
+    more, others = yield from _run_written(runner, [example for example, _ in filled], used)
     seen += more
     # A candidate may have the same effects as the trusted function on these calls.
     profile = replace(profile, capabilities=profile.capabilities | observed_effects((*effects, *others)))
