@@ -422,22 +422,20 @@ class _Maker:
     def _mutated_dict(
         self, value: Mapping[object, object], shape: ValueShape, depth: int
     ) -> dict[object, object]:
-        changed, keys = dict(value), list(value)
+        changed = dict(value)
         if shape.keys is None or shape.values is None:
             return changed
-        step = self.random.randrange(4) if keys else 3
+        step = self.random.randrange(4) if changed else 3
         if step == 3:
             key, item = self.fresh(shape.keys.item, depth + 1), self.fresh(shape.values.item, depth + 1)
-        else:
-            old = self.random.choice(keys)
-            key, item = old, changed.pop(old)
-            if step == 0:
-                return changed
-            if step == 1:
-                item = self.mutated(item, shape.values.item, tuple(value.values()), depth + 1)
-            else:
-                key = self.mutated(key, shape.keys.item, tuple(keys), depth + 1)
-        return {**changed, key: item} if _hashable(key) else changed
+            return {**changed, key: item} if _hashable(key) else changed
+        key = self.random.choice(list(value))
+        item = changed.pop(key)
+        if step == 1:
+            item = self.mutated(item, shape.values.item, tuple(value.values()), depth + 1)
+        elif step == 2:
+            key = self.mutated(key, shape.keys.item, tuple(value), depth + 1)
+        return {**changed, key: item} if step and _hashable(key) else changed
 
 
 _KINDS: Mapping[str, Callable[[Iterable[object]], object]] = {

@@ -309,10 +309,9 @@ class Learner:
         plain = SpecLibrary().with_trusted(
             [file for file in tree.files if file.path.endswith(".py")], package=tree.package
         )
-        by_key: dict[tuple[str, str], Reference] = {}
-        for reference in plain.references:
-            if not reference.definition.is_setter:
-                by_key[reference.path, reference.definition.qualified_name] = reference
+        by_key = {
+            (item.path, item.qualified_name): item for item in plain.references if not item.facts.is_setter
+        }
         self._private = 0
         work = [
             (by_key[key], observations)
@@ -341,8 +340,8 @@ class Learner:
                 repeatable += count
                 cases = [example for example in examples if self._is_publishable(reference, example)]
                 if cases:
-                    name = reference.definition.qualified_name
-                    new.append(Spec(name, (), "", tuple(cases), "recorded", reference.path))
+                    path, name = reference.path, reference.qualified_name
+                    new.append(Spec(name, (), "", tuple(cases), "recorded", path))
             progress("running recorded calls in the sandbox", start + len(part), len(work))
         specs = self._limited(merged_specs(old, new, self._most))
         shown = {key for key, reference in by_key.items() if reference.written}
