@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeguard.behavior.inputs.files import path_groups, sample_files
+from codeguard.behavior.inputs.discovery import path_groups, sample_files
 from codeguard.models import Verdict
 from tests.behavior.conftest import Check
 

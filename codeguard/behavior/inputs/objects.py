@@ -143,13 +143,7 @@ def needs_objects(definition: Definition) -> bool:
     nodes = list(ast.walk(definition.node))
     bound = {node.arg for node in nodes if isinstance(node, ast.arg)}
     bound |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    return any(
-        isinstance(node, ast.Attribute)
-        and isinstance(node.value, ast.Name)
-        and node.value.id in bound
-        and node.attr not in PLAIN_ATTRIBUTES
-        for node in nodes
-    )
+    return any(_attributes_of(name, definition) - PLAIN_ATTRIBUTES for name in bound)
 
 
 def object_guesses(definition: Definition) -> Iterator[list[Example]]:
@@ -163,13 +157,8 @@ def object_guesses(definition: Definition) -> Iterator[list[Example]]:
     choices = [_pools(item, definition) for item in needed]
     for pools in itertools.islice(itertools.product(*choices), MAX_GROUPS):
         longest = min(max(map(len, pools)), MAX_ROWS)
-        yield [
-            _call(
-                definition.name,
-                [pool[(row + shift) % len(pool)] for shift, pool in enumerate(pools)],
-            )
-            for row in range(longest)
-        ]
+        rows = ([pool[(row + at) % len(pool)] for at, pool in enumerate(pools)] for row in range(longest))
+        yield [_call(definition.name, row) for row in rows]
 
 
 def _pools(parameter: Parameter, definition: Definition) -> list[Sequence[str]]:
@@ -187,11 +176,8 @@ def _pools(parameter: Parameter, definition: Definition) -> list[Sequence[str]]:
 
 
 def _attributes_of(name: str, definition: Definition) -> set[str]:
-    return {
-        node.attr
-        for node in ast.walk(definition.node)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
-    }
+    nodes = (node for node in ast.walk(definition.node) if isinstance(node, ast.Attribute))
+    return {node.attr for node in nodes if isinstance(node.value, ast.Name) and node.value.id == name}
 
 
 def _call(name: str, values: Sequence[str]) -> Example:

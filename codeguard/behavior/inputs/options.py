@@ -1,8 +1,11 @@
-"""Calls that set the optional parameters of a trusted function, which examples often omit.
+"""Calls made from written ones: with optional parameters, which examples often omit, or with other literals.
 
-Values come from the default, from constants that the body compares the parameter with, and from a
+Values of options come from the default, from constants that the body compares the parameter with, and from a
 table. If a parameter is called, or is named like a function, functions are tried. The trusted
 function decides which values it accepts.
+
+In an example like `list(f(lambda x: x < 3, [1, 5]))`, the literals are places whose values are learned and generated
+like the arguments of a plain call. The rest (functions passed, objects built) is not changed.
 """
 
 from __future__ import annotations
@@ -52,12 +55,8 @@ class OptionalParameter:
     values: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Filled:
-    """A call with optional parameters set; `used` are those that a candidate has to have as well."""
-
-    example: Example
-    used: tuple[OptionalParameter, ...]
+Filled = tuple[Example, tuple[OptionalParameter, ...]]
+"""A call with optional parameters set, and those that a candidate has to have as well."""
 
 
 def options_of(definition: Definition) -> list[OptionalParameter]:
@@ -92,8 +91,8 @@ def filled_calls(
     seen: set[str] = set()
     for chosen, base in rows[:count]:
         made = _filled(options, chosen, base)
-        if made is not None and made.example.expression not in seen:
-            seen.add(made.example.expression)
+        if made is not None and made[0].expression not in seen:
+            seen.add(made[0].expression)
             yield made
 
 
@@ -143,30 +142,29 @@ def _filled(
             used[option] = None
     call.args, call.keywords = args, [ast.keyword(name, value) for name, value in named.items()]
     text = unparse(ast.fix_missing_locations(tree))
-    return Filled(replace(base, expression=text, expected=None), tuple(used)) if text else None
+    return (replace(base, expression=text, expected=None), tuple(used)) if text else None
 
 
 def share_options(given: int, own: Sequence[Parameter], trusted: Sequence[Parameter]) -> bool:
     """Return whether `given` positional arguments set no options of which both name and default differ."""
-    sides = [[item for item in side if item.kind == "positional"][:given] for side in (own, trusted)]
     return all(
         one.required or other.required or one.name == other.name or one.default == other.default
-        for one, other in zip(*sides, strict=False)
+        for one, other in zip(_positional(own)[:given], _positional(trusted)[:given], strict=False)
     )
 
 
 def has_option(parameters: Sequence[Parameter], option: OptionalParameter) -> bool:
     """Return whether other parameters contain this option: at its place, by its name, or by its default."""
-    wanted = option.parameter
-    if option.place is None:
+    wanted, place = option.parameter, option.place
+    if place is None:
         return any(parameter.name == wanted.name and not parameter.required for parameter in parameters)
-    positional = [parameter for parameter in parameters if parameter.kind == "positional"]
-    if option.place >= len(positional) or positional[option.place].required:
-        return False
-    found = positional[option.place]
-    return found.name == wanted.name or (
-        found.default == wanted.default and wanted.default not in ("", "None")
-    )
+    found = [item for item in _positional(parameters)[place : place + 1] if not item.required]
+    shared = wanted.default if wanted.default != "None" else ""
+    return any(item.name == wanted.name or (shared and item.default == shared) for item in found)
+
+
+def _positional(parameters: Sequence[Parameter]) -> list[Parameter]:
+    return [item for item in parameters if item.kind == "positional"]
 
 
 def _values(parameter: Parameter, node: Function) -> list[str]:
@@ -193,21 +191,70 @@ def _values(parameter: Parameter, node: Function) -> list[str]:
 
 def is_called(parameter: Parameter, node: Function) -> bool:
     """Return whether a parameter is a function, judged by its name, its hint and its use."""
-    if parameter.name in CALLED_NAMES or "Callable" in parameter.annotation:
-        return True
-    return any(
-        isinstance(child, ast.Call) and isinstance(child.func, ast.Name) and child.func.id == parameter.name
-        for child in ast.walk(node)
+    calls = (child.func for child in ast.walk(node) if isinstance(child, ast.Call))
+    return (
+        parameter.name in CALLED_NAMES
+        or "Callable" in parameter.annotation
+        or any(isinstance(function, ast.Name) and function.id == parameter.name for function in calls)
     )
 
 
 def _compared(name: str, node: Function) -> Iterator[str]:
     for child in ast.walk(node):
-        if isinstance(child, ast.Compare) and isinstance(child.left, ast.Name) and child.left.id == name:
-            for other in child.comparators:
-                parts = other.elts if isinstance(other, ast.Tuple | ast.List | ast.Set) else [other]
-                for part in parts[:MAX_VALUES]:
-                    if isinstance(part, ast.Constant) and not isinstance(part.value, bytes):
-                        yield unparse(part)
-                        if type(part.value) is int:
-                            yield from (repr(part.value + 1), repr(part.value - 1))
+        match child:
+            case ast.Compare(ast.Name(own), _, others) if own == name:
+                parts = [part for other in others for part in getattr(other, "elts", [other])[:MAX_VALUES]]
+                for value in (part.value for part in parts if isinstance(part, ast.Constant)):
+                    if not isinstance(value, bytes):
+                        yield repr(value)
+                    if type(value) is int:
+                        yield from (repr(value + 1), repr(value - 1))
+
+
+MAX_HOLES = 6
+_UNCHANGED = (ast.FunctionDef, ast.ClassDef, ast.JoinedStr, ast.Import, ast.ImportFrom)
+
+
+def literal_values(example: Example) -> tuple[object, ...]:
+    """Return the values of the literals that may be changed; empty if there are none or too many."""
+    places = _Places()
+    for text in (example.setup, example.expression):
+        places.text_of(text)
+    return tuple(places.values) if len(places.values) <= MAX_HOLES else ()
+
+
+def with_values(example: Example, values: Sequence[object]) -> Example | None:
+    """Return the example with other values at its places; the reference determines the expected result."""
+    places = _Places(list(values))
+    setup, expression = places.text_of(example.setup), places.text_of(example.expression)
+    if not expression:
+        return None
+    return replace(example, setup=f"{setup}\n" if setup else "", expression=expression, expected=None)
+
+
+class _Places(ast.NodeTransformer):
+    """Collects the largest literals of texts, and replaces them by other values if it has any."""
+
+    def __init__(self, fill: list[object] | None = None) -> None:
+        self.fill = fill
+        self.values: list[object] = []
+
+    def text_of(self, source: str) -> str:
+        try:
+            return unparse(ast.fix_missing_locations(self.visit(ast.parse(source))))
+        except PARSE_ERRORS:
+            return ""
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        if isinstance(node, _UNCHANGED):
+            return node
+        try:
+            value = ast.literal_eval(node) if isinstance(node, ast.expr) else NotImplemented
+        except (*PARSE_ERRORS, TypeError):
+            value = NotImplemented
+        if value is NotImplemented:
+            return self.generic_visit(node)
+        if value is None or value is Ellipsis or isinstance(value, bool | bytes | complex):
+            return node
+        self.values.append(value)
+        return ast.parse(repr(self.fill.pop(0)), mode="eval").body if self.fill else node

@@ -1,27 +1,398 @@
-"""Inputs made for one candidate from its own guards and literals."""
+"""Inputs made for one candidate from its own guards and literals, and inputs made in the same way that miss them.
+
+A backdoor is often triggered by a comparison with a constant that ordinary inputs never equal. The source shows the
+comparison: an expression over parameters, an operator and a constant. Conditions of nested branches form one guard.
+The expression is inverted step by step: the literal itself, a sequence of the required length, a text with the prefix,
+an element set to the value, arithmetic undone.
+"""
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import itertools
+import math
+import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
 
 from codeguard.behavior.inputs.generation import Arguments, generate, key_of, parts_of, until_error
-from codeguard.behavior.inputs.guards import (
-    Guard,
-    guards_of,
-    nearby,
-)
 from codeguard.behavior.matching.candidate import CandidateFunction
-from codeguard.behavior.source.constants import literals_of
-from codeguard.behavior.source.definitions import parse_or_none
+from codeguard.behavior.source.constants import Constants, literals_of
+from codeguard.behavior.source.definitions import Function, parse_or_none, unparse
 from codeguard.behavior.specs.calls import NotPlainError, read_literal
 from codeguard.behavior.specs.contract import Domain
 from codeguard.behavior.specs.references import Reference
+from codeguard.syntax.constants import UnknownValueError
+
+MAX_GUARDS = 60
+MAX_LENGTH = 4_000  # elements of a sequence that is made to reach a length
+MAX_ROWS = 12
+MAX_NESTED = 6
+MAX_OPERAND = 1 << 20  # of a power or a shift that is tried
+Slots = dict[str, object]  # parameter name to value
+_EQUAL, _LESS, _IN, _CONTAINS = "==", "<", "in", "contains"
+_OPERATORS = {
+    **dict.fromkeys((ast.Eq, ast.NotEq, ast.Is, ast.IsNot), _EQUAL),
+    **dict.fromkeys((ast.Lt, ast.LtE, ast.Gt, ast.GtE), _LESS),
+    **dict.fromkeys((ast.In, ast.NotIn), _IN),
+}
+_METHODS = {"startswith": "startswith", "endswith": "endswith", "__contains__": _CONTAINS, "__eq__": _EQUAL}
+_SAME_TEXT = frozenset(
+    {"lower", "upper", "strip", "casefold", "rstrip", "lstrip", "copy", "title", "swapcase"}
+)
+_PASSED = frozenset({"str", "int", "float", "abs", "sorted", "tuple", "list", "set", "reversed"})
+_ARITHMETIC: dict[type[ast.operator], Callable[[int, int], int | float]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
+    ast.Div: operator.truediv, ast.Mod: operator.mod, ast.BitXor: operator.xor, ast.Pow: operator.pow,
+    ast.LShift: operator.lshift, ast.RShift: operator.rshift,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A comparison: an expression over parameters, an operator, and a constant."""
+
+    subject: ast.expr
+    operator: str
+    constant: object
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Conditions that together lead to a branch; `aliases` are the locals that are one expression each."""
+
+    conditions: tuple[Condition, ...]
+    aliases: Mapping[str, ast.expr]
+
+    @property
+    def constants(self) -> tuple[object, ...]:
+        """The constants that are compared with, and the constants inside the compared expressions."""
+        inner = (value for condition in self.conditions for value in Constants().literals(condition.subject))
+        return (*(condition.constant for condition in self.conditions), *inner)
+
+    def inputs(self, base: Slots) -> Iterator[Slots]:
+        """Yield arguments, made from `base`, that satisfy the conditions or lie at their boundary."""
+        rows: list[Slots] = [dict(base)]
+        for item in self.conditions:
+            made = [
+                found
+                for row in rows
+                for value in _targets(item)
+                for found in self._with_value(item.subject, value, row, item.operator)
+            ]
+            rows = made[:MAX_ROWS] or rows
+        yield from (row for row in rows if row != base)
+
+    def not_satisfied(self) -> Iterator[Guard]:
+        """Yield the guard with one constant changed; inputs for it do not satisfy the original guard."""
+        for index, condition in enumerate(self.conditions):
+            for moved in nearby(condition.constant):
+                changed = replace(condition, constant=moved)
+                conditions = (*self.conditions[:index], changed, *self.conditions[index + 1 :])
+                yield replace(self, conditions=conditions)
+
+    def _with_value(
+        self, subject: ast.expr, value: object, slots: Slots, sign: str = _EQUAL, depth: int = 0
+    ) -> Iterator[Slots]:
+        """Yield arguments for which an expression over parameters takes a value."""
+        if depth > MAX_NESTED:
+            return
+        solve = partial(self._with_value, depth=depth + 1)
+        match subject:
+            case ast.Name(name) if name in slots:
+                yield {**slots, name: _combined(slots[name], value, sign)}
+            case ast.Name(name) if name in self.aliases:
+                yield from solve(self.aliases[name], value, slots, sign)
+            case ast.Call(ast.Name("len" | "sum" | "max" | "min" as function), [argument]) if (
+                name := self._slot(argument, slots)
+            ):
+                yield from ({**slots, name: made} for made in _summing_to(function, slots[name], value))
+            case ast.Call(ast.Name(function), [argument]) if function in _PASSED:
+                for other in (value, *_read(value)):
+                    yield from solve(argument, other, slots)
+            case ast.Call(ast.Attribute(value=owner, attr=method), []) if method in _SAME_TEXT:
+                yield from solve(owner, value, slots, sign)
+            case ast.Call(ast.Attribute(value=owner, attr="count"), [ast.Constant(item)]) if (
+                name := self._slot(owner, slots)
+            ):
+                yield from ({**slots, name: made} for made in _counting(slots[name], item, value))
+            case ast.Subscript(value=owner, slice=part) if name := self._slot(owner, slots):
+                yield from ({**slots, name: made} for made in _with_part(slots[name], part, value))
+            case ast.BinOp(left, kind, right):
+                is_square = unparse(left) == unparse(right)
+                for part, other, is_left in ((left, right, True), (right, left, False)):
+                    for wanted in _undone(type(kind), value, other, is_left, is_square):
+                        yield from solve(part, wanted, slots, sign)
+            case ast.UnaryOp(ast.USub(), operand) if isinstance(value, int | float):
+                yield from solve(operand, -value, slots, sign)
+            case ast.Tuple(parts) if isinstance(value, tuple) and len(parts) == len(value):
+                rows = [slots]
+                for inner, item in zip(parts, value, strict=True):
+                    rows = [made for row in rows for made in solve(inner, item, row)]
+                yield from rows
+
+    def _slot(self, node: ast.expr, slots: Slots) -> str:
+        """Return the parameter that an expression is, directly or under another name; "" if it is none."""
+        for _ in range(MAX_NESTED):
+            if not isinstance(node, ast.Name):
+                return ""
+            if node.id in slots:
+                return node.id
+            node = self.aliases.get(node.id, ast.Constant(None))
+        return ""
+
+
+def guards_of(node: Function, parameters: Sequence[str], module: ast.Module | None = None) -> list[Guard]:
+    """Return the guards of a function; `parameters` are the names that a caller fills."""
+    known = Constants(*([module] if module is not None else []), node, hidden=parameters)
+    aliases = _aliases(node)
+    found: dict[str, Guard] = {}
+    for tests in _paths(node.body, ()):
+        for part in _alternatives(list(tests), 0):
+            conditions = tuple(item for test in part if (item := _condition(test, known)) is not None)
+            if conditions:
+                found.setdefault(" and ".join(map(unparse, part)), Guard(conditions, aliases))
+        if len(found) >= MAX_GUARDS:
+            break
+    return list(found.values())[:MAX_GUARDS]
+
+
+def _aliases(node: Function) -> dict[str, ast.expr]:
+    """Return the locals that are one expression each, and loop variables as elements of the iterable."""
+    bound: dict[str, list[ast.expr]] = {}
+    for child in ast.walk(node):
+        match child:
+            case ast.Assign([ast.Name(name)], value) | ast.NamedExpr(ast.Name(name), value):
+                bound.setdefault(name, []).append(value)
+            case ast.AugAssign(target=ast.Name(name)):
+                bound.setdefault(name, []).extend([child.target, child.value])
+            case ast.For(ast.Name(name), rows) | ast.comprehension(ast.Name(name), rows):
+                bound.setdefault(name, []).append(ast.Subscript(rows, ast.Constant(0), ast.Load()))
+    return {name: values[0] for name, values in bound.items() if len(values) == 1}
+
+
+def _paths(nodes: Sequence[ast.AST], tests: tuple[ast.expr, ...]) -> Iterator[tuple[ast.expr, ...]]:
+    """Yield the tests on the way to each branch, outermost first."""
+    pending = [(node, tests) for node in nodes]
+    while pending:
+        current, tests = pending.pop(0)
+        match current:
+            case ast.If(test, body, rest) | ast.While(test, body, rest) | ast.IfExp(test, body, rest):
+                yield (*tests, test)
+                inner = body if isinstance(body, list) else [body]
+                outer = rest if isinstance(rest, list) else [rest]
+                pending += [(item, (*tests, test)) for item in inner]
+                pending += [(item, tests) for item in (*outer, test)]
+            case ast.Match(subject, cases):
+                for case in cases:
+                    value = case.pattern.value if isinstance(case.pattern, ast.MatchValue) else None
+                    own = [] if value is None else [ast.Compare(subject, [ast.Eq()], [value])]
+                    way = (*tests, *own, *([case.guard] if case.guard is not None else []))
+                    yield way
+                    pending += [(item, way) for item in case.body]
+            case _:
+                if isinstance(current, ast.Compare | ast.BoolOp):
+                    yield (*tests, current)
+                elif (lookup := _lookup(current)) is not None:
+                    yield (*tests, lookup)
+                pending += [(item, tests) for item in ast.iter_child_nodes(current)]
+
+
+def _lookup(node: ast.AST) -> ast.expr | None:
+    """Read `{…}[x]` and `{…}.get(x)` as `x in {…}`."""
+    match node:
+        case ast.Subscript(value=rows, slice=key) if not isinstance(key, ast.Slice | ast.Constant):
+            return ast.Compare(key, [ast.In()], [rows])
+        case ast.Call(ast.Attribute(value=rows, attr="get" | "pop"), [key, *_]):
+            return ast.Compare(key, [ast.In()], [rows])
+    return None
+
+
+def _alternatives(tests: list[ast.expr], depth: int) -> Iterator[list[ast.expr]]:
+    """Yield alternative lists of plain tests: `and` joins, `or` gives one list per side, `not` is dropped."""
+    for index, test in enumerate(tests):
+        before, after = tests[:index], tests[index + 1 :]
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) and depth <= MAX_NESTED:
+            yield from _alternatives([*before, test.operand, *after], depth + 1)
+            return
+        if isinstance(test, ast.BoolOp) and depth <= MAX_NESTED:
+            parts = [test.values] if isinstance(test.op, ast.And) else [[value] for value in test.values]
+            for part in parts:
+                yield from _alternatives([*before, *part, *after], depth + 1)
+            return
+    yield tests
+
+
+def _condition(test: ast.expr, known: Constants) -> Condition | None:
+    """Read a test as a condition; negation is ignored, because both sides of a branch are of interest."""
+    match test:
+        case ast.Call(ast.Attribute(value=subject, attr=method), [other]) if method in _METHODS:
+            sides, name = (subject, other), _METHODS[method]
+        case ast.Compare(left, [sign], [other]):
+            sides, name = (left, other), _OPERATORS[type(sign)]
+        case _:
+            return None
+    found = []
+    for side, subject in (sides, sides[::-1]):
+        with contextlib.suppress(UnknownValueError):
+            found.append((subject, known.fold(side)))
+    if len(found) != 1:
+        return None
+    subject, constant = found[0]
+    return Condition(subject, _CONTAINS if name == _IN and subject is sides[1] else name, constant)
+
+
+def _targets(condition: Condition) -> list[object]:
+    constant = condition.constant
+    if condition.operator == _IN and isinstance(constant, str):
+        return [constant, constant[:1], constant[-1:]]
+    if condition.operator == _IN:
+        rows = isinstance(constant, list | tuple | set | frozenset | dict)
+        return sorted(constant, key=repr)[:6] if rows else []  # type: ignore[call-overload]
+    if condition.operator == _LESS and isinstance(constant, int) and not isinstance(constant, bool):
+        return [constant, constant + 1, constant - 1]
+    if isinstance(constant, float) and math.isfinite(constant):
+        beside = [math.nextafter(constant, math.inf), math.nextafter(constant, -math.inf)]
+        return [constant, *beside, constant + 1.0, constant - 1.0]
+    return [constant]
+
+
+def _combined(old: object, value: object, sign: str) -> object:
+    """Return the value of a parameter: the target, or a value that starts with, ends with or contains it."""
+    if isinstance(old, str) and isinstance(value, str) and sign in ("startswith", "endswith", _CONTAINS):
+        half = {"startswith": 0, "endswith": len(old)}.get(sign, len(old) // 2)
+        return old[:half] + value + old[half:]
+    if sign == _CONTAINS and isinstance(old, list | tuple):
+        return type(old)([*old, value])
+    if sign == _CONTAINS and isinstance(old, dict):
+        return {**old, value: next(iter(old.values()), 0)}
+    if sign == _CONTAINS and isinstance(old, set):
+        return old | {value}
+    return float(value) if isinstance(old, float) and type(value) is int else value
+
+
+def _summing_to(function: str, current: object, value: object) -> Iterator[object]:
+    """Yield sequences of a length, a sum or an extreme."""
+    if not isinstance(value, int | float) or not isinstance(current, str | list | tuple):
+        return
+    if function == "len" and isinstance(value, int) and 0 <= value <= MAX_LENGTH:
+        items = current or ("a" if isinstance(current, str) else type(current)([1]))
+        yield (items * (value // len(items) + 1))[:value]
+    elif function != "len" and not isinstance(current, str):
+        numbers = [item for item in current if isinstance(item, int | float)]
+        last = value - sum(numbers) if function == "sum" else value
+        yield from (type(current)([*current, last]), type(current)([value]))
+
+
+def _read(value: object) -> Iterator[object]:
+    """Yield what a conversion may have made a value of: the number in a text, the text of a number."""
+    if isinstance(value, str):
+        for kind in (int, float):
+            try:
+                yield kind(value)
+            except ValueError:
+                continue
+    elif isinstance(value, int | float):
+        yield str(value)
+
+
+def _counting(current: object, item: object, count: object) -> Iterator[object]:
+    if not isinstance(count, int) or not 0 <= count <= MAX_LENGTH:
+        return
+    if isinstance(current, str) and isinstance(item, str) and item:
+        yield current.replace(item, "") + item * count
+    elif isinstance(current, list):
+        yield [other for other in current if other != item] + [item] * count
+
+
+def _with_part(current: object, part: ast.expr, value: object) -> Iterator[object]:
+    try:
+        bounds = [part.lower, part.upper] if isinstance(part, ast.Slice) else [part]
+        low, *rest = [None if item is None else Constants().fold(item) for item in bounds]
+    except UnknownValueError:
+        return
+    if isinstance(current, dict):
+        yield {**current, low: value}
+    elif (
+        isinstance(part, ast.Slice)
+        and isinstance(current, str | list | tuple)
+        and type(value) is type(current)
+    ):
+        high = rest[0]
+        if part.step is not None:
+            yield value[::-1]
+        elif isinstance(low, int | None) and isinstance(high, int | None):
+            head = current[:low] if low is not None else current[:0]
+            yield head + value + (current[high:] if high is not None else current[:0])  # type: ignore[operator]
+    elif type(low) is int and abs(low) < MAX_LENGTH and isinstance(current, str | list | tuple):
+        missing = (low + 1 if low >= 0 else -low) - len(current)
+        if isinstance(current, str) and not (isinstance(value, str) and len(value) == 1):
+            return
+        items = [*current, *[value] * missing]
+        items[low] = value
+        yield "".join(map(str, items)) if isinstance(current, str) else type(current)(items)
+
+
+def _undone(
+    kind: type[ast.operator], value: object, other: ast.expr, is_left: bool, square: bool
+) -> Iterator[int | float]:
+    """Yield the operands that give a value beside a constant one: `x * 3 + 1 == 22` requires `x * 3 == 21`."""
+    apply = _ARITHMETIC.get(kind)
+    if apply is None or isinstance(value, bool) or not isinstance(value, int | float):
+        return
+    if square and kind is ast.Mult and 0 <= value < 1e12:
+        yield from (math.isqrt(int(value)), math.isqrt(int(value)) + 1)
+    try:
+        constant = Constants().fold(other)
+    except UnknownValueError:
+        return
+    if isinstance(constant, bool) or not isinstance(constant, int | float):
+        return
+    tried: list[int | float] = [value - constant, value + constant, constant - value, value * constant, value]
+    if isinstance(value, int) and isinstance(constant, int):
+        shift = min(abs(constant), 64)
+        tried += [value ^ constant, value + 7 * constant, value << shift, value >> shift]
+        tried += [value // constant, value * constant + abs(constant) - 1] if constant else []
+    elif constant:
+        tried.append(value / constant)
+    tried += [round(abs(value) ** (1 / constant))] if constant in (2, 3) and abs(value) < 1e12 else []
+    for wanted in dict.fromkeys(tried):
+        first, second = (wanted, constant) if is_left else (constant, wanted)
+        if kind in (ast.Pow, ast.LShift, ast.RShift) and not (abs(first) < MAX_OPERAND and 0 <= second < 64):
+            continue
+        try:
+            if math.isclose(apply(first, second), value):  # type: ignore[arg-type]
+                yield wanted
+        except (ArithmeticError, TypeError, ValueError):
+            continue
+
+
+def nearby(value: object) -> Iterator[object]:
+    """Yield values of the same type next to a constant."""
+    if isinstance(value, bool) or value is None:
+        return
+    if isinstance(value, int):
+        yield from (value - 3, value + 3, value + 10)
+    elif isinstance(value, float):
+        yield from (value - 1.5, value + 1.5, value + 10.0)
+    elif isinstance(value, str) and value:
+        plain, other = ("5", "6") if value[-1].isdigit() else ("b", "c")
+        step = plain if value[-1] != plain else other
+        yield from (value[:-1] + step, step + value[1:], value + step)
+    elif isinstance(value, list | tuple) and value:
+        items = list(value)
+        yield from (type(value)([*items[:-1], moved]) for moved in list(nearby(items[-1]))[:2])
+        yield from (type(value)([moved, *items[1:]]) for moved in list(nearby(items[0]))[:2])
+    elif isinstance(value, set | frozenset | dict) and value:
+        moves = [list(nearby(item)) for item in sorted(value, key=repr)]
+        for number in range(2):
+            row = [move[number] for move in moves if len(move) > number]
+            yield dict.fromkeys(row, 0) if isinstance(value, dict) else set(row)
+
 
 MAX_BASES = 3
 MAX_LITERALS = 40

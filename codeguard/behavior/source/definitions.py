@@ -68,14 +68,13 @@ class Module:
     @cached_property
     def imported_packages(self) -> frozenset[str]:
         """The first parts of the names of modules that are imported in any case, relative imports left out."""
-        names = [
-            alias.name for item in self.statements if isinstance(item, ast.Import) for alias in item.names
-        ]
-        names += [
-            item.module or ""
-            for item in self.statements
-            if isinstance(item, ast.ImportFrom) and not item.level
-        ]
+        names: list[str] = []
+        for item in self.statements:
+            match item:
+                case ast.Import(aliases):
+                    names += [alias.name for alias in aliases]
+                case ast.ImportFrom(module=str(name), level=0):
+                    names.append(name)
         return frozenset(name.partition(".")[0] for name in names)
 
     @cached_property
@@ -232,11 +231,8 @@ class Definition:
         if self.owner is None:
             return ""
         names = {dotted_name(decorator) for decorator in self.node.decorator_list}
-        if "staticmethod" in names:
-            return "static"
-        if "classmethod" in names:
-            return "class"
-        return "instance"
+        kinds = {"staticmethod": "static", "classmethod": "class"}
+        return next((kind for name, kind in kinds.items() if name in names), "instance")
 
     @property
     def is_setter(self) -> bool:
@@ -253,26 +249,27 @@ class Definition:
 
 def _parameters(arguments: ast.arguments) -> Iterator[Parameter]:
     positional = [*arguments.posonlyargs, *arguments.args]
-    optional_from = len(positional) - len(arguments.defaults)
-    for index, argument in enumerate(positional):
-        required = index < optional_from
-        text = "" if required else unparse(arguments.defaults[index - optional_from])
-        yield Parameter(argument.arg, "positional", required, _annotation(argument), text)
-    if arguments.vararg:
-        yield Parameter(arguments.vararg.arg, "args", False, _annotation(arguments.vararg))
-    for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-        text = unparse(default) if default is not None else ""
-        yield Parameter(argument.arg, "keyword", default is None, _annotation(argument), text)
-    if arguments.kwarg:
-        yield Parameter(arguments.kwarg.arg, "kwargs", False, _annotation(arguments.kwarg))
+    missing = [None] * (len(positional) - len(arguments.defaults))
+    rows: list[tuple[str, ast.arg | None, ast.expr | None]] = [
+        *(("positional", *row) for row in zip(positional, [*missing, *arguments.defaults], strict=True)),
+        ("args", arguments.vararg, None),
+        *(("keyword", *row) for row in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)),
+        ("kwargs", arguments.kwarg, None),
+    ]
+    for kind, argument, default in rows:
+        if argument is not None:
+            required = default is None and kind in ("positional", "keyword")
+            text = unparse(default) if default is not None else ""
+            yield Parameter(argument.arg, kind, required, _annotation(argument.annotation), text)
 
 
-def _annotation(argument: ast.arg) -> str:
-    if argument.annotation is None:
-        return ""
-    if isinstance(argument.annotation, ast.Constant) and isinstance(argument.annotation.value, str):
-        return argument.annotation.value
-    return unparse(argument.annotation)
+def _annotation(node: ast.expr | None) -> str:
+    match node:
+        case None:
+            return ""
+        case ast.Constant(value=str(text)):
+            return text
+    return unparse(node)
 
 
 def unparse(node: ast.AST) -> str:

@@ -10,7 +10,7 @@ from codeguard.models import text_digest
 
 @dataclass(frozen=True, slots=True)
 class Returns:
-    """The call returns this value; `strict` is False if the text may be imprecise about types."""
+    """The call returns this value."""
 
     value: object
 

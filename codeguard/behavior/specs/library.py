@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from codeguard.behavior.matching.claims import Features, ReferenceIndex, Similarity, name_words
-from codeguard.behavior.matching.fingerprints import FingerprintIndex, is_short, worth_probing
+from codeguard.behavior.matching.fingerprints import FingerprintIndex
 from codeguard.behavior.source.importing import NO_MODULES, Tree, TrustedModules
 from codeguard.behavior.source.needed import KNOWN_PACKAGES
 from codeguard.behavior.specs.assertions import merged_examples, test_examples
@@ -117,7 +117,10 @@ class SpecLibrary:
         count.
         """
         found = [(self.references[index], similarity) for index, similarity in self._index.candidates(wanted)]
-        own = [pair for pair in found if wanted.owner and _is_own_method(wanted, pair[0].features)]
+        name = (wanted.owner, wanted.name)
+        own = [
+            pair for pair in found if wanted.owner and (pair[0].features.owner, pair[0].features.name) == name
+        ]
         return own or found
 
     def namesakes_of(self, wanted: Features) -> list[tuple[Reference, Similarity]]:
@@ -149,7 +152,7 @@ class SpecLibrary:
         """The trusted functions with a short body by their text, each text once; see `numbered_text`."""
         found: dict[tuple[str, ...], Reference] = {}
         for reference in self.references:
-            if is_short(reference.features) and worth_probing(reference.features):
+            if reference.facts.numbered:
                 found.setdefault(reference.facts.numbered, reference)
         return found
 
@@ -169,7 +172,3 @@ class SpecLibrary:
     @cached_property
     def _index(self) -> ReferenceIndex:
         return ReferenceIndex([reference.features for reference in self.references])
-
-
-def _is_own_method(wanted: Features, trusted: Features) -> bool:
-    return (wanted.owner, wanted.name) == (trusted.owner, trusted.name)

@@ -11,11 +11,17 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from codeguard.behavior.budget import Budget
-from codeguard.behavior.inputs.discovery import guesses
-from codeguard.behavior.inputs.files import file_guesses, requires_path
+from codeguard.behavior.inputs.discovery import file_guesses, guesses, requires_path
 from codeguard.behavior.inputs.generation import Arguments, generate, magnitude
 from codeguard.behavior.inputs.objects import object_guesses
-from codeguard.behavior.inputs.options import OptionalParameter, filled_calls, has_option, plain_base
+from codeguard.behavior.inputs.options import (
+    OptionalParameter,
+    filled_calls,
+    has_option,
+    literal_values,
+    plain_base,
+    with_values,
+)
 from codeguard.behavior.source.constants import literals_of
 from codeguard.behavior.source.definitions import Definition, Parameter, parse_or_none, unparse
 from codeguard.behavior.source.surroundings import Runnable
@@ -30,7 +36,6 @@ from codeguard.behavior.specs.contract import (
 )
 from codeguard.behavior.specs.examples import Example, Prints, Raises, Returns
 from codeguard.behavior.specs.references import Reference
-from codeguard.behavior.specs.templates import literal_values, with_values
 from codeguard.behavior.verdict.comparison import (
     INCONCLUSIVE_EXCEPTIONS,
     Comparison,
@@ -172,8 +177,8 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
         seen, effects = yield from _accepted_kinds(runner, object_guesses(reference.definition))
     bases = _written_calls(reference, seen, examples)
     filled = list(filled_calls(reference.definition, bases, random, budget.generated // 2))
-    used = {item.example.expression: item.used for item in filled}
-    more, others = yield from _run_written(runner, [item.example for item in filled], used)
+    used = {example.expression: options for example, options in filled}
+    more, others = yield from _run_written(runner, [example for example, _ in filled], used)
     seen += more
     # A candidate may have the same effects as the trusted function on these calls.
     profile = replace(profile, capabilities=profile.capabilities | observed_effects((*effects, *others)))
