@@ -123,7 +123,7 @@ class Examination:
             seen.elsewhere = other.calls[::-1]
             seen.judge(ordinary)
         seen.wrong_calls = [item for item in seen.found.wrong if not item.case.uses_stand_in]
-        if seen.wrong_example or not seen.wrong:
+        if seen.wrong_examples or not seen.wrong:
             return
         generated = [item for item in comparable_results(seen.results) if item.case.example is None]
         settled = yield from self.session.without_arbitrary(seen.profile, seen.wrong_calls)
@@ -204,7 +204,7 @@ class Examination:
         Only where everything agrees so far, because neither convicts.
         """
         profile, session = seen.profile, self.session
-        if not seen.agrees or seen.any_wrong or seen.incomparable or seen.may_have_effects:
+        if not seen.agreed or seen.any_wrong or seen.incomparable or seen.may_have_effects:
             return
         shown = tuple((item.call.args, item.call.kwargs) for item in profile.generated if item.call.args)
         examples = [*profile.plain_calls] or [*shown[:MAX_SHOWN]]
@@ -237,12 +237,12 @@ class Examination:
         weighed: dict[str, tuple[Sequence[CaseResult], int]] = {
             "examples": (seen.wrong_examples, _examples_among(seen.results)),
             "wrong": (seen.wrong_calls, seen.among),
-            "world": (seen.world if row.weighs == "world" else (), len(seen.results)),
+            "world": (seen.depends_on_world if row.weighs == "world" else (), len(seen.results)),
             "repeated": (seen.repeated_calls, REPEATS),
             "triggered": (seen.triggered_calls, seen.among),
             "beyond": (seen.wrong_beyond, len(seen.agreed) + len(seen.wrong_beyond)),
             "any-wrong": (wrong_results(seen.results), len(comparable_results(seen.results))),
-            "incomparable": (seen.unlike, len(seen.results)),
+            "incomparable": (seen.incomparable, len(seen.results)),
         }
         wrong, among = weighed.get(row.weighs, ((), len(seen.agreed)))
         smallest = seen.wrong_calls or seen.found.wrong or wrong_results(seen.results)
@@ -254,10 +254,10 @@ class Examination:
             "agreed": lambda: len(seen.agreed),
             "respects": lambda: " and ".join(seen.found.respects),
             "noticed": lambda: f"{seen.noticed:.0%}",
-            "effects": lambda: _effects(seen.worst),
+            "effects": lambda: _effects(seen.effects_beyond),
             "possible": lambda: _effects(seen.possible[:1]),
             "hides": lambda: hides(seen.probed or seen.results),
-            "unlike": lambda: _unlike(seen.unlike, len(seen.results)),
+            "unlike": lambda: _unlike(seen.incomparable, len(seen.results)),
             "problem": lambda: seen.profile.problem or "the trusted function has no usable example",
             "ended": lambda: seen.result.detail or "no result that could be compared",
         }
@@ -331,7 +331,7 @@ class Examination:
             "any-wrong": bool(wrong),
             "shipped": spec.shipped,
             "differs": bool(found.wrong),
-            "hidden": any(map(is_hidden, wrong)),
+            "hidden-calls": any(map(is_hidden, wrong)),
             **dict.fromkeys(("wrong", "own-constant"), False),
             "another-function": (found.agreement <= LEAST_AGREEMENT and not is_named) or another_kind,
             "completed": result.status is Status.COMPLETED,
