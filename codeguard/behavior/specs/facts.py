@@ -109,14 +109,14 @@ def _feature_values(item: Features) -> list[Any]:
         list(item.name), sorted(item.doc), sorted(item.body.items()), item.least_args, item.most_args,
         sorted(item.keywords), sorted(item.required_keywords), item.takes_any_keyword,
         BETWEEN.join(item.text.named), BETWEEN.join(item.text.renamed), sorted(item.text.grams),
-        sorted(item.words), item.headline, item.owner, item.bound,
+        sorted(item.words), item.headline, item.opening, item.owner, item.bound,
         item.written_name,
     ]  # fmt: skip
 
 
 def _features(value: Sequence[Any]) -> Features:
     name, doc, body, least, most, keywords, required, any_keyword, named, renamed, grams, *rest = value
-    words, headline, owner, bound, written_name = rest
+    words, headline, opening, owner, bound, written_name = rest
     return Features(
         tuple(name),
         frozenset(doc),
@@ -129,6 +129,7 @@ def _features(value: Sequence[Any]) -> Features:
         Text(_texts(named), _texts(renamed), frozenset(grams)),
         frozenset(words),
         headline,
+        opening,
         owner,
         bound,
         written_name,
