@@ -19,6 +19,7 @@ from codeguard.behavior.verdict.comparison import (
     LEAST_AGREEMENT,
     Case,
     CaseResult,
+    Comparison,
     case_of_observed,
     comparable_results,
     compare_results,
@@ -79,6 +80,7 @@ class Examination:
         report = self._report(row, seen)
         if report.verdict in CONVICTING_VERDICTS:
             seen.verdict = report.verdict
+            seen.meets_description = yield from self._meets_description(seen.profile)
             spared = decide("conviction", seen.holds)
             return report if spared is None else self._spared(spared, report, seen)
         if report.verdict is not Verdict.PASS:
@@ -197,6 +199,17 @@ class Examination:
             return len(wrong) < len(compared) - 1
         # With nested conditions, a variant may satisfy them in another way.
         return len(wrong) * 4 <= len(compared)
+
+    def _meets_description(self, profile: Profile) -> Steps[bool]:
+        """Return whether a candidate meets the trusted description where that contradicts the trusted function."""
+        pairs = [
+            (item, call_of(item, self.session.candidate.runnable)) for item in profile.contract.contradicted
+        ]
+        cases = [Case(call, item) for item, call in pairs if call is not None]
+        if not profile.contradicts_itself or not cases:
+            return False
+        (result,) = yield from self.session.ask(cases)
+        return all(item.comparison is Comparison.SAME for item in compare_results(cases, result.calls))
 
     def _go_beyond(self, seen: Observations) -> Steps[None]:
         """Try characters and sizes that no example has, and ask what agreement on the calls shows.

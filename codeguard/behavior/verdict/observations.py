@@ -79,6 +79,7 @@ class Observations:
     wrong_beyond: Sequence[CaseResult] = ()
     noticed: float = 1.0
     constant_decides: bool = False
+    meets_description: bool = False
     verdict: Verdict | None = None
 
     def holds(self, name: str) -> bool:
@@ -425,8 +426,8 @@ class Observations:
 
     @property
     def disputed(self) -> bool:
-        """Whether the trusted function contradicts its own description."""
-        return self.profile.contradicts_itself
+        """Whether it meets the trusted description, which the trusted function itself contradicts."""
+        return self.meets_description
 
     @property
     def of_another_class(self) -> bool:
