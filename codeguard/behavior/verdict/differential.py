@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.objects import needs_objects
@@ -82,22 +82,6 @@ def _differs(first: ObservedCall, other: CallResult) -> bool:
 
 
 MOST_REORDERED = 3  # arguments
-
-
-def _reordered_arguments(order: tuple[int, ...], call: Call) -> Call | None:
-    """Return a call with its arguments in another order; None if their number is different."""
-    if call.args is None or len(call.args) != len(order):
-        return None
-    return replace(call, args=tuple(call.args[place] for place in order))
-
-
-def _orders(results: Sequence[CaseResult]) -> Iterator[Callable[[Call], Call | None]]:
-    """Yield the other orders in which the arguments of calls may be meant."""
-    count = max((len(item.case.call.args or ()) for item in results), default=0)
-    if 1 < count <= MOST_REORDERED:
-        for order in itertools.permutations(range(count)):
-            if order != tuple(range(count)):
-                yield partial(_reordered_arguments, order)
 
 
 @lru_cache(maxsize=4096)
@@ -178,7 +162,7 @@ class CandidateSession:
     ) -> Steps[tuple[list[CaseResult], JobResult | None]]:
         """Run the reference and the candidate on the same inputs, each in a child of its own."""
         runner = CallRunner(profile.reference.runnable, self.level, self.budget)
-        seen, _ = yield from reference_results(
+        seen = yield from reference_results(
             runner, profile.reference, inputs, profile.examples, twice=not profile.steady
         )
         asked = [case_of_observed(item, self.candidate.runnable, profile.silence_free) for item in seen]
@@ -225,9 +209,15 @@ class CandidateSession:
         results, in which case nobody can tell whether these are right.
         """
         taken = False
-        for order in _orders(comparable_results(results)):
-            made = [(item.case, order(item.case.call)) for item in comparable_results(results)]
-            cases = [replace(case, call=call) for case, call in made if call is not None]
+        called = [(item.case, item.case.call.args or ()) for item in comparable_results(results)]
+        count = max((len(args) for _, args in called), default=0)
+        orders = itertools.permutations(range(count)) if 1 < count <= MOST_REORDERED else iter(())
+        for order in itertools.islice(orders, 1, None):  # the first one is that of the calls
+            cases = [
+                replace(case, call=replace(case.call, args=tuple(args[place] for place in order)))
+                for case, args in called
+                if len(args) == count
+            ]
             if cases:
                 (result,) = yield from self.ask(cases)
                 compared = comparable_results(compare_results(cases, result.calls))

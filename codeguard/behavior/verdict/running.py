@@ -9,7 +9,7 @@ import ast
 import hmac
 import math
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from random import Random
 from typing import Protocol, TypeVar
@@ -188,7 +188,7 @@ class Batch:
 
 @dataclass
 class CallRunner:
-    """Runs the calls of one function; remembers the tier that accepts its source.
+    """Runs the calls of one function; remembers the tier that accepts its source, and the effects of the runs.
 
     A function that uses other files of its corpus is run in its own, imported as it is. Others are run with the code
     of their file that they need, under the policy if that accepts the code, and only if this lacks something as well.
@@ -198,6 +198,7 @@ class CallRunner:
     level: Level
     budget: Budget
     tier: Tier = Tier.RESTRICTED
+    effects: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         if self.runnable.borrowed and self.importable is not None:
@@ -252,6 +253,7 @@ class CallRunner:
                     for call, answer in zip(batch.calls, result.calls, strict=True)
                     if answer.outcome is Outcome.NOT_RUN
                 }
+            self.effects.update(result.effects)
             results.append(result)
         return tuple(results)
 
