@@ -31,9 +31,13 @@ from codeguard.behavior.verdict.comparison import (
     wrong_results,
 )
 from codeguard.behavior.verdict.probing import Answers, Probes
-from codeguard.behavior.verdict.profiles import ObservedCall, Profile, reference_results
+from codeguard.behavior.verdict.profiles import Profile, reference_results
 from codeguard.behavior.verdict.running import SUBJECT, Batch, CallRunner, Steps, makes_an_instance
 from codeguard.sandbox.model import Call, CallResult, JobResult, Level, Outcome, Tier
+
+MAX_EXAMPLES = 8
+MAX_SETTLED = 24
+MOST_REORDERED = 3  # arguments
 
 
 def _is_no_function(value: object, called: bool) -> bool:
@@ -41,10 +45,7 @@ def _is_no_function(value: object, called: bool) -> bool:
     return called and isinstance(value, int | float | str | bytes | list | tuple | dict | set)
 
 
-MAX_EXAMPLES = 8
-
-
-def reordered(args: Sequence[object]) -> Iterator[tuple[object, ...]]:
+def _reordered(args: Sequence[object]) -> Iterator[tuple[object, ...]]:
     """Yield a call's arguments with one list in another order."""
     for position, value in enumerate(args):
         if isinstance(value, list) and len(value) > 1:
@@ -54,34 +55,9 @@ def reordered(args: Sequence[object]) -> Iterator[tuple[object, ...]]:
                     yield (*args[:position], items, *args[position + 1 :])
 
 
-def has_arbitrary_order(
-    profile: Profile, runner: CallRunner, inputs: Sequence[Arguments]
-) -> Steps[list[bool]]:
-    """Return for each input whether the reference's result depends on an order that examples leave open."""
-    target = profile.reference.runnable.target
-    rows = [*profile.plain_calls[:MAX_EXAMPLES], *inputs]
-    own = [Call(target, tuple(args), dict(kwargs)) for args, kwargs in rows]
-    variants = [[Call(target, made, dict(kwargs)) for made in reordered(args)] for args, kwargs in rows]
-    count = len(rows) - len(inputs)
-    if not any(variants[:count]) or not any(variants[count:]):
-        return [False] * len(inputs)
-    (result,) = yield from runner.run(Batch((*own, *(call for calls in variants for call in calls))))
-    answers_in_order, others = result.calls[: len(own)], iter(result.calls[len(own) :])
-    moves = []
-    for call, answer, calls in zip(own, answers_in_order, variants, strict=True):
-        moved = [_differs(ObservedCall(call, answer), next(others)) for _ in calls]
-        moves.append(any(moved))
-    return [False] * len(inputs) if any(moves[:count]) else moves[count:]
-
-
-def _differs(first: ObservedCall, other: CallResult) -> bool:
-    return (
-        other.outcome is not Outcome.RETURNED
-        or compare_with_reference(first.answer, other) is Comparison.DIFFERENT
-    )
-
-
-MOST_REORDERED = 3  # arguments
+def _differs(first: CallResult, other: CallResult) -> bool:
+    differs = compare_with_reference(first, other) is Comparison.DIFFERENT
+    return other.outcome is not Outcome.RETURNED or differs
 
 
 @lru_cache(maxsize=4096)
@@ -104,9 +80,6 @@ def _written_arguments(*texts: str) -> tuple[tuple[int, tuple[str, ...]], ...]:
         if len(names := tuple(item.arg for item in call.keywords if item.arg is not None))
         == len(call.keywords)
     )
-
-
-MAX_SETTLED = 24
 
 
 @dataclass
@@ -248,8 +221,22 @@ class CandidateSession:
         return False
 
     def without_arbitrary(self, profile: Profile, wrong: Sequence[CaseResult]) -> Steps[list[CaseResult]]:
-        """Leave out the inputs for which the reference's own result is arbitrary."""
-        runner = CallRunner(profile.reference.runnable, self.level, self.budget)
-        inputs = [(item.case.call.args or (), item.case.call.kwargs) for item in wrong[:MAX_SETTLED]]
-        ties = yield from has_arbitrary_order(profile, runner, inputs)
-        return [item for item, tie in zip(wrong, ties, strict=False) if not tie]
+        """Leave out the inputs for which the reference's own result depends on an order that examples leave open."""
+        runnable, examples = profile.reference.runnable, profile.plain_calls[:MAX_EXAMPLES]
+        rows = [
+            *examples,
+            *((item.case.call.args or (), item.case.call.kwargs) for item in wrong[:MAX_SETTLED]),
+        ]
+        own = [Call(runnable.target, tuple(args), dict(kwargs)) for args, kwargs in rows]
+        variants = [[replace(call, args=made) for made in _reordered(call.args or ())] for call in own]
+        if not any(variants[: len(examples)]) or not any(variants[len(examples) :]):
+            return list(wrong[:MAX_SETTLED])
+        runner = CallRunner(runnable, self.level, self.budget)
+        (result,) = yield from runner.run(Batch((*own, *(call for calls in variants for call in calls))))
+        others = iter(result.calls[len(own) :])
+        moves = [
+            True in [_differs(answer, next(others)) for _ in calls]
+            for answer, calls in zip(result.calls, variants, strict=False)
+        ]
+        arbitrary = [] if any(moves[: len(examples)]) else moves[len(examples) :]
+        return [item for item, tie in itertools.zip_longest(wrong[:MAX_SETTLED], arbitrary) if not tie]

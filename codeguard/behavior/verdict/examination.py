@@ -46,7 +46,6 @@ from codeguard.sandbox.model import JobResult, Outcome, Status, Tier
 
 LEAST_TWINS = 3
 MAX_SUSPICIONS = 6
-MAX_SHOWN = 12  # observed calls used if there are no examples
 
 
 @dataclass
@@ -143,8 +142,7 @@ class Examination:
         Outside of the domain, a difference counts only if a constant of the candidate triggers it.
         """
         profile, session = seen.profile, self.session
-        shown = tuple((item.call.args, item.call.kwargs) for item in profile.generated if item.call.args)
-        domain, examples = profile.domain, profile.plain_calls or shown[:MAX_SHOWN]
+        domain, examples = profile.domain, profile.shown_calls
         if domain is None or not examples or not session.budget.tailored:
             return
         source = session.candidate.runnable.source
@@ -219,8 +217,6 @@ class Examination:
         profile, session = seen.profile, self.session
         if not seen.agreed or seen.any_wrong or seen.incomparable or seen.may_have_effects:
             return
-        shown = tuple((item.call.args, item.call.kwargs) for item in profile.generated if item.call.args)
-        examples = [*profile.plain_calls] or [*shown[:MAX_SHOWN]]
         numbers = {
             value
             for text in (session.candidate.runnable.source, profile.reference.runnable.source)
@@ -230,7 +226,7 @@ class Examination:
         domain = profile.domain
         made = [
             call
-            for call in calls_beyond(examples, numbers, random)
+            for call in calls_beyond(profile.shown_calls, numbers, random)
             if profile.contract.includes(call[0])
             and (domain is None or all(item.holds(call[0]) for item in domain.relations))
         ]

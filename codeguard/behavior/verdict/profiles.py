@@ -56,6 +56,7 @@ from codeguard.sandbox.model import Call, CallResult, Level, Outcome
 
 MAX_GROUPS = 60  # kinds of input to try on a function without examples
 MAX_TEMPLATES = 6
+MAX_SHOWN = 12  # observed calls used if there are no examples
 LUCKY = 8  # repetitions in each of two worlds that code with randomness has to agree in
 UNSTEADY = frozenset({CHANCE, CLOCK, ENVIRONMENT})
 
@@ -109,6 +110,12 @@ class Profile:
     def plain_calls(self) -> tuple[Arguments, ...]:
         """The arguments of the examples with plain values."""
         return tuple((example.args, example.kwargs) for example in self.examples if example.args is not None)
+
+    @property
+    def shown_calls(self) -> tuple[Arguments, ...]:
+        """The same, or a few of the observed calls if there are none."""
+        seen = tuple((item.call.args, item.call.kwargs) for item in self.generated if item.call.args)
+        return self.plain_calls or seen[:MAX_SHOWN]
 
     @property
     def contradicts_itself(self) -> bool:
