@@ -33,7 +33,6 @@ from codeguard.behavior.verdict.running import Batch, CallRunner, Steps, call_of
 from codeguard.sandbox.model import Call, CallResult, JobResult, Level, Outcome, Tier
 
 LEAST_CALLS = 5  # that both answered; fewer say nothing
-MAX_SHOWN = 12  # observed calls used if there are no examples
 
 
 class EquivalenceResult(StrEnum):
@@ -174,8 +173,7 @@ def _calls(profiles: Sequence[Profile], seed: bytes, budget: Budget) -> list[Exa
     found = [example for profile in profiles for example in _known_calls(profile)]
     found += [Example(()) for profile in profiles if not profile.reference.features.least_args]
     for profile, other in (tuple(profiles), tuple(profiles[::-1])):
-        seen = tuple((item.call.args, item.call.kwargs) for item in profile.generated if item.call.args)
-        shown = profile.plain_calls or seen[:MAX_SHOWN]
+        shown = profile.shown_calls
         if profile.domain is None or not shown:
             continue
         random = random_for(seed, "equivalence", profile.reference.digest, other.reference.digest)

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from codeguard.behavior.matching.stubs import does_nothing, uses_plain_values_only
+from codeguard.behavior.matching.stubs import does_nothing, is_overload, uses_plain_values_only
 from codeguard.behavior.specs.references import references_of
 from codeguard.corpus.chunking import chunk_file
 from codeguard.models import Verdict
@@ -188,40 +188,30 @@ def test_a_function_that_says_it_raises_is_no_stub(check: Check) -> None:
 
 OVERLOADED = """
 import typing as t
-{imported}
-
-def parse_line(line, limit):
-    {doc}
-    return line.split("|")[:limit]
 
 @{decorator}
 def parse_line(line: str, limit: int) -> list[str]: {body}
+
+def {name}(line, limit):
+    {doc}
+    return line.split("|")[:limit]
 """
 
 
 @pytest.mark.parametrize(
-    ("decorator", "imported", "body", "declared"),
+    ("decorator", "name", "body", "declared"),
     [
-        ("t.overload", "", "...", True),
-        ("overload", "from typing import overload", "pass", True),
-        ("typed", "from typing_extensions import overload as typed", "...", False),
-        ("overload", "from hooks import overload", "...", False),
-        (
-            "overload",
-            "from typing import overload\ndef overload(f): return lambda line, limit: limit",
-            "...",
-            False,
-        ),
-        ("t.overload", "t.overload = lambda f: max", "...", False),
-        ("t.overload", "", "return line", False),
+        ("t.overload", "parse_line", "...", True),
+        ("overload", "parse_line", "pass", True),
+        ("t.overload", "parse_line", "return line", False),
+        ("t.cache", "parse_line", "...", False),
+        # Without an implementation after it, the decorator decides what the name is.
+        ("t.overload", "other_name", "...", False),
     ],
 )
-def test_what_only_declares_types_is_not_run(
-    check: Check, decorator: str, imported: str, body: str, declared: bool
-) -> None:
-    code = OVERLOADED.format(decorator=decorator, imported=imported, body=body, doc=DOC)
-    report = check(code, TRUSTED)
-    said = "declares the types of an overloaded function, without a body"
-    assert (report.reason == said) is declared
+def test_what_only_declares_types_is_not_run(decorator: str, name: str, body: str, declared: bool) -> None:
+    code = OVERLOADED.format(decorator=decorator, name=name, body=body, doc=DOC)
+    tree = ast.parse(code)
+    assert is_overload(tree.body[1], tree.body) is declared  # type: ignore[arg-type]
     file = chunk_file("trusted.py", code.encode())
-    assert len(list(references_of(file))) - code.count("def overload") == (1 if declared else 2)
+    assert len(list(references_of(file))) == (1 if declared else 2)

@@ -414,7 +414,7 @@ def test_the_reference_has_every_row() -> None:
 def test_the_rows_behind_a_rule_are_explained(tmp_path: Path) -> None:
     shown = codeguard("explain", "behavior.fail", cwd=tmp_path).stdout
     assert (
-        "row wrong-example (after differences): wrong-example. The trusted code shows the right result."
+        "row wrong-example (after differences): wrong-examples. The trusted code shows the right result."
         in shown
     )
     assert "undocumented" not in shown

@@ -67,7 +67,8 @@ class Features:
     """Features of a function that do not change with renaming and reformatting.
 
     `name` are the words of `written_name`. `doc` are the words of its description without sections about
-    parameters and results, `words` all of them. `owner` is the class of a method. `bound` means that the function is
+    parameters and results, `words` all of them. `headline` is its first sentence or line, `opening` its first
+    paragraph, both without punctuation and case. `owner` is the class of a method. `bound` means that the function is
     called on an instance.
     """
 
@@ -82,6 +83,7 @@ class Features:
     text: Text = field(repr=False)
     words: frozenset[str] = frozenset()
     headline: str = ""
+    opening: str = ""
     owner: str = ""
     bound: bool = False
     written_name: str = ""
@@ -105,6 +107,7 @@ def function_features(definition: Definition) -> Features:
     parameters = definition.parameters
     by_kind = {kind: [item for item in parameters if item.kind == kind] for kind in KINDS}
     positional, keyword = by_kind["positional"], by_kind["keyword"]
+    opening = definition.docstring.strip().partition("\n\n")[0][:1_000]
     return Features(
         name=name_words(definition.name),
         doc=_described(definition.docstring),
@@ -116,7 +119,8 @@ def function_features(definition: Definition) -> Features:
         takes_any_keyword=bool(by_kind["kwargs"]),
         text=comparable_text(definition.node),
         words=description_stems(definition.docstring),
-        headline=_headline(definition.docstring),
+        headline=_plain(re.split(r"(?<=[.!?])\s|\n", opening, maxsplit=1)[0]),
+        opening=_plain(opening),
         owner=definition.owner.name if definition.owner is not None else "",
         bound=definition.binding == "instance",
         written_name=definition.name,
@@ -131,10 +135,8 @@ def _described(docstring: str) -> frozenset[str]:
     return before if len(before) >= LEAST_DOC_WORDS else description_stems(text)
 
 
-def _headline(docstring: str) -> str:
-    """Return the first sentence or line of a description, without punctuation and case."""
-    first = re.split(r"(?<=[.!?])\s|\n", docstring.strip()[:1_000], maxsplit=1)[0]
-    return " ".join(word.lower() for word in WORD.findall(first))
+def _plain(text: str) -> str:
+    return " ".join(word.lower() for word in WORD.findall(text))
 
 
 def name_words(name: str) -> tuple[str, ...]:
@@ -340,7 +342,11 @@ class Similarity:
 
     @property
     def _same_headline(self) -> bool:
-        return bool(self.other.headline) and self.own.headline == self.other.headline
+        trusted = self.other.headline
+        whole = len(trusted.split()) >= DISTINCTIVE_DOC_WORDS and f"{self.own.opening} ".startswith(
+            f"{trusted} "
+        )
+        return bool(trusted) and (whole or self.own.headline == trusted)
 
     @property
     def has_own_description(self) -> bool:

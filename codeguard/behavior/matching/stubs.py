@@ -21,7 +21,6 @@ _MEANT = re.compile(
 )
 _RAISES = re.compile(r"\s*rais(?:e|es|ing)\b", re.IGNORECASE)  # at the beginning of a description
 _DECLARED = frozenset({"overload", "abstractmethod", "abstractproperty"})
-_TYPING = frozenset({"typing", "typing_extensions"})
 _STORES = (ast.Attribute, ast.Subscript, ast.Starred)
 _ASKS = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom)
 _CHANGES = (ast.Global, ast.Nonlocal, ast.Delete, ast.Import, ast.ImportFrom)
@@ -66,32 +65,19 @@ def _has_no_body(function: Function) -> bool:
 
 
 def is_overload(function: Function, statements: Sequence[ast.stmt]) -> bool:
-    """Return whether a function of a module only declares the types of an implementation after it.
+    """Return whether a function of a module only declares the types of an implementation that follows in its block.
 
-    Its single decorator has to be that of `typing`: any other may put something in the place of the function.
+    Whatever its decorator returns, the name is that of the implementation.
     """
-    if len(function.decorator_list) != 1 or not _has_no_body(function):
+    names = [dotted_name(item).rpartition(".")[2] for item in function.decorator_list]
+    if names != ["overload"] or not _has_no_body(function):
         return False
-    written = dotted_name(function.decorator_list[0])
-    if written.rpartition(".")[2] != "overload":
-        return False
-    nodes = [node for statement in statements for node in ast.walk(statement)]
-    imported = {
-        (item.asname or item.name)
-        if isinstance(node, ast.ImportFrom)
-        else f"{item.asname or item.name}.overload"
-        for node in nodes
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for item in node.names
-        if (item.name if isinstance(node, ast.Import) else node.module) in _TYPING
-        if isinstance(node, ast.Import) or item.name == "overload"
-    }
-    name = written.partition(".")[0]
-    return written in imported and not any(
-        (isinstance(node, Function | ast.ClassDef) and node.name == name)
-        or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == name)
-        or (isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr == "overload")
-        for node in nodes
+    classes = (node for item in statements for node in ast.walk(item) if isinstance(node, ast.ClassDef))
+    return any(
+        isinstance(item, Function) and item.name == function.name and item.lineno > function.lineno
+        for block in (statements, *(node.body for node in classes))
+        if function in block
+        for item in block
     )
 
 

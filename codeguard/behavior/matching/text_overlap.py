@@ -9,7 +9,7 @@ import ast
 import hashlib
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
@@ -79,18 +79,11 @@ class TextOverlap:
 
 def comparable_text(function: Function) -> Text:
     """Return a function's text without layout, comments and names of locals."""
-    own = _locals(function)
-    named: list[str] = []
-    renamed: list[str] = []
-    for part in (function.args, *_undocumented(function)):
-        for node in _in_order(part):
-            name, plain = _node_texts(node, own)
-            if name:
-                named.append(sys.intern(name))
-                renamed.append(sys.intern(plain))
-            if len(named) > MAX_NODES:
-                return Text((), (), frozenset())
-    return Text(tuple(named), tuple(renamed), frozenset(_grams(renamed)))
+    found = [(sys.intern(name), sys.intern(plain)) for _, name, plain in _nodes(function) if name]
+    if not found or len(found) > MAX_NODES:
+        return Text((), (), frozenset())
+    named, renamed = zip(*found, strict=True)
+    return Text(named, renamed, frozenset(_grams(renamed)))
 
 
 def numbered_text(function: Function) -> tuple[str, ...]:
@@ -98,15 +91,12 @@ def numbered_text(function: Function) -> tuple[str, ...]:
 
     Two functions have the same one if nothing but names of locals, layout and comments differs.
     """
-    own = _locals(function)
     numbers: dict[str, str] = {function.name: "itself"}
     found: list[str] = []
-    for part in (function.args, *_undocumented(function)):
-        for node in _in_order(part):
-            name, plain = _node_texts(node, own)
-            if isinstance(node, ast.Name | ast.arg) and plain == LOCAL:
-                name = numbers.setdefault(name, f"{LOCAL} {len(numbers)}")
-            found.append(name or type(node).__name__)
+    for node, name, plain in _nodes(function):
+        if isinstance(node, ast.Name | ast.arg) and plain == LOCAL:
+            name = numbers.setdefault(name, f"{LOCAL} {len(numbers)}")
+        found.append(name or type(node).__name__)
     return tuple(found)
 
 
@@ -122,10 +112,13 @@ def text_overlap(candidate: Text, reference: Text) -> TextOverlap:
     )
 
 
-def _undocumented(function: Function) -> list[ast.stmt]:
-    first = function.body[0]
+def _nodes(function: Function) -> Iterator[tuple[ast.AST, str, str]]:
+    """Yield the nodes of a function without its docstring, each with its text, and its text for any names of locals."""
+    own, first = _locals(function), function.body[0]
     documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-    return function.body[1:] if documented else function.body
+    for part in (function.args, *function.body[documented:]):
+        for node in _in_order(part):
+            yield node, *_node_texts(node, own)
 
 
 def _share(wanted: tuple[str, ...], found: tuple[str, ...], of: int) -> float:
@@ -151,7 +144,7 @@ def common_in_order(wanted: tuple[str, ...], found: tuple[str, ...]) -> int:
     return start + end + sum(block.size for block in blocks)
 
 
-def _grams(nodes: list[str]) -> list[str]:
+def _grams(nodes: Sequence[str]) -> list[str]:
     runs = {"\0".join(nodes[place : place + GRAM]) for place in range(max(1, len(nodes) - GRAM + 1))}
     digests = (hashlib.blake2b(run.encode("utf-8", "surrogatepass"), digest_size=6) for run in runs)
     return sorted(digest.hexdigest() for digest in digests)[:GRAMS]

@@ -12,11 +12,18 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from operator import attrgetter
 
 from codeguard.behavior.matching.fingerprints import result_text, returns_first_argument
 from codeguard.behavior.specs.contract import ORDER, POSITION, REFUSALS, Contract, as_list, is_real
-from codeguard.behavior.verdict.comparison import CaseResult, Comparison, comparable_results, same_value
-from codeguard.sandbox.model import Call, CallResult, Iteration, Opaque, Outcome
+from codeguard.behavior.verdict.comparison import (
+    CaseResult,
+    Comparison,
+    comparable_results,
+    is_empty_result,
+    same_value,
+)
+from codeguard.sandbox.model import Call, CallResult, Opaque, Outcome
 
 LEAST_SHOWN = 3  # distinct results that have to agree on a form before it counts
 MOST_AT_EDGE = 0.5  # maximum share of the calls that may be edge cases, or refused
@@ -50,18 +57,13 @@ class Differences:
 
 @dataclass(frozen=True)
 class _Pair:
-    """A call with the plain results of the trusted function and of the candidate."""
+    """A call with the trusted function's result and the candidate's."""
 
     item: CaseResult
+    call: Call
     expected: CallResult
-
-    @property
-    def got(self) -> CallResult:
-        return self.item.answer
-
-    @property
-    def same(self) -> bool:
-        return self.item.comparison is Comparison.SAME
+    got: CallResult
+    same: bool
 
     @cached_property
     def value_text(self) -> str:
@@ -77,13 +79,13 @@ class _Pair:
         return f"{self.value_text}, {result_text(files)}" if files else self.value_text
 
     @property
-    def call(self) -> Call:
-        return self.item.case.call
-
-    @property
     def returned(self) -> bool:
         same_files = self.expected.files == self.got.files or self.item.case.example is not None
         return self.expected.outcome is Outcome.RETURNED is self.got.outcome and same_files
+
+
+def _pair(item: CaseResult) -> _Pair:
+    return _Pair(item, item.case.call, item.case.expected, item.answer, item.comparison is Comparison.SAME)
 
 
 Fits = Callable[[_Pair], bool]
@@ -97,9 +99,11 @@ def differences(
     `raised` are the exceptions that the candidate raises on purpose in more places than the trusted function. A text
     that is the trusted one with something changed (`is_copy`) has no choices of its own but to refuse more.
     """
-    compared = [item for item in comparable_results(results) if not is_hidden(item)]
-    pairs = [_Pair(item, item.case.expected) for item in compared]
-    pairs = [pair for pair in pairs if contract.includes(pair.call.args or ())]
+    pairs = [
+        _pair(item)
+        for item in comparable_results(results)
+        if not is_hidden(item) and contract.includes(item.case.call.args or ())
+    ]
     if all(pair.same for pair in pairs):
         share = float(bool(pairs))
         return Differences(agreement=share, distinctive=share, compared=len(pairs))
@@ -109,7 +113,7 @@ def differences(
     by_edge, silences = _by_edge(pairs), _empty_results(pairs)
     settled = {id(pair) for pair in pairs if pair.same and _means_nothing_found(pair.expected)} | set(outside)
     best: tuple[list[_Pair], tuple[str, ...], bool] | None = None
-    for name, fits in (("", _is_same), *(() if is_copy else _forms(pairs, contract))):
+    for name, fits in (("", attrgetter("same")), *(() if is_copy else _forms(pairs, contract))):
         rest = [pair for pair in pairs if id(pair) not in settled and not fits(pair)]
         left, edges = (rest, ()) if is_copy else _edges(rest, by_edge, silences)
         if best is None or len(left) < len(best[0]):
@@ -171,10 +175,6 @@ def is_hidden(item: CaseResult) -> bool:
 # Forms: each has to fit every call except edge cases.
 
 
-def _is_same(pair: _Pair) -> bool:
-    return pair.same
-
-
 def _forms(pairs: Sequence[_Pair], contract: Contract) -> Iterator[tuple[str, Fits]]:
     """Yield the forms that a contract leaves open, each with a test for one call."""
     shown = {
@@ -220,15 +220,20 @@ def _is_printed(pair: _Pair) -> bool:
 
 
 def _is_in_place(pair: _Pair) -> bool:
-    changed = pair.got.args_after if pair.returned and pair.got.value is None else None
+    quiet = pair.returned and pair.got.value is None
     if pair.call.args is None:  # what such a call changes is not seen
-        return pair.returned and pair.got.value is None
-    return bool(changed) and same_value(pair.expected.value, (changed or ())[0]) is Comparison.SAME
+        return quiet
+    return quiet and _is_first(pair.expected.value, pair.got.args_after)
 
 
 def _is_returned_instead(pair: _Pair) -> bool:
-    changed = pair.expected.args_after if pair.returned and pair.expected.value is None else None
-    return bool(changed) and same_value((changed or ())[0], pair.got.value) is Comparison.SAME
+    return (
+        pair.returned and pair.expected.value is None and _is_first(pair.got.value, pair.expected.args_after)
+    )
+
+
+def _is_first(value: object, arguments: tuple[object, ...] | None) -> bool:
+    return bool(arguments) and same_value(value, (arguments or ())[0]) is Comparison.SAME
 
 
 def _is_other_container(pair: _Pair, ordered: bool) -> bool:
@@ -370,10 +375,7 @@ def _is_empty_result(result: CallResult) -> bool:
     value = result.value
     if value is None or value is False or (type(value) is int and value == -1):
         return not result.stdout.strip()
-    if isinstance(value, Iteration):
-        return not value.items
-    plain = isinstance(value, int | float | str | bytes | list | tuple | dict | set | frozenset)
-    return plain and not isinstance(value, bool) and not value
+    return is_empty_result(value)
 
 
 def _treatment(result: CallResult) -> str:

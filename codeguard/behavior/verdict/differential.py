@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 
 from codeguard.behavior.budget import Budget
 from codeguard.behavior.inputs.generation import Arguments
@@ -31,9 +31,13 @@ from codeguard.behavior.verdict.comparison import (
     wrong_results,
 )
 from codeguard.behavior.verdict.probing import Answers, Probes
-from codeguard.behavior.verdict.profiles import ObservedCall, Profile, reference_results
+from codeguard.behavior.verdict.profiles import Profile, reference_results
 from codeguard.behavior.verdict.running import SUBJECT, Batch, CallRunner, Steps, makes_an_instance
 from codeguard.sandbox.model import Call, CallResult, JobResult, Level, Outcome, Tier
+
+MAX_EXAMPLES = 8
+MAX_SETTLED = 24
+MOST_REORDERED = 3  # arguments
 
 
 def _is_no_function(value: object, called: bool) -> bool:
@@ -41,10 +45,7 @@ def _is_no_function(value: object, called: bool) -> bool:
     return called and isinstance(value, int | float | str | bytes | list | tuple | dict | set)
 
 
-MAX_EXAMPLES = 8
-
-
-def reordered(args: Sequence[object]) -> Iterator[tuple[object, ...]]:
+def _reordered(args: Sequence[object]) -> Iterator[tuple[object, ...]]:
     """Yield a call's arguments with one list in another order."""
     for position, value in enumerate(args):
         if isinstance(value, list) and len(value) > 1:
@@ -54,50 +55,9 @@ def reordered(args: Sequence[object]) -> Iterator[tuple[object, ...]]:
                     yield (*args[:position], items, *args[position + 1 :])
 
 
-def has_arbitrary_order(
-    profile: Profile, runner: CallRunner, inputs: Sequence[Arguments]
-) -> Steps[list[bool]]:
-    """Return for each input whether the reference's result depends on an order that examples leave open."""
-    target = profile.reference.runnable.target
-    rows = [*profile.plain_calls[:MAX_EXAMPLES], *inputs]
-    own = [Call(target, tuple(args), dict(kwargs)) for args, kwargs in rows]
-    variants = [[Call(target, made, dict(kwargs)) for made in reordered(args)] for args, kwargs in rows]
-    count = len(rows) - len(inputs)
-    if not any(variants[:count]) or not any(variants[count:]):
-        return [False] * len(inputs)
-    (result,) = yield from runner.run(Batch((*own, *(call for calls in variants for call in calls))))
-    answers_in_order, others = result.calls[: len(own)], iter(result.calls[len(own) :])
-    moves = []
-    for call, answer, calls in zip(own, answers_in_order, variants, strict=True):
-        moved = [_differs(ObservedCall(call, answer), next(others)) for _ in calls]
-        moves.append(any(moved))
-    return [False] * len(inputs) if any(moves[:count]) else moves[count:]
-
-
-def _differs(first: ObservedCall, other: CallResult) -> bool:
-    return (
-        other.outcome is not Outcome.RETURNED
-        or compare_with_reference(first.answer, other) is Comparison.DIFFERENT
-    )
-
-
-MOST_REORDERED = 3  # arguments
-
-
-def _reordered_arguments(order: tuple[int, ...], call: Call) -> Call | None:
-    """Return a call with its arguments in another order; None if their number is different."""
-    if call.args is None or len(call.args) != len(order):
-        return None
-    return replace(call, args=tuple(call.args[place] for place in order))
-
-
-def _orders(results: Sequence[CaseResult]) -> Iterator[Callable[[Call], Call | None]]:
-    """Yield the other orders in which the arguments of calls may be meant."""
-    count = max((len(item.case.call.args or ()) for item in results), default=0)
-    if 1 < count <= MOST_REORDERED:
-        for order in itertools.permutations(range(count)):
-            if order != tuple(range(count)):
-                yield partial(_reordered_arguments, order)
+def _differs(first: CallResult, other: CallResult) -> bool:
+    differs = compare_with_reference(first, other) is Comparison.DIFFERENT
+    return other.outcome is not Outcome.RETURNED or differs
 
 
 @lru_cache(maxsize=4096)
@@ -120,9 +80,6 @@ def _written_arguments(*texts: str) -> tuple[tuple[int, tuple[str, ...]], ...]:
         if len(names := tuple(item.arg for item in call.keywords if item.arg is not None))
         == len(call.keywords)
     )
-
-
-MAX_SETTLED = 24
 
 
 @dataclass
@@ -178,7 +135,7 @@ class CandidateSession:
     ) -> Steps[tuple[list[CaseResult], JobResult | None]]:
         """Run the reference and the candidate on the same inputs, each in a child of its own."""
         runner = CallRunner(profile.reference.runnable, self.level, self.budget)
-        seen, _ = yield from reference_results(
+        seen = yield from reference_results(
             runner, profile.reference, inputs, profile.examples, twice=not profile.steady
         )
         asked = [case_of_observed(item, self.candidate.runnable, profile.silence_free) for item in seen]
@@ -225,9 +182,15 @@ class CandidateSession:
         results, in which case nobody can tell whether these are right.
         """
         taken = False
-        for order in _orders(comparable_results(results)):
-            made = [(item.case, order(item.case.call)) for item in comparable_results(results)]
-            cases = [replace(case, call=call) for case, call in made if call is not None]
+        called = [(item.case, item.case.call.args or ()) for item in comparable_results(results)]
+        count = max((len(args) for _, args in called), default=0)
+        orders = itertools.permutations(range(count)) if 1 < count <= MOST_REORDERED else iter(())
+        for order in itertools.islice(orders, 1, None):  # the first one is that of the calls
+            cases = [
+                replace(case, call=replace(case.call, args=tuple(args[place] for place in order)))
+                for case, args in called
+                if len(args) == count
+            ]
             if cases:
                 (result,) = yield from self.ask(cases)
                 compared = comparable_results(compare_results(cases, result.calls))
@@ -258,8 +221,22 @@ class CandidateSession:
         return False
 
     def without_arbitrary(self, profile: Profile, wrong: Sequence[CaseResult]) -> Steps[list[CaseResult]]:
-        """Leave out the inputs for which the reference's own result is arbitrary."""
-        runner = CallRunner(profile.reference.runnable, self.level, self.budget)
-        inputs = [(item.case.call.args or (), item.case.call.kwargs) for item in wrong[:MAX_SETTLED]]
-        ties = yield from has_arbitrary_order(profile, runner, inputs)
-        return [item for item, tie in zip(wrong, ties, strict=False) if not tie]
+        """Leave out the inputs for which the reference's own result depends on an order that examples leave open."""
+        runnable, examples = profile.reference.runnable, profile.plain_calls[:MAX_EXAMPLES]
+        rows = [
+            *examples,
+            *((item.case.call.args or (), item.case.call.kwargs) for item in wrong[:MAX_SETTLED]),
+        ]
+        own = [Call(runnable.target, tuple(args), dict(kwargs)) for args, kwargs in rows]
+        variants = [[replace(call, args=made) for made in _reordered(call.args or ())] for call in own]
+        if not any(variants[: len(examples)]) or not any(variants[len(examples) :]):
+            return list(wrong[:MAX_SETTLED])
+        runner = CallRunner(runnable, self.level, self.budget)
+        (result,) = yield from runner.run(Batch((*own, *(call for calls in variants for call in calls))))
+        others = iter(result.calls[len(own) :])
+        moves = [
+            True in [_differs(answer, next(others)) for _ in calls]
+            for answer, calls in zip(result.calls, variants, strict=False)
+        ]
+        arbitrary = [] if any(moves[: len(examples)]) else moves[len(examples) :]
+        return [item for item, tie in itertools.zip_longest(wrong[:MAX_SETTLED], arbitrary) if not tie]

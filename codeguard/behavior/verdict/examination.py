@@ -19,6 +19,7 @@ from codeguard.behavior.verdict.comparison import (
     LEAST_AGREEMENT,
     Case,
     CaseResult,
+    Comparison,
     case_of_observed,
     comparable_results,
     compare_results,
@@ -45,7 +46,6 @@ from codeguard.sandbox.model import JobResult, Outcome, Status, Tier
 
 LEAST_TWINS = 3
 MAX_SUSPICIONS = 6
-MAX_SHOWN = 12  # observed calls used if there are no examples
 
 
 @dataclass
@@ -79,6 +79,7 @@ class Examination:
         report = self._report(row, seen)
         if report.verdict in CONVICTING_VERDICTS:
             seen.verdict = report.verdict
+            seen.meets_description = yield from self._meets_description(seen.profile)
             spared = decide("conviction", seen.holds)
             return report if spared is None else self._spared(spared, report, seen)
         if report.verdict is not Verdict.PASS:
@@ -123,7 +124,7 @@ class Examination:
             seen.elsewhere = other.calls[::-1]
             seen.judge(ordinary)
         seen.wrong_calls = [item for item in seen.found.wrong if not item.case.uses_stand_in]
-        if seen.wrong_example or not seen.wrong:
+        if seen.wrong_examples or not seen.wrong:
             return
         generated = [item for item in comparable_results(seen.results) if item.case.example is None]
         settled = yield from self.session.without_arbitrary(seen.profile, seen.wrong_calls)
@@ -141,8 +142,7 @@ class Examination:
         Outside of the domain, a difference counts only if a constant of the candidate triggers it.
         """
         profile, session = seen.profile, self.session
-        shown = tuple((item.call.args, item.call.kwargs) for item in profile.generated if item.call.args)
-        domain, examples = profile.domain, profile.plain_calls or shown[:MAX_SHOWN]
+        domain, examples = profile.domain, profile.shown_calls
         if domain is None or not examples or not session.budget.tailored:
             return
         source = session.candidate.runnable.source
@@ -198,16 +198,25 @@ class Examination:
         # With nested conditions, a variant may satisfy them in another way.
         return len(wrong) * 4 <= len(compared)
 
+    def _meets_description(self, profile: Profile) -> Steps[bool]:
+        """Return whether a candidate meets the trusted description where that contradicts the trusted function."""
+        pairs = [
+            (item, call_of(item, self.session.candidate.runnable)) for item in profile.contract.contradicted
+        ]
+        cases = [Case(call, item) for item, call in pairs if call is not None]
+        if not profile.contradicts_itself or not cases:
+            return False
+        (result,) = yield from self.session.ask(cases)
+        return all(item.comparison is Comparison.SAME for item in compare_results(cases, result.calls))
+
     def _go_beyond(self, seen: Observations) -> Steps[None]:
         """Try characters and sizes that no example has, and ask what agreement on the calls shows.
 
         Only where everything agrees so far, because neither convicts.
         """
         profile, session = seen.profile, self.session
-        if not seen.agrees or seen.any_wrong or seen.incomparable or seen.may_have_effects:
+        if not seen.agreed or seen.any_wrong or seen.incomparable or seen.may_have_effects:
             return
-        shown = tuple((item.call.args, item.call.kwargs) for item in profile.generated if item.call.args)
-        examples = [*profile.plain_calls] or [*shown[:MAX_SHOWN]]
         numbers = {
             value
             for text in (session.candidate.runnable.source, profile.reference.runnable.source)
@@ -217,7 +226,7 @@ class Examination:
         domain = profile.domain
         made = [
             call
-            for call in calls_beyond(examples, numbers, random)
+            for call in calls_beyond(profile.shown_calls, numbers, random)
             if profile.contract.includes(call[0])
             and (domain is None or all(item.holds(call[0]) for item in domain.relations))
         ]
@@ -237,12 +246,12 @@ class Examination:
         weighed: dict[str, tuple[Sequence[CaseResult], int]] = {
             "examples": (seen.wrong_examples, _examples_among(seen.results)),
             "wrong": (seen.wrong_calls, seen.among),
-            "world": (seen.world if row.weighs == "world" else (), len(seen.results)),
+            "world": (seen.depends_on_world if row.weighs == "world" else (), len(seen.results)),
             "repeated": (seen.repeated_calls, REPEATS),
             "triggered": (seen.triggered_calls, seen.among),
             "beyond": (seen.wrong_beyond, len(seen.agreed) + len(seen.wrong_beyond)),
             "any-wrong": (wrong_results(seen.results), len(comparable_results(seen.results))),
-            "incomparable": (seen.unlike, len(seen.results)),
+            "incomparable": (seen.incomparable, len(seen.results)),
         }
         wrong, among = weighed.get(row.weighs, ((), len(seen.agreed)))
         smallest = seen.wrong_calls or seen.found.wrong or wrong_results(seen.results)
@@ -254,10 +263,10 @@ class Examination:
             "agreed": lambda: len(seen.agreed),
             "respects": lambda: " and ".join(seen.found.respects),
             "noticed": lambda: f"{seen.noticed:.0%}",
-            "effects": lambda: _effects(seen.worst),
+            "effects": lambda: _effects(seen.effects_beyond),
             "possible": lambda: _effects(seen.possible[:1]),
             "hides": lambda: hides(seen.probed or seen.results),
-            "unlike": lambda: _unlike(seen.unlike, len(seen.results)),
+            "unlike": lambda: _unlike(seen.incomparable, len(seen.results)),
             "problem": lambda: seen.profile.problem or "the trusted function has no usable example",
             "ended": lambda: seen.result.detail or "no result that could be compared",
         }
@@ -331,7 +340,7 @@ class Examination:
             "any-wrong": bool(wrong),
             "shipped": spec.shipped,
             "differs": bool(found.wrong),
-            "hidden": any(map(is_hidden, wrong)),
+            "hidden-calls": any(map(is_hidden, wrong)),
             **dict.fromkeys(("wrong", "own-constant"), False),
             "another-function": (found.agreement <= LEAST_AGREEMENT and not is_named) or another_kind,
             "completed": result.status is Status.COMPLETED,

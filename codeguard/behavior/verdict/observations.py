@@ -79,6 +79,7 @@ class Observations:
     wrong_beyond: Sequence[CaseResult] = ()
     noticed: float = 1.0
     constant_decides: bool = False
+    meets_description: bool = False
     verdict: Verdict | None = None
 
     def holds(self, name: str) -> bool:
@@ -177,7 +178,7 @@ class Observations:
         )
 
     @cached_property
-    def worst(self) -> list[Capability]:
+    def effects_beyond(self) -> list[Capability]:
         """The capabilities that may convict.
 
         What was not observed counts only if the function itself does it or calls what does by its name; of a copied
@@ -198,15 +199,10 @@ class Observations:
         return [item for item in self.extra if item.kind in seen & CONVICTING or is_own(item)]
 
     @property
-    def effects_beyond(self) -> bool:
-        """Whether it uses the network, processes, files, the environment or code, and the trusted function does not."""
-        return bool(self.worst)
-
-    @property
     def effects_count(self) -> bool:
         """Whether most results agree, or name and text leave no doubt and the effect was seen or its text is copied."""
         seen = {capability.kind for capability in observed_effects(self.result.effects)}
-        shown = self.similarity.overlap.its_text or any(item.kind in seen for item in self.worst)
+        shown = self.similarity.overlap.its_text or any(item.kind in seen for item in self.effects_beyond)
         agrees = self.mostly_agrees and self.compared and not self.refuses
         return agrees or (self.similarity.is_same_function and shown)
 
@@ -326,11 +322,6 @@ class Observations:
         return sorted((item for item in among if is_hidden(item)), key=lambda item: item.size)
 
     @property
-    def hidden(self) -> bool:
-        """Whether the sandbox refuses or lacks what a call needs, and not for the trusted function."""
-        return bool(self.hidden_calls)
-
-    @property
     def hidden_claim(self) -> bool:
         """Whether it reads like the trusted function, or has its name and agrees on other calls."""
         agrees = any(item.comparison is Comparison.SAME for item in self.probed or self.results)
@@ -354,12 +345,7 @@ class Observations:
         return [item for item in self.found.wrong if item.case.example is not None]
 
     @property
-    def wrong_example(self) -> bool:
-        """Whether a call is wrong that an example of the trusted code shows."""
-        return bool(self.wrong_examples)
-
-    @property
-    def world(self) -> list[CaseResult]:
+    def depends_on_world(self) -> list[CaseResult]:
         """The results that are right in the first world and wrong in the second, the smallest first."""
         pairs = zip(self.results, compare_results(self.cases, self.elsewhere), strict=False)
         found = [
@@ -368,11 +354,6 @@ class Observations:
             if first.comparison is Comparison.SAME and second.comparison is Comparison.DIFFERENT
         ]
         return sorted(found, key=lambda item: item.size)
-
-    @property
-    def depends_on_world(self) -> bool:
-        """Whether a call is right in one simulated environment and wrong in another."""
-        return bool(self.world)
 
     @property
     def repeated(self) -> bool:
@@ -390,11 +371,6 @@ class Observations:
     def agreed(self) -> list[CaseResult]:
         """The results that agree."""
         return [item for item in self.results if item.comparison is Comparison.SAME]
-
-    @property
-    def agrees(self) -> bool:
-        """Whether a call agrees with the trusted function."""
-        return bool(self.agreed)
 
     @property
     def shows_nothing(self) -> bool:
@@ -417,20 +393,18 @@ class Observations:
         return self.noticed < LEAST_NOTICED
 
     @property
-    def unlike(self) -> list[CaseResult]:
+    def incomparable(self) -> list[CaseResult]:
         """The results that cannot be compared, the smallest first."""
         return sorted((item for item in self.results if item.incomparable), key=lambda item: item.size)
 
     @property
-    def incomparable(self) -> bool:
-        """Whether an answer cannot be compared with a trusted one that can."""
-        return bool(self.unlike)
-
-    @property
     def changes_most_arguments(self) -> bool:
         """Whether half of the calls change arguments that the trusted function does not, and all others compare."""
-        return self.incomparable and all(
-            (2 * len(self.unlike) >= len(self.results), *(item.changes_arguments for item in self.unlike))
+        return bool(self.incomparable) and all(
+            (
+                2 * len(self.incomparable) >= len(self.results),
+                *(item.changes_arguments for item in self.incomparable),
+            )
         )
 
     # Whom a conviction would hit
@@ -452,8 +426,8 @@ class Observations:
 
     @property
     def disputed(self) -> bool:
-        """Whether the trusted function contradicts its own description."""
-        return self.profile.contradicts_itself
+        """Whether it meets the trusted description, which the trusted function itself contradicts."""
+        return self.meets_description
 
     @property
     def of_another_class(self) -> bool:

@@ -60,6 +60,7 @@ from codeguard.sandbox.model import Call, CallResult, Level, Outcome
 
 MAX_GROUPS = 60  # kinds of input to try on a function without examples
 MAX_TEMPLATES = 6
+MAX_SHOWN = 12  # observed calls used if there are no examples
 LUCKY = 8  # repetitions in each of two worlds that code with randomness has to agree in
 UNSTEADY = frozenset({CHANCE, CLOCK, ENVIRONMENT})
 
@@ -115,6 +116,12 @@ class Profile:
         return tuple((example.args, example.kwargs) for example in self.examples if example.args is not None)
 
     @property
+    def shown_calls(self) -> tuple[Arguments, ...]:
+        """The same, or a few of the observed calls if there are none."""
+        seen = tuple((item.call.args, item.call.kwargs) for item in self.generated if item.call.args)
+        return self.plain_calls or seen[:MAX_SHOWN]
+
+    @property
     def contradicts_itself(self) -> bool:
         """Whether the function gives something else than half of the plain examples in its own description show."""
         contradicted = len(self.contract.contradicted)
@@ -137,52 +144,33 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
     """Run a reference on its examples, write down its contract, and run it on generated inputs, all twice."""
     runner = CallRunner(reference.runnable, level, budget)
     able = module_capabilities(reference.runnable.source)
-    examples, doubted, problem, effects = yield from _confirmed_examples(reference, runner)
-    contract = replace(
-        written_contract(
-            reference.prose,
-            [item.args for item in examples if item.args],
-            reference.definition.node,
-            reference.runnable.source,
-        ),
-        raises=expected_exceptions(examples),
-        contradicted=tuple(example for example, item in doubted if _contradicts(example, item.answer)),
-    )
-    observed = tuple(item for _, item in doubted)
-    profile = Profile(reference, examples, observed, contract, able | observed_effects(effects), problem)
-    calls: list[Arguments] = [*profile.plain_calls]
-    calls += [(item.call.args or (), item.call.kwargs) for item in observed]
+    examples, doubted, problem = yield from _confirmed_examples(reference, runner)
     random = random_for(seed, "inputs", reference.digest)
-    if not examples and not problem and budget.generated:
-        tried = yield from _discover_inputs(runner, reference)
-        profile = replace(profile, generated=(*observed, *tried))
-        calls += [(item.call.args or (), item.call.kwargs) for item in tried]
-    seen = list(profile.generated)
+    unknown = not examples and not problem and budget.generated > 0
+    seen = [item for _, item in doubted]
+    if unknown:
+        seen += yield from _discover_inputs(runner, reference)
+    calls = [(item.args, item.kwargs) for item in examples if item.args is not None]
+    calls += [(item.call.args or (), item.call.kwargs) for item in seen]
+    domain, steady = None, False
     if calls:
         domain = learned_domain(calls, reference.definition)
         tree = parse_or_none(reference.runnable.source)
         literals = [] if tree is None else literals_of(tree)
         inputs = list(generate(calls, domain, random, budget.generated, literals))
-        more, effects = yield from reference_results(runner, reference, inputs, examples)
-        profile = replace(
-            profile,
-            contract=replace(contract, takes=domain),
-            capabilities=profile.capabilities | observed_effects(effects),
-        )
-        profile = replace(profile, steady=bool(more) and not any(item.kind in UNSTEADY for item in able))
+        more = yield from reference_results(runner, reference, inputs, examples)
+        steady = bool(more) and not any(item.kind in UNSTEADY for item in able)
         seen += more
-    more, effects = yield from _variants(runner, examples, profile.domain, random, budget)
-    seen += more
-    if not seen and not examples and not problem and budget.generated:
-        seen, effects = yield from _accepted_kinds(runner, object_guesses(reference.definition))
+    seen += yield from _variants(runner, examples, domain, random, budget)
+    if not seen and unknown:
+        seen = yield from _accepted_kinds(runner, object_guesses(reference.definition))
     bases = _written_calls(reference, seen, examples)
     filled = list(filled_calls(reference.definition, bases, random, budget.generated // 2))
     used = {example.expression: options for example, options in filled}
-    more, others = yield from _run_written(runner, [example for example, _ in filled], used)
-    seen += more
+    seen += yield from _run_written(runner, [example for example, _ in filled], used)
     # A candidate may have the same effects as the trusted function on these calls.
-    profile = replace(profile, capabilities=profile.capabilities | observed_effects((*effects, *others)))
-    if any(capability.kind == CHANCE for capability in profile.capabilities):
+    capabilities = able | observed_effects(runner.effects)
+    if any(capability.kind == CHANCE for capability in capabilities):
         seen = []  # agreement in two worlds may be chance
     results = [
         (item.call.args or (), item.answer.value) for item in seen if item.answer.outcome is Outcome.RETURNED
@@ -190,8 +178,19 @@ def observe(reference: Reference, level: Level, budget: Budget, seed: bytes) -> 
     results += [
         (item.args or (), item.expected.value) for item in examples if isinstance(item.expected, Returns)
     ]
-    left = replace(profile.contract, leaves_open=open_respects(reference.prose, results))
-    return replace(profile, generated=tuple(seen), contract=left)
+    contract = replace(
+        written_contract(
+            reference.prose,
+            [item.args for item in examples if item.args],
+            reference.definition.node,
+            reference.runnable.source,
+        ),
+        takes=domain,
+        raises=expected_exceptions(examples),
+        contradicted=tuple(example for example, item in doubted if _contradicts(example, item.answer)),
+        leaves_open=open_respects(reference.prose, results),
+    )
+    return Profile(reference, examples, tuple(seen), contract, capabilities, problem, steady)
 
 
 Guesses = Callable[[Definition], Iterator[list[Arguments]]]
@@ -222,7 +221,7 @@ def _accepted_groups(
     """Return the groups of calls of which the function accepts nearly all."""
     groups = list(itertools.islice(guessed, MAX_GROUPS))
     rows = [call for group in groups for call in group]
-    seen, _ = yield from reference_results(runner, reference, rows, ())
+    seen = yield from reference_results(runner, reference, rows, ())
     by_key = {_key(item.call): item for item in seen}
     informative = [
         item
@@ -240,17 +239,15 @@ def _accepted_groups(
     return taken
 
 
-def _accepted_kinds(
-    runner: CallRunner, guessed: Iterable[list[Example]]
-) -> Steps[tuple[list[ObservedCall], tuple[str, ...]]]:
+def _accepted_kinds(runner: CallRunner, guessed: Iterable[list[Example]]) -> Steps[list[ObservedCall]]:
     """Return the kinds of objects that the function accepts, those of which it accepts every call."""
     groups = list(itertools.islice(guessed, MAX_GROUPS))
-    seen, effects = yield from _run_written(runner, [example for group in groups for example in group])
+    seen = yield from _run_written(runner, [example for group in groups for example in group])
     taken = {item.example.expression for item in seen if item.example is not None}
     whole = {
         item.expression for group in groups if all(one.expression in taken for one in group) for item in group
     }
-    return [item for item in seen if item.example is not None and item.example.expression in whole], effects
+    return [item for item in seen if item.example is not None and item.example.expression in whole]
 
 
 def _key(call: Call) -> str:
@@ -259,7 +256,7 @@ def _key(call: Call) -> str:
 
 def _variants(
     runner: CallRunner, examples: Sequence[Example], domain: Domain | None, random: Random, budget: Budget
-) -> Steps[tuple[list[ObservedCall], tuple[str, ...]]]:
+) -> Steps[list[ObservedCall]]:
     """Run variants of examples that are not plain calls, as far as the relations between arguments hold."""
     made: list[Example] = []
     for example in [item for item in examples if item.args is None][:MAX_TEMPLATES]:
@@ -302,19 +299,18 @@ def _run_written(
     runner: CallRunner,
     made: Sequence[Example],
     used: Mapping[str, tuple[OptionalParameter, ...]] | None = None,
-) -> Steps[tuple[list[ObservedCall], tuple[str, ...]]]:
-    """Run calls that are not plain in two worlds; return those with equal results, and the effects."""
+) -> Steps[list[ObservedCall]]:
+    """Run calls that are not plain in two worlds; return those with equal results."""
     pairs = [(example, call) for example in made if (call := call_of(example, runner.runnable))]
     if not pairs:
-        return [], ()
+        return []
     calls = tuple(call for _, call in pairs)
     first, second = yield from runner.run(Batch(calls), Batch(calls[::-1], other=True))
-    kept = [
+    return [
         ObservedCall(call, answer, example, (used or {}).get(example.expression, ()))
         for (example, call), answer, again in zip(pairs, first.calls, second.calls[::-1], strict=False)
         if answer.outcome is Outcome.RETURNED and compare_with_reference(answer, again) is Comparison.SAME
     ]
-    return kept, (*first.effects, *second.effects)
 
 
 def reference_results(
@@ -323,7 +319,7 @@ def reference_results(
     inputs: Sequence[Arguments],
     examples: Sequence[Example],
     twice: bool = True,
-) -> Steps[tuple[list[ObservedCall], tuple[str, ...]]]:
+) -> Steps[list[ObservedCall]]:
     """Run the reference on inputs; return those with a result that may be expected.
 
     With `twice`, they are run in another world as well, and results that differ are left out.
@@ -332,7 +328,7 @@ def reference_results(
     inputs = sorted(inputs, key=lambda made: len(repr(made)))
     calls = tuple(Call(reference.runnable.target, tuple(args), dict(kwargs)) for args, kwargs in inputs)
     if not calls:
-        return [], ()
+        return []
     (first,) = yield from runner.run(Batch(calls))
     usual, documented = result_kinds(examples), expected_exceptions(examples)
     returned = [
@@ -342,15 +338,14 @@ def reference_results(
         or (answer.outcome is Outcome.RAISED and documented.intersection(answer.exception[:1]))
     ]
     if not returned or not twice:
-        return returned, first.effects
+        return returned
     (second,) = yield from runner.run(Batch(tuple(item.call for item in reversed(returned)), other=True))
     pairs = zip(returned, second.calls[::-1], strict=False)
-    steady = [
+    return [
         item
         for item, again in pairs
         if compare_with_reference(item.answer, again, item.call.args) is Comparison.SAME
     ]
-    return steady, first.effects
 
 
 def expected_exceptions(examples: Sequence[Example]) -> frozenset[str]:
@@ -368,11 +363,11 @@ def result_kinds(examples: Sequence[Example]) -> frozenset[str]:
 
 def _confirmed_examples(
     reference: Reference, runner: CallRunner
-) -> Steps[tuple[tuple[Example, ...], list[tuple[Example, ObservedCall]], str, tuple[str, ...]]]:
+) -> Steps[tuple[tuple[Example, ...], list[tuple[Example, ObservedCall]], str]]:
     """Return the examples that the trusted function itself meets, because documentation may be wrong.
 
-    Also returned are the other examples with the actual result, which may be used instead, the reason if the function
-    could not run, and its effects.
+    Also returned are the other examples with the actual result, which may be used instead, and the reason if the
+    function could not run.
     """
     by_chance = any(item.kind == CHANCE for item in module_capabilities(reference.runnable.source))
     pairs = [
@@ -382,12 +377,12 @@ def _confirmed_examples(
         if (call := call_of(example, reference.runnable)) and not (by_chance and example.expected is None)
     ]
     if not pairs:
-        return (), [], "", ()
+        return (), [], ""
     calls = tuple(call for _, call in pairs) * (LUCKY if by_chance else 1)
     result, again = yield from runner.run(Batch(calls), Batch(calls[::-1], other=True))
     if not any(answer.outcome is not Outcome.NOT_RUN for answer in result.calls):
         written = tuple(item for item, _ in pairs if item.args is not None and item.expected is not None)
-        return written, [], result.detail or result.status.value, result.effects
+        return written, [], result.detail or result.status.value
     confirmed: list[Example] = []
     doubted: list[tuple[Example, ObservedCall]] = []
     others = again.calls[::-1]
@@ -400,7 +395,7 @@ def _confirmed_examples(
             confirmed.append(kept)
         elif example.args is not None and answer.outcome is Outcome.RETURNED:
             doubted.append((example, ObservedCall(call, answer)))
-    return tuple(confirmed), doubted, "", result.effects
+    return tuple(confirmed), doubted, ""
 
 
 def _contradicts(example: Example, answer: CallResult) -> bool:

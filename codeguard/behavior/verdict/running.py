@@ -9,7 +9,7 @@ import ast
 import hmac
 import math
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from random import Random
 from typing import Protocol, TypeVar
@@ -36,19 +36,8 @@ from codeguard.sandbox.model import (
 
 # Names found on ordinary machines: modules, users, projects, variables.
 MODULES = "analysis common core formats functions general helpers library misc model service shared support tools utils"
-USERS = ["alex", "anna", "build", "ci", "dana", "deploy", "jan", "kim", "lee", "maria", "runner", "sam"]
-PROJECTS = [
-    "app",
-    "backend",
-    "billing",
-    "catalog",
-    "data-tools",
-    "pipeline",
-    "platform",
-    "reports",
-    "scripts",
-    "site",
-]
+USERS = "alex anna build ci dana deploy jan kim lee maria runner sam"
+PROJECTS = "app backend billing catalog data-tools pipeline platform reports scripts site"
 SECONDS = (1_650_000_000, 400_000_000)  # earliest start of the clock, and the range after it, in seconds
 
 
@@ -59,7 +48,7 @@ def worlds_for(seed: bytes) -> tuple[World, World]:
     check gives the same result twice.
     """
     random = Random(hmac.digest(seed or b"none", b"worlds", "sha256"))
-    modules, users, projects = (random.sample(names, 2) for names in (MODULES.split(), USERS, PROJECTS))
+    modules, users, projects = (random.sample(names.split(), 2) for names in (MODULES, USERS, PROJECTS))
     made: list[World] = []
     for module, user, project in zip(modules, users, projects, strict=True):
         home = f"/home/{user}"
@@ -173,29 +162,19 @@ class Runs(Protocol):
 def drive(sandbox: Runs, checks: Sequence[Steps[T]]) -> list[T]:
     """Run checks concurrently until all have returned; results are in order."""
     results: dict[int, T] = {}
-    waiting: dict[int, tuple[Job, ...]] = {}
-    for index, check in enumerate(checks):
-        _advance(index, check, None, waiting, results)
-    while waiting:
-        turn = list(waiting.items())
-        waiting = {}
-        answers = iter(tuple(sandbox.run_many([job for _, jobs in turn for job in jobs])))
-        for index, jobs in turn:
-            _advance(index, checks[index], tuple(next(answers) for _ in jobs), waiting, results)
+    answers: dict[int, tuple[JobResult, ...] | None] = dict.fromkeys(range(len(checks)))
+    while answers:
+        waiting: dict[int, tuple[Job, ...]] = {}
+        for index, answer in answers.items():
+            check = checks[index]
+            try:
+                waiting[index] = next(check) if answer is None else check.send(answer)
+            except StopIteration as stop:
+                results[index] = stop.value
+        jobs = [job for some in waiting.values() for job in some]
+        done = iter(tuple(sandbox.run_many(jobs)) if jobs else ())
+        answers = {index: tuple(next(done) for _ in some) for index, some in waiting.items()}
     return [results[index] for index in range(len(checks))]
-
-
-def _advance(
-    index: int,
-    check: Steps[T],
-    answer: tuple[JobResult, ...] | None,
-    waiting: dict[int, tuple[Job, ...]],
-    results: dict[int, T],
-) -> None:
-    try:
-        waiting[index] = next(check) if answer is None else check.send(answer)
-    except StopIteration as stop:
-        results[index] = stop.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +188,7 @@ class Batch:
 
 @dataclass
 class CallRunner:
-    """Runs the calls of one function; remembers the tier that accepts its source.
+    """Runs the calls of one function; remembers the tier that accepts its source, and the effects of the runs.
 
     A function that uses other files of its corpus is run in its own, imported as it is. Others are run with the code
     of their file that they need, under the policy if that accepts the code, and only if this lacks something as well.
@@ -219,6 +198,7 @@ class CallRunner:
     level: Level
     budget: Budget
     tier: Tier = Tier.RESTRICTED
+    effects: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         if self.runnable.borrowed and self.importable is not None:
@@ -237,7 +217,7 @@ class CallRunner:
         is not run in the next ones: it would hit the limit again, and could not be compared.
         """
         results: list[JobResult] = []
-        unfinished: dict[int, Call] = {}
+        unfinished: set[int] = set()
         for batch in batches:
             places = [i for i, call in enumerate(batch.calls) if id(call) not in unfinished]
             if unfinished and not places:
@@ -269,10 +249,11 @@ class CallRunner:
                 result = replace(result, status=results[-1].status, detail=results[-1].detail)
             if result.status in STUCK:
                 unfinished |= {
-                    id(call): call
+                    id(call)
                     for call, answer in zip(batch.calls, result.calls, strict=True)
                     if answer.outcome is Outcome.NOT_RUN
                 }
+            self.effects.update(result.effects)
             results.append(result)
         return tuple(results)
 
@@ -321,9 +302,7 @@ def _spread(result: JobResult, places: Sequence[int], batch: Batch) -> JobResult
 def _past_stuck_calls(job: Job, result: JobResult) -> Steps[JobResult]:
     """Run the calls after one that hit a limit in new children, a few times, as long as some call finishes.
 
-    Calls are skipped if one of their arguments shares a trait with the stuck call's (its value, being
-    negative, being a fraction) that no finished call had: they would hit the limit too, and each costs
-    a second. The status stays that of the first stuck child; calls that were not run are `not_run`.
+    The status stays that of the first stuck child; calls that were not run are `not_run`.
     """
     answers: dict[int, CallResult] = {}
     pending, latest = list(range(len(job.calls))), result
@@ -337,9 +316,6 @@ def _past_stuck_calls(job: Job, result: JobResult) -> Steps[JobResult]:
             break
         stuck = pending[done.index(False)]
         pending = [i for i in pending if i not in answers and i != stuck]
-        pending = [
-            i for i in pending if not _shares_stuck_trait(job.calls[i], job.calls[stuck], job.calls, answers)
-        ]
         if not pending or attempt == MAX_STUCK:
             break
         (latest,) = yield (replace(job, calls=tuple(job.calls[i] for i in pending)),)
@@ -353,50 +329,44 @@ def _past_stuck_calls(job: Job, result: JobResult) -> Steps[JobResult]:
     )
 
 
-def _shares_stuck_trait(call: Call, stuck: Call, calls: Sequence[Call], finished: Iterable[int]) -> bool:
-    """Return whether an argument shares a trait with the stuck call's that no finished call had."""
-    if call.args is None or stuck.args is None:
-        return False
-    others = [calls[i].args or () for i in finished]
-    for place, (own_argument, stuck_argument) in enumerate(zip(call.args, stuck.args, strict=False)):
-        harmless = {trait for other in others if place < len(other) for trait in _traits(other[place])}
-        if (_traits(own_argument) & _traits(stuck_argument)) - harmless:
-            return True
-    return False
-
-
-def _traits(value: object) -> set[str]:
-    """Return the properties that an endless loop may depend on: value, negative, fraction."""
-    traits = {repr(value)}
-    if isinstance(value, int | float) and value < 0:
-        traits.add("negative")
-    if isinstance(value, float) and not value.is_integer():
-        traits.add("fraction")
-    return traits
-
-
 def call_of(example: Example, runnable: Runnable) -> Call | None:
-    """Return the call of this function for an example; None if it cannot be written."""
+    """Return the call of this function for an example; None if it cannot be written.
+
+    A method is called on an object that the call creates from the candidate's own class. None if the function is no
+    method, or its class does not accept these constructor arguments.
+    """
     if example.args is not None:
         return Call(runnable.target, example.args, dict(example.kwargs))
-    if "." in example.callee:
-        return _method_call(example, runnable)
+    owner, _, name = example.callee.rpartition(".")
+    own, (own_owner, _, _) = _classes(runnable.source), runnable.target.partition("()")
     target = runnable.target if "()" in runnable.target else SUBJECT
-    expression = _with_callee(example.expression, example.callee, target)
-    setup = _without_own_classes(example.setup, runnable.source)
+    if owner:
+        own_owner = runnable.target.partition(".")[0].removesuffix("()")
+        target = f"{own_owner}.{runnable.name}"
+        if own_owner not in own or "." not in runnable.target:
+            return None
     around = _needed_code(example, runnable)
-    if target is not SUBJECT and any(_defines(text, target.partition("(")[0]) for text in around):
+    if not owner and target is not SUBJECT and any(own_owner in _classes(text) for text in around):
         return None  # the trusted class would shadow the candidate's own
-    texts = [*around, setup]
-    parts = [_with_callee(text, example.callee, target) if example.callee in text else text for text in texts]
-    made = [part for part in parts if part is not None]
-    if expression is None or len(made) < len(parts):
+    *before, expression = [
+        _renamed(text, example.callee, target) if name in text or (owner and owner in text) else text
+        for text in (*around, _without_own_classes(example.setup, runnable.source), example.expression)
+    ]
+    setup = "\n".join(text for text in before if text)
+    if expression is None or None in before:
         return None
+    if owner:
+        made = [call for text in (setup, expression) for call in _calls_of(own_owner, text)]
+        return (
+            Call(expression, None, {}, setup)
+            if all(_accepts(own[own_owner], call) for call in made)
+            else None
+        )
     # If the function's name is gone, it was in a removed class, and the call is of another function.
-    mentioned = any(example.callee in text for text in (*example.around, example.setup))
-    if mentioned and not any(made) and SUBJECT not in expression:
-        return None
-    return Call(expression, None, {}, "\n".join(made) if any(made) else "")
+    mentioned = any(name in text for text in (*example.around, example.setup))
+    return (
+        None if mentioned and not setup and SUBJECT not in expression else Call(expression, None, {}, setup)
+    )
 
 
 def _needed_code(example: Example, runnable: Runnable) -> list[str]:
@@ -408,14 +378,8 @@ def _needed_code(example: Example, runnable: Runnable) -> list[str]:
     texts = [
         text for text in example.around if text not in runnable.around or text.startswith("from __future__")
     ]
-    texts = [text for text in texts if not _has_same_constructor(_class(text), own)]
+    texts = [text for text in texts if not any(_is_same_class(item, own) for item in _classes(text).values())]
     return [text for text in texts if not runnable.file_names or not _bound_by(text) <= runnable.file_names]
-
-
-@lru_cache(maxsize=4096)
-def _class(text: str) -> ast.ClassDef | None:
-    """Return the class defined by the text of one statement."""
-    return next(iter(_classes(text).values()), None) if "class " in text else None
 
 
 @lru_cache(maxsize=4096)
@@ -425,49 +389,9 @@ def _bound_by(text: str) -> frozenset[str]:
     return frozenset(name for item in (tree.body if tree is not None else ()) for name in bound_names(item))
 
 
-def _defines(text: str, name: str) -> bool:
-    statement = _class(text)
-    return statement is not None and statement.name == name
-
-
-def _has_same_constructor(statement: ast.stmt | None, own: Mapping[str, ast.ClassDef]) -> bool:
-    """Return whether a statement defines a class that exists under this name with the same constructor."""
-    return (
-        isinstance(statement, ast.ClassDef)
-        and statement.name in own
-        and _constructor(statement) == _constructor(own[statement.name])
-    )
-
-
-def _method_call(example: Example, runnable: Runnable) -> Call | None:
-    """Return a call of a method on an object that the call creates from the candidate's own class.
-
-    None if the function is no method, or its class does not accept these constructor arguments.
-    """
-    owner, _, method = example.callee.partition(".")
-    own_owner, dot, _ = runnable.target.partition(".")
-    if not dot:
-        return None
-    renamer = _MethodRenamer(owner, method, own_owner.removesuffix("()"), runnable.name)
-    expression = _renamed(example.expression, renamer)
-    setup = _renamed(_without_own_classes(example.setup, runnable.source), renamer)
-    if expression is None or setup is None:
-        return None
-    around: Sequence[str | None] = _needed_code(example, runnable)
-    if (owner, method) != (renamer.own_owner, runnable.name):
-        around = [
-            _renamed(text, renamer) if text and (owner in text or method in text) else text for text in around
-        ]
-    own_class = _classes(runnable.source).get(renamer.own_owner)
-    made = [call for text in (setup, expression) for call in _calls_of(renamer.own_owner, text)]
-    if own_class is None or None in around or not all(_accepts_arguments(call, own_class) for call in made):
-        return None
-    return Call(expression, None, {}, "\n".join(text for text in (*around, setup) if text))
-
-
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)
 def _classes(source: str) -> Mapping[str, ast.ClassDef]:
-    tree = parse_or_none(source)
+    tree = parse_or_none(source) if "class " in source else None
     body = tree.body if tree is not None else []
     return {statement.name: statement for statement in body if isinstance(statement, ast.ClassDef)}
 
@@ -482,13 +406,27 @@ def _without_own_classes(setup: str, source: str) -> str:
     tree = parse_or_none(setup) if own and "class " in setup else None
     if tree is None:
         return setup
-    kept = [statement for statement in tree.body if not _has_same_constructor(statement, own)]
+    kept = [statement for statement in tree.body if not _is_same_class(statement, own)]
     return unparse(ast.Module(kept, [])) if len(kept) < len(tree.body) else setup
+
+
+def _is_same_class(statement: ast.stmt, own: Mapping[str, ast.ClassDef]) -> bool:
+    """Return whether a statement defines a class that exists under this name with the same constructor."""
+    known = own.get(statement.name) if isinstance(statement, ast.ClassDef) else None
+    return (
+        isinstance(statement, ast.ClassDef)
+        and known is not None
+        and _constructor(statement) == _constructor(known)
+    )
+
+
+def _made_by(node: ast.ClassDef) -> Function | None:
+    return next((item for item in node.body if isinstance(item, Function) and item.name == "__init__"), None)
 
 
 def _constructor(node: ast.ClassDef) -> str:
     """Return a text that is equal for classes with equal constructor parameters."""
-    found = next((item for item in node.body if isinstance(item, Function) and item.name == "__init__"), None)
+    found = _made_by(node)
     if found is not None:
         return unparse(found.args)
     fields = [
@@ -511,12 +449,12 @@ def makes_an_instance(target: str, source: str) -> bool:
     """Return whether a call of the target binds its class, which methods like `Class().name` are called on."""
     name, parenthesis, _ = target.partition("().")
     own = _classes(source).get(name) if parenthesis else None
-    return own is None or _accepts_arguments(ast.Call(ast.Name(name), [], []), own)
+    return own is None or _accepts(own, ast.Call(ast.Name(name), [], []))
 
 
-def _accepts_arguments(call: ast.Call, own: ast.ClassDef) -> bool:
+def _accepts(own: ast.ClassDef, call: ast.Call) -> bool:
     """Return whether a class accepts the arguments of a call; True if its source does not show that."""
-    found = next((item for item in own.body if isinstance(item, Function) and item.name == "__init__"), None)
+    found = _made_by(own)
     if found is None:
         return True
     arguments = found.args
@@ -531,53 +469,36 @@ def _accepts_arguments(call: ast.Call, own: ast.ClassDef) -> bool:
     return all(name in given for name in needed)
 
 
-def _renamed(text: str, renamer: ast.NodeTransformer) -> str | None:
+@lru_cache(maxsize=4096)
+def _renamed(text: str, callee: str, target: str) -> str | None:
+    """Return a text with the example's function replaced by another one; None if it is no code."""
     try:
-        return unparse(renamer.visit(ast.parse(text)))
+        return unparse(_Renamer(callee, target).visit(ast.parse(text)))
     except PARSE_ERRORS:
         return None
 
 
-@lru_cache(maxsize=4096)
-def _with_callee(text: str, callee: str, target: str) -> str | None:
-    """Return a text with the function that an example was written for replaced by another one."""
-    return _renamed(text, _Renamer(callee, target))
-
-
 class _Renamer(ast.NodeTransformer):
-    """Replaces the function that an example was written for by the candidate."""
+    """Replaces the function, or the class and the method, that an example was written for by the candidate's."""
 
     def __init__(self, callee: str, target: str) -> None:
-        self.callee = callee
+        self.owner, _, self.name = callee.rpartition(".")
+        self.own_owner, _, self.own_name = target.rpartition(".")
         self.target = ast.parse(target, mode="eval").body
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        is_callee = node.id == self.callee and isinstance(node.ctx, ast.Load)
-        return self.target if is_callee else node
+        if self.owner:
+            return ast.Name(self.own_owner, node.ctx) if node.id == self.owner else node
+        return self.target if node.id == self.name and isinstance(node.ctx, ast.Load) else node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        if node.attr == self.callee and isinstance(node.value, ast.Name) and isinstance(node.ctx, ast.Load):
+        if self.owner and node.attr == self.name:
+            node.attr = self.own_name
+        elif node.attr == self.name and isinstance(node.value, ast.Name) and isinstance(node.ctx, ast.Load):
             return self.target
         return self.generic_visit(node)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        """Leave a class with a method of this name unchanged, because its attributes refer to that method."""
-        own = any(isinstance(item, Function) and item.name == self.callee for item in node.body)
-        return node if own else self.generic_visit(node)
-
-
-class _MethodRenamer(ast.NodeTransformer):
-    """Replaces the class and method that an example was written for by the candidate's."""
-
-    def __init__(self, owner: str, method: str, own_owner: str, own_method: str) -> None:
-        self.owner, self.method = owner, method
-        self.own_owner, self.own_method = own_owner, own_method
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return ast.Name(self.own_owner, node.ctx) if node.id == self.owner else node
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        made = self.generic_visit(node)
-        if isinstance(made, ast.Attribute) and made.attr == self.method:
-            made.attr = self.own_method
-        return made
+        """Leave a class with a method of the function's name unchanged: its attributes refer to that method."""
+        own = any(isinstance(item, Function) and item.name == self.name for item in node.body)
+        return node if own and not self.owner else self.generic_visit(node)
