@@ -97,7 +97,9 @@ def _flowing(reading: Reading) -> Iterator[Match]:
         flow = TaintFlow(reading.names, reading.nodes, reading.parents, PYTHON)
         for arrival in flow.arrivals:
             yield from _arrived(reading, arrival)
-        yield from _commanded(reading, flow)
+        for call, given in flow.commands.items():  # passed to helpers of the file to run
+            for rule, what in shell_threats(reading.names.text(given) or ""):
+                yield Match(rule, *reading.place(call), f"has a command run that {what}")
 
 
 _FENCED = lazy(r"^[ \t]{0,12}(```|~~~)[^\n]{0,200}$", re.MULTILINE)
@@ -124,19 +126,13 @@ def _in_prose(text: str) -> Iterator[Match]:
     """Yield the commands in build files, workflows, settings and documentation."""
     for rule, what, start, end in shell_places(text):
         yield Match(rule, start, end, what)
-    if _SCRIPTS.search(text):
-        for found in _INSTALL_SCRIPT.finditer(text):
-            command = found[2].replace('\\"', '"').replace("\\\\", "\\")
-            threats_in = list(shell_threats(command))
-            for _, what in threats_in:
-                yield Match("install-hook", found.start(), found.end(), f"the script {found[1]} {what}")
-            if not threats_in and _REACHING.search(command):
-                yield Match(
-                    "install-hook",
-                    found.start(),
-                    found.end(),
-                    f"the script {found[1]} uses the network or runs text",
-                )
+    for found in _INSTALL_SCRIPT.finditer(text) if _SCRIPTS.search(text) else ():
+        command = found[2].replace('\\"', '"').replace("\\\\", "\\")
+        threats_in = [what for _, what in shell_threats(command)]
+        if not threats_in and _REACHING.search(command):
+            threats_in = ["uses the network or runs text"]
+        for what in threats_in:
+            yield Match("install-hook", *found.span(), f"the script {found[1]} {what}")
 
 
 def _graded(reading: Reading, found: Iterable[Match]) -> Iterator[Match]:
@@ -146,8 +142,8 @@ def _graded(reading: Reading, found: Iterable[Match]) -> Iterator[Match]:
             line_end = reading.text.find("\n", match.end)
             command = reading.text[match.start : len(reading.text) if line_end < 0 else line_end]
             address = _ADDRESS.search(command)
-            known = address is not None and _INSTALLERS.match(address[1] or "")
-            if known or (address is None and reading.language in PROSE):
+            unnamed = address is None and reading.language in PROSE
+            if unnamed or (address is not None and _INSTALLERS.match(address[1] or "")):
                 match = replace(match, severity=Severity.LOW)
         yield match
 
@@ -212,35 +208,23 @@ _COMPOSED = lazy(r"child_process|\bconstructor\b|require\s*\(\s*[^'\"\s)]")
 def _arrived(reading: Reading, arrival: Arrival) -> Iterator[Match]:
     """Yield the threats of data at a sink."""
     start, end = reading.place(arrival.call)
+    name = arrival.name
     if arrival.what == "joins":
         yield Match("reverse-shell", start, end, "joins the streams of a process with a connection")
     elif arrival.what == "destroy":
-        yield Match(
-            "destroys",
-            start,
-            end,
-            f"{arrival.name.removeprefix('.')} deletes everything below the home folder or the root",
-        )
+        reason = f"{name.removeprefix('.')} deletes everything below the home folder or the root"
+        yield Match("destroys", start, end, reason)
     else:
         meaning, reason = _judged(arrival)
         if meaning is not None and not (meaning.label == DROPPED and _starts_another(arrival.call)):
             measured = {LESS_SURE: True} if meaning.less_sure else {}
             yield Match(meaning.rule, start, end, reason, meaning.severity, measurements=measured)
         elif arrival.hidden:
-            reason = f"calls {arrival.name} by a name that is put together"
+            reason = f"calls {name} by a name that is put together"
             yield Match("decoded-exec", start, end, reason, Severity.HIGH)
     if arrival.what == "command" and arrival.text:
         for rule, what in shell_threats(arrival.text):
             yield Match(rule, start, end, f"runs a command that {what}")
-
-
-def _commanded(reading: Reading, flow: TaintFlow) -> Iterator[Match]:
-    """Yield the commands that are passed to helpers of the file to run."""
-    for call, given in flow.commands.items():
-        text = reading.names.text(given)
-        for rule, what in shell_threats(text) if text else ():
-            start, end = reading.place(call)
-            yield Match(rule, start, end, f"has a command run that {what}")
 
 
 class _Meaning(NamedTuple):

@@ -52,19 +52,17 @@ _DEEPEST_PATH = 4  # depth of aliases
 
 def threats(reading: Reading) -> Iterator[Match]:
     """Yield threats that the syntax shows."""
-    at_import = None  # one place is enough to see that the file is a script
-    for node in reading.nodes:
-        kind = type(node)
-        if kind is ast.Call:
-            for found in _call(reading, node):  # type: ignore[arg-type]
-                if found.rule == "import-effect":
-                    severity = Severity.LOW if at_import or _is_script(reading) else None
-                    at_import = found = replace(found, severity=severity)
-                yield found
-        elif kind is ast.Assign:
-            yield from _assigned(reading, node)  # type: ignore[arg-type]
-        elif kind is ast.ClassDef:
-            yield from _install_hook(reading, node)  # type: ignore[arg-type]
+    at_import = False  # one place is enough to see that the file is a script
+    for call in reading.nodes_of(ast.Call):
+        for found in _call(reading, call):
+            if found.rule == "import-effect":
+                found = replace(found, severity=Severity.LOW if at_import or _is_script(reading) else None)
+                at_import = True
+            yield found
+    for assignment in reading.nodes_of(ast.Assign):
+        yield from _assigned(reading, assignment)
+    for definition in reading.nodes_of(ast.ClassDef):
+        yield from _install_hook(reading, definition)
 
 
 def _call(reading: Reading, node: ast.Call) -> Iterator[Match]:
@@ -118,8 +116,8 @@ def _at_import(reading: Reading, node: ast.Call, name: str) -> Iterator[Match]:
         return
     if _runs_at_import(reading, node):
         kind = "network" if name in SENDING else "process"
-        start, end = reading.place(node)
-        yield Match("import-effect", start, end, f"{name} runs as soon as the file is imported ({kind})")
+        reason = f"{name} runs as soon as the file is imported ({kind})"
+        yield Match("import-effect", *reading.place(node), reason)
 
 
 _OF_SCRIPTS = frozenset({"input", "sys.exit", "argparse.ArgumentParser.parse_args", "getpass.getpass"})
@@ -168,20 +166,16 @@ def _assigned(reading: Reading, node: ast.Assign) -> Iterator[Match]:
             if isinstance(node.value, ast.Constant) and node.value.value is None:
                 continue  # makes `import` of it fail; it is not replaced
             if module.partition(".")[0] in _GUARDED_MODULES:
-                start, end = reading.place(node)
                 reason = f"puts something else in place of {module}"
                 # A missing module may be replaced, for example under its Python 2 name.
                 severity = Severity.LOW if module == missing_in(reading, node) else None
-                yield Match("tampered-verification", start, end, reason, severity)
+                yield Match("tampered-verification", *reading.place(node), reason, severity)
 
 
 def _patched(reading: Reading, node: ast.AST, target: str, value: ast.expr) -> Iterator[Match]:
-    if target not in _ALWAYS_WRONG:
-        return
-    if target in reading.names.names_of(value):
-        return
-    start, end = reading.place(node)
-    yield Match("tampered-verification", start, end, f"replaces {target} for the whole process")
+    if target in _ALWAYS_WRONG and target not in reading.names.names_of(value):
+        reason = f"replaces {target} for the whole process"
+        yield Match("tampered-verification", *reading.place(node), reason)
 
 
 def _install_hook(reading: Reading, node: ast.ClassDef) -> Iterator[Match]:
@@ -191,9 +185,9 @@ def _install_hook(reading: Reading, node: ast.ClassDef) -> Iterator[Match]:
         name = reading.names.called(call)
         kind = effect_of_name(name)
         if kind in (NETWORK, PROCESS) or name in RUNNING_CODE - {"compile"}:
-            start, end = reading.place(call)
             severity = Severity.MEDIUM if kind == PROCESS else None
-            yield Match("install-hook", start, end, f"{name} while a package is installed", severity)
+            reason = f"{name} while a package is installed"
+            yield Match("install-hook", *reading.place(call), reason, severity)
             return
 
 
