@@ -14,9 +14,8 @@ from importlib import resources
 from itertools import islice
 from typing import NamedTuple
 
-from codeguard.analysis.rules.injection.features import text_features, tokens_of
+from codeguard.analysis.rules.injection.features import BITS, grams, text_features, tokens_of
 from codeguard.analysis.rules.injection.model import by_chance, unpacked, weighed
-from codeguard.analysis.rules.injection.ngrams import BITS, grams
 from codeguard.corpus.patterns import lazy
 
 FILE = "passages.json"
