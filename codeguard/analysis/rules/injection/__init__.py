@@ -49,16 +49,13 @@ def texts(reading: Reading) -> Iterator[Segment]:
             if len(segment.text) >= _SHORTEST:
                 yield segment
             continue
-        if run and (len(run) >= _PIECES or not _near(reading.text, run[-1].end, segment.start)):
+        # Code may join adjacent pieces, items of a list, consecutive assignments.
+        near = bool(run) and segment.start - run[-1].end <= 200
+        if len(run) >= _PIECES or not (near and _NEXT.fullmatch(reading.text, run[-1].end, segment.start)):
             yield from _joined(reading.text, run)
             run = []
         run.append(segment)
     yield from _joined(reading.text, run)
-
-
-def _near(text: str, end: int, start: int) -> bool:
-    """Return whether code may join two strings: adjacent pieces, items of a list, consecutive assignments."""
-    return start - end <= 200 and _NEXT.fullmatch(text, end, start) is not None
 
 
 def _joined(text: str, run: list[Segment]) -> Iterator[Segment]:
