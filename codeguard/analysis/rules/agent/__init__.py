@@ -68,14 +68,14 @@ def _orders(segment: Segment) -> Iterator[Match]:
     prose = segment.kind is SegmentKind.PROSE
     if not prose and _ABOUT.search(segment.text) is None:
         return  # a code comment that names neither an addressee nor a prohibition
-    for found in orders_in(read_orders(_TABLE), segment.text, segment.start, prose=prose):
-        severity, confidence = found.order.severity, None
-        if prose and severity is None:
-            confidence = Confidence.HIGH  # written for all readers
+    for match in orders_in(read_orders(_TABLE), segment):
+        if prose and match.severity is None:
+            match = replace(match, confidence=Confidence.HIGH)  # written for all readers
         elif not prose and _MODEL.search(segment.text) is None:
-            severity = Severity.LOW  # comments describe code that hides, sends or loads something
-        end = min(segment.end, found.start + 80)
-        yield Match(found.order.rule, found.start, end, found.reason, severity, confidence)
+            match = replace(
+                match, severity=Severity.LOW
+            )  # comments describe code that hides or sends something
+        yield match
 
 
 _SHOWN = 120

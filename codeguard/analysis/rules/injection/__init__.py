@@ -218,10 +218,11 @@ _TOO_MANY = f"orders to a model were not looked for after {_MOST} texts that may
 def _inspect(reading: Reading, context: DetectorContext) -> Iterator[Match]:
     """Yield at most one match for each comment, string or name."""
     found, reported = 0, set[int]()
+    forms = read_orders(_FORMS_TABLE)
     for segment in texts(reading):
         unread = reading.unread
         known = segment.kind in _READ_FOR_FORMS
-        formed = list(unread.apart("orders by their form", _formed, segment)) if known else []
+        formed = list(unread.apart("orders by their form", orders_in, forms, segment)) if known else []
         yield from formed
         match = None
         with unread.alone("orders by the model"):
@@ -242,14 +243,6 @@ def gives_order(sentence: str) -> bool:
     model = load_model()
     limit = model.limits["comment"]
     return model.score(sentence, limit) >= limit.weak
-
-
-def _formed(segment: Segment) -> Iterator[Match]:
-    """Yield instructions recognised by their form, each rule once."""
-    in_prose = segment.kind is SegmentKind.PROSE
-    for found in orders_in(read_orders(_FORMS_TABLE), segment.text, segment.start, prose=in_prose):
-        end = min(segment.end, found.start + 80)
-        yield Match(found.order.rule, found.start, end, found.reason, found.order.severity)
 
 
 # A score, the text that has it, and the disguises under which that text was found.
