@@ -124,8 +124,6 @@ def _through(outer: Callable[[int], int], inner: Callable[[int], int], offset: i
 
 
 class _Examination:
-    """The examination of one file: its reading, those of the code inside it, and the remaining time."""
-
     def __init__(self, file: SourceFile, context: DetectorContext) -> None:
         self._context = context
         self._gave_up = gave_up(file)
@@ -194,7 +192,6 @@ class _Examination:
             return [detector_error(name, reading, error), *seen], lasting
 
     def _open_cells(self) -> list[Observation]:
-        """Read the code cells of a notebook."""
         try:
             with self._left.step():
                 code = self._reading.notebook

@@ -42,7 +42,6 @@ ROUNDS = 8  # assignments that a value is followed through
 
 
 def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
-    """Yield the idle effects and imports of a Python file."""
     functions: list[Function] = [*reading.nodes_of(ast.FunctionDef), *reading.nodes_of(ast.AsyncFunctionDef)]
     for function in functions:
         yield from reading.unread.apart("effect", _effects, reading, function)

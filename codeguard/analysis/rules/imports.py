@@ -60,7 +60,6 @@ _TOOLS = lazy(r" (?:pip3? install|npm i(?:nstall)?|yarn add|easy_install) ")
 
 
 def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
-    """Yield matches for imports and the text around them."""
     seen: set[str] = set()
     apart = reading.unread.apart
     for imported in imports_of(reading):
@@ -155,7 +154,6 @@ _SPOKEN_OF = frozenset(_SPEAKING.split()) | _GOES_ON
 
 
 def _source(rest: str) -> str:
-    """Return where an install command installs from, if it says so."""
     found = _SOURCE.search(rest)
     source = "" if found is None else next(part for part in found.groups() if part)
     # Without an index, from a folder, which the same job has filled.

@@ -29,7 +29,6 @@ _RULES = rules_of(__file__)
 
 
 def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
-    """Yield the secrets in a file."""
     found = secrets_of(reading)
     told: set[tuple[str, str]] = set()
     for item in found:

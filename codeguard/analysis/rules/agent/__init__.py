@@ -43,7 +43,6 @@ _OF_PEOPLE = frozenset({"runs-download"})
 
 
 def _inspect(reading: Reading, context: DetectorContext) -> Iterator[Match]:
-    """Yield instructions, granted permissions, and passages worded like harmful ones."""
     prose, apart = reading.language in PROSE, reading.unread.apart
     guides = prose and is_for_assistants(reading.text)
     if prose:
@@ -83,8 +82,6 @@ _TOO_MANY = "harmful instructions were not looked for by their wording after so 
 
 
 def _passages(reading: Reading, *, guides: bool) -> Iterator[Match]:
-    """Yield the passages that are worded like harmful instructions."""
-
     def met(start: int) -> None:
         if guides:  # others of this length are changelogs and the like
             reading.unread.note(_TOO_MANY, reading.line_of(start))
@@ -133,7 +130,6 @@ _USUAL_MODELS = lazy(
 
 
 def _settings(text: str) -> Iterator[Match]:
-    """Yield granted permissions, automatically run commands and changed model endpoints."""
     if not _KNOWN.search(text):
         return
     for pattern, what in _grants():
@@ -173,7 +169,6 @@ def _servers(text: str) -> Iterator[Match]:
 
 @cache
 def _grants() -> tuple[tuple[re.Pattern[str], str], ...]:
-    """Return the table of permissions."""
     text = Path(__file__).with_name("grants.toml").read_text(encoding="utf-8")
     return tuple((lazy(row["pattern"]), row["what"]) for row in tomllib.loads(text)["grant"])
 

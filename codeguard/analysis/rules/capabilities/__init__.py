@@ -63,7 +63,6 @@ _ROWS = RuleIndex(check for check in load_checks(__path__) if check.rows)
 
 
 def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
-    """Yield threats, and capabilities beyond the trusted counterpart's."""
     if reading.language == "bash":
         yield from _graded(reading, _without_comments(reading, shell_places(reading.text)))
     elif reading.language in PROSE:
@@ -189,7 +188,6 @@ def _without_comments(reading: Reading, found: Iterable[tuple[str, str, int, int
 
 
 def _in_other_language(reading: Reading) -> Iterator[Match]:
-    """Yield the threats in the data flow of a language other than Python."""
     effects = effects_of(reading.language)
     if effects is None or not (effects.may_act(reading.text) or _COMPOSED.search(reading.text)):
         return
@@ -206,7 +204,6 @@ _COMPOSED = lazy(r"child_process|\bconstructor\b|require\s*\(\s*[^'\"\s)]")
 
 
 def _arrived(reading: Reading, arrival: Arrival) -> Iterator[Match]:
-    """Yield the threats of data at a sink."""
     start, end = reading.place(arrival.call)
     name = arrival.name
     if arrival.what == "joins":

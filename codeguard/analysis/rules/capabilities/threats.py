@@ -82,7 +82,6 @@ def _call(reading: Reading, node: ast.Call) -> Iterator[Match]:
 
 
 def _path(reading: Reading, node: ast.expr, depth: int = 0) -> str:
-    """Return the literal parts of a path, joined."""
     text = reading.names.text(node)
     if text is not None or depth > _DEEPEST_PATH:
         return text or ""
@@ -111,7 +110,6 @@ def _words(reading: Reading, node: ast.Call) -> str:
 
 
 def _at_import(reading: Reading, node: ast.Call, name: str) -> Iterator[Match]:
-    """Yield calls that use the network or start processes when the module is imported."""
     if name not in SENDING and name not in RUNNING_COMMANDS:
         return
     if _runs_at_import(reading, node):
@@ -350,13 +348,11 @@ def _counterparts(chunk: Chunk, trusted: TrustedFunctions) -> list[TrustedFuncti
 
 
 def _parameters(text: str) -> int:
-    """Return the number of parameters in a function's header, 0 if it cannot be determined."""
     header = text[text.find("(") + 1 :].partition(")")[0]
     return header.count(",") + 1 if header.strip() else 0
 
 
 def _kinds_of(function: TrustedFunction) -> frozenset[str]:
-    """Return the capabilities of a trusted function, given the imports in its scope."""
     return _kinds(function.text, function.imports) if function.language == "python" else frozenset()
 
 

@@ -175,7 +175,6 @@ def sequence(tokens: list[str]) -> list[frozenset[str]]:
 
 @lru_cache(maxsize=50_000)
 def _of_token(token: str) -> frozenset[str]:
-    """Return the features of a token: its concepts and stem, or its pairs of ideographs."""
     found = {f"c:{concept}" for concept in concepts_in(token)}
     if is_wide(token):
         found |= {f"w:{first}{second}" for first, second in pairwise(token[:LONGEST_RUN])}

@@ -224,7 +224,6 @@ class Matcher:
         )
 
     def _is_text(self, node: ast.AST) -> bool:
-        """Return whether a node is a text in code, not a docstring."""
         is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
         return is_text and not isinstance(self.view.parent(node), ast.Expr)
 
