@@ -23,27 +23,10 @@ from codeguard.analysis.rules.capabilities.threats import beyond_counterparts, e
 from codeguard.analysis.rules.insecure import RuleIndex, load_checks
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import nodes_and_parents
+from codeguard.flow import labels as label
 from codeguard.flow.effects import PYTHON, effects_of
 from codeguard.flow.front_ends import lowered
-from codeguard.flow.labels import (
-    BLOB,
-    CREDENTIAL,
-    DROPPED,
-    ENVIRONMENT,
-    FETCHED,
-    FILE,
-    HOST,
-    KEY,
-    PART,
-    SECRET,
-    SPELLED,
-    STARTUP_NAME,
-    VARIABLE,
-    WATCHED,
-    Arrival,
-    TaintFlow,
-    labels_of_kind,
-)
+from codeguard.flow.labels import Arrival, TaintFlow, labels_of_kind
 from codeguard.models import Severity
 from codeguard.syntax.names import Names
 
@@ -213,7 +196,7 @@ def _arrived(reading: Reading, arrival: Arrival) -> Iterator[Match]:
         yield Match("destroys", start, end, reason)
     else:
         meaning, reason = _judged(arrival)
-        if meaning is not None and not (meaning.label == DROPPED and _starts_another(arrival.call)):
+        if meaning is not None and not (meaning.label == label.DROPPED and _starts_another(arrival.call)):
             measured = {LESS_SURE: True} if meaning.less_sure else {}
             yield Match(meaning.rule, start, end, reason, meaning.severity, measurements=measured)
         elif arrival.hidden:
@@ -237,29 +220,37 @@ class _Meaning(NamedTuple):
 
 
 _MEANINGS = (
-    _Meaning("send", SECRET, "exfiltration", "sends a file of secrets", Severity.CRITICAL),
-    _Meaning("send", PART, "exfiltration", "sends a part of a file of secrets", Severity.CRITICAL),
-    _Meaning("send", ENVIRONMENT, "exfiltration", "sends the whole environment"),
+    _Meaning("send", label.SECRET, "exfiltration", "sends a file of secrets", Severity.CRITICAL),
+    _Meaning("send", label.PART, "exfiltration", "sends a part of a file of secrets", Severity.CRITICAL),
+    _Meaning("send", label.ENVIRONMENT, "exfiltration", "sends the whole environment"),
     # By its name alone: services call what they hand out a private key, and get it back in each request.
-    _Meaning("send", KEY, "exfiltration", "sends a private key", less_sure=True),
-    _Meaning("send", CREDENTIAL, "exfiltration", "sends the credentials of {}", least=2),
-    _Meaning("send", WATCHED, "spies", "sends what the user sees, copies or types"),
-    _Meaning("send", HOST, "reports-host", "sends {} of this machine", least=2),
-    _Meaning("send", VARIABLE, "sends-surroundings", "sends an environment variable"),
-    _Meaning("send", FILE, "sends-surroundings", "sends the content of a file"),
-    _Meaning("look-up", SECRET, "exfiltration", "looks up a name made of secrets"),
-    _Meaning("look-up", PART, "exfiltration", "looks up a name made of secrets"),
-    _Meaning("look-up", ENVIRONMENT, "exfiltration", "looks up a name made of secrets"),
-    _Meaning("look-up", SPELLED, "exfiltration", "looks up a name with data of this machine in its letters"),
-    _Meaning("look-up", HOST, "reports-host", "looks up a name made of what this machine is called", least=1),
-    _Meaning("code", FETCHED, "download-and-run", "gets what the network sent"),
-    _Meaning("code", BLOB, "decoded-exec", "gets a text that is written encoded"),
-    _Meaning("load", FETCHED, "download-and-run", "makes objects of what the network sent", Severity.HIGH),
-    _Meaning("command", DROPPED, "drops-and-starts", "starts a file that was written here"),
-    _Meaning("command", FETCHED, "download-and-run", "gets what the network sent", Severity.HIGH),
-    _Meaning("command", HOST, "reports-host", "gets {} of this machine", Severity.LOW, least=1),
-    _Meaning("command", BLOB, "decoded-exec", "gets a text that is written encoded", Severity.HIGH),
-    _Meaning("write", STARTUP_NAME, "persistence", "writes to a file that is run at the next start or login"),
+    _Meaning("send", label.KEY, "exfiltration", "sends a private key", less_sure=True),
+    _Meaning("send", label.CREDENTIAL, "exfiltration", "sends the credentials of {}", least=2),
+    _Meaning("send", label.WATCHED, "spies", "sends what the user sees, copies or types"),
+    _Meaning("send", label.HOST, "reports-host", "sends {} of this machine", least=2),
+    _Meaning("send", label.VARIABLE, "sends-surroundings", "sends an environment variable"),
+    _Meaning("send", label.FILE, "sends-surroundings", "sends the content of a file"),
+    _Meaning("look-up", label.SECRET, "exfiltration", "looks up a name made of secrets"),
+    _Meaning("look-up", label.PART, "exfiltration", "looks up a name made of secrets"),
+    _Meaning("look-up", label.ENVIRONMENT, "exfiltration", "looks up a name made of secrets"),
+    _Meaning(
+        "look-up", label.SPELLED, "exfiltration", "looks up a name with data of this machine in its letters"
+    ),
+    _Meaning(
+        "look-up", label.HOST, "reports-host", "looks up a name made of what this machine is called", least=1
+    ),
+    _Meaning("code", label.FETCHED, "download-and-run", "gets what the network sent"),
+    _Meaning("code", label.BLOB, "decoded-exec", "gets a text that is written encoded"),
+    _Meaning(
+        "load", label.FETCHED, "download-and-run", "makes objects of what the network sent", Severity.HIGH
+    ),
+    _Meaning("command", label.DROPPED, "drops-and-starts", "starts a file that was written here"),
+    _Meaning("command", label.FETCHED, "download-and-run", "gets what the network sent", Severity.HIGH),
+    _Meaning("command", label.HOST, "reports-host", "gets {} of this machine", Severity.LOW, least=1),
+    _Meaning("command", label.BLOB, "decoded-exec", "gets a text that is written encoded", Severity.HIGH),
+    _Meaning(
+        "write", label.STARTUP_NAME, "persistence", "writes to a file that is run at the next start or login"
+    ),
 )
 
 

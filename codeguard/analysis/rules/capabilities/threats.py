@@ -19,17 +19,8 @@ from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import walk
 from codeguard.flow.effects import RUNNING_CODE, RUNNING_COMMANDS, SENDING
 from codeguard.models import Chunk, ChunkKind, Severity
-from codeguard.syntax.capabilities import (
-    CODE,
-    ENVIRONMENT,
-    FILES,
-    LOADING,
-    NATIVE,
-    NETWORK,
-    PROCESS,
-    STARTUP_PLACE,
-    effect_of_name,
-)
+from codeguard.syntax import capabilities as effects
+from codeguard.syntax.capabilities import STARTUP_PLACE, effect_of_name
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _GUARDED_MODULES = frozenset(
@@ -182,8 +173,8 @@ def _install_hook(reading: Reading, node: ast.ClassDef) -> Iterator[Match]:
     for call in _calls(node):
         name = reading.names.called(call)
         kind = effect_of_name(name)
-        if kind in (NETWORK, PROCESS) or name in RUNNING_CODE - {"compile"}:
-            severity = Severity.MEDIUM if kind == PROCESS else None
+        if kind in (effects.NETWORK, effects.PROCESS) or name in RUNNING_CODE - {"compile"}:
+            severity = Severity.MEDIUM if kind == effects.PROCESS else None
             reason = f"{name} while a package is installed"
             yield Match("install-hook", *reading.place(call), reason, severity)
             return
@@ -292,7 +283,7 @@ def encrypting(reading: Reading) -> Iterator[Match]:
             yield Match("destroys", *reading.place(node.iter), reason)
 
 
-_RISKY = frozenset({NETWORK, PROCESS, FILES, CODE, NATIVE, LOADING, ENVIRONMENT})
+_HARMLESS = frozenset({effects.HOST, effects.FRAMES})
 
 
 def _able(reading: Reading) -> dict[ast.AST | None, dict[str, str]]:
@@ -320,7 +311,7 @@ def beyond_counterparts(reading: Reading, trusted: TrustedFunctions) -> Iterator
         if chunk.kind in (ChunkKind.FUNCTION, ChunkKind.METHOD)
     }
     for owner, kinds in _able(reading).items():
-        risky = {kind: name for kind, name in kinds.items() if kind in _RISKY}
+        risky = {kind: name for kind, name in kinds.items() if kind not in _HARMLESS}
         chunk = None if owner is None else chunks.get(reading.names.symbol(owner))
         counterparts = _counterparts(chunk, trusted) if risky and chunk is not None else []
         if not counterparts or owner is None:
