@@ -35,7 +35,7 @@ from codeguard.analysis.text.segments import SegmentKind
 from codeguard.corpus.chunking import gave_up
 from codeguard.corpus.embedded import MOST, code_in_prose
 from codeguard.models import NOT_FULLY_READ, Severity, SourceFile
-from codeguard.syntax.unread import Failure, Limit
+from codeguard.syntax.unread import Failure
 from codeguard.workers.deadline import WALL, Allowance, Deadline, DeadlineError
 from codeguard.workers.tasks import LOOKING_S, SOFT_SHARE
 
@@ -119,13 +119,11 @@ class _Part:
         return replace(match, start=self.place(match.start), end=self.place(match.end))
 
 
-def _composed(outer: Callable[[int], int], inner: Callable[[int], int]) -> Callable[[int], int]:
-    return lambda offset: outer(inner(offset))
+def _through(outer: Callable[[int], int], inner: Callable[[int], int], offset: int) -> int:
+    return outer(inner(offset))
 
 
 class _Examination:
-    """The examination of one file: its reading, those of the code inside it, and the remaining time."""
-
     def __init__(self, file: SourceFile, context: DetectorContext) -> None:
         self._context = context
         self._gave_up = gave_up(file)
@@ -194,7 +192,6 @@ class _Examination:
             return [detector_error(name, reading, error), *seen], lasting
 
     def _open_cells(self) -> list[Observation]:
-        """Read the code cells of a notebook."""
         try:
             with self._left.step():
                 code = self._reading.notebook
@@ -219,7 +216,9 @@ class _Examination:
         try:
             with self._left.step():
                 for block in code_in_prose(text):
-                    part = self._part(block.text, block.language, _composed(place, block.place))
+                    part = self._part(
+                        block.text, block.language, functools.partial(_through, place, block.place)
+                    )
                     part.reading.shared[IN_PROSE] = True
         except (Exception, DeadlineError) as error:  # hostile text
             return [_unfinished(AUDIT, self._reading, error)]
@@ -248,7 +247,9 @@ class _Examination:
             reading = part.reading
             limits = reading.unread.limits
             for limit in limits[self._told.get(reading, 0) :]:
-                match = part.in_file(limit_met(reading, limit))
+                start = reading.line_starts[min(max(limit.line, 1), len(reading.line_starts)) - 1]
+                where = f" (line {limit.line})" if limit.line else ""
+                match = part.in_file(Match(NOT_FULLY_READ, start, start, f"{limit.what}{where}"))
                 yield observe_match(self._reading, match, AUDIT, ENGINE_RULES[match.rule])
             self._told[reading] = len(limits)
 
@@ -271,7 +272,8 @@ def _unfinished(group: str, reading: Reading, error: BaseException) -> Observati
 
 def kind_and_digest(file: SourceFile) -> tuple[str, ...]:
     """Return the properties of a file that its observations depend on."""
-    return (file.sha256, file.language, file_kind(file), *(("gave up",) if gave_up(file) else ()))
+    kind = "python" if is_python(file) else "notebook" if is_notebook(file) else file.language
+    return (file.sha256, file.language, kind, *(("gave up",) if gave_up(file) else ()))
 
 
 def is_python(file: SourceFile) -> bool:
@@ -286,11 +288,6 @@ def is_notebook(file: SourceFile) -> bool:
     return file.language == "text" and (
         file.path.lower().endswith(".ipynb") or _NOTEBOOK.search(file.text) is not None
     )
-
-
-def file_kind(file: SourceFile) -> str:
-    """Return the kind that decides how a file is read: its language, or `notebook` and the like."""
-    return "python" if is_python(file) else "notebook" if is_notebook(file) else file.language
 
 
 def syntax(reading: Reading) -> Iterator[Match]:
@@ -312,13 +309,6 @@ def syntax(reading: Reading) -> Iterator[Match]:
     reason = f"does not parse ({reading.syntax_error}){missing}"
     measured = {MISSING_LINES: len(ranges)} if ranges else {}
     yield Match(SYNTAX, start, start, reason, severity, measurements=measured)
-
-
-def limit_met(reading: Reading, limit: Limit) -> Match:
-    """Return the match for a limit that a reader or detector exceeded."""
-    start = reading.line_starts[min(max(limit.line, 1), len(reading.line_starts)) - 1]
-    where = f" (line {limit.line})" if limit.line else ""
-    return Match(NOT_FULLY_READ, start, start, f"{limit.what}{where}")
 
 
 def foreign_cells(reading: Reading) -> Iterator[Match]:

@@ -110,15 +110,32 @@ class Observation:
         )  # fmt: skip
 
 
-def observe_match(reading: Reading, match: Match, signal: str, rule: Rule) -> Observation:
+def observe_match(
+    reading: Reading, match: Match, signal: str, rule: Rule, *, listed: bool = True
+) -> Observation:
     """Return the observation for a match."""
-    start, end = _within(reading, match)
-    lines = _lines(reading, start, end)
-    return replace(
-        _brief(reading, match, signal, rule),
-        snippet=_shown(reading, start, lines[0])[:SNIPPET] if lines else "",
-        text_digest=digest_of_lines(lines),
-        listed=True,
+    start = min(max(match.start, 0), len(reading.text))
+    end = min(max(match.end, start), len(reading.text))
+    first, last = reading.line_of(start), reading.line_of(max(start, end - 1))
+    starts = [*reading.line_starts, len(reading.text)] if listed else reading.line_starts
+    lines = [
+        reading.text[starts[line - 1] : starts[line]].rstrip("\r\n")
+        for line in range(first, min(last, first + FINGERPRINT_LINES) + 1 if listed else first)
+    ]
+    shown = lines[0] if lines else ""
+    held = secrets.overlapping(hidden_in(reading), starts[first - 1], starts[first - 1] + len(shown))
+    return Observation(
+        signal,
+        rule.id,
+        rule.severity if match.severity is None else match.severity,
+        rule.confidence if match.confidence is None else match.confidence,
+        match.reason,
+        Place(first, start - starts[first - 1] + 1, last, end - starts[last - 1] + 1),
+        reading.chunk_index(start),
+        listed=listed,
+        snippet=secrets.mask_secrets(shown, held, starts[first - 1])[:SNIPPET],
+        text_digest=digest_of_lines(lines) if listed else "",
+        measurements=dict(match.measurements),
     )
 
 
@@ -131,21 +148,22 @@ def all_observed(signal: FileSignal, reading: Reading, matches: Sequence[Match])
     rules = {rule.id: rule for rule in signal.rules}
     listed: Counter[str] = Counter()
     kept: list[Observation] = []
-    first: dict[
-        tuple[int, str], int
-    ] = {}  # for each chunk and rule, the index in `kept` of the most severe match
+    # For each chunk and rule the index in `kept` of the most severe match, and how many there are of it unlisted.
+    first: dict[tuple[int, str], int] = {}
     more: Counter[tuple[int, str]] = Counter()
-    # Most severe first, or many minor ones would hide them.
-    for item in sorted(matches, key=lambda item: (-_severity(item, rules[item.rule]), item.start)):
-        rule = rules[item.rule]
-        key = (reading.chunk_index(_within(reading, item)[0]), rule.id)
-        listed[rule.id] += 1
-        if listed[rule.id] <= LISTED_OF_A_RULE:
+
+    def rank(match: Match) -> tuple[int, int]:  # most severe first, or many minor ones would hide them
+        severity = rules[match.rule].severity if match.severity is None else match.severity
+        return -severity, match.start
+
+    for item in sorted(matches, key=rank):
+        listed[item.rule] += 1
+        few = listed[item.rule] <= LISTED_OF_A_RULE
+        seen = observe_match(reading, item, signal.name, rules[item.rule], listed=few)
+        key = (seen.chunk, item.rule)
+        if few or key not in first:
             first.setdefault(key, len(kept))
-            kept.append(observe_match(reading, item, signal.name, rule))
-        elif key not in first:
-            first[key] = len(kept)
-            kept.append(_brief(reading, item, signal.name, rule))
+            kept.append(seen)
         else:
             more[key] += 1
     for key, count in more.items():
@@ -155,9 +173,9 @@ def all_observed(signal: FileSignal, reading: Reading, matches: Sequence[Match])
 
 def bound_met(why: str) -> Observation:
     """Return the observation that a limit of time or memory, or a crash, stopped the examination."""
-    rule = models.NOT_FULLY_READ
-    confidence = ENGINE_RULES[rule].confidence
-    return Observation(AUDIT, rule, Severity.HIGH, confidence, why, text_digest=digest_of_lines([why]))
+    rule = ENGINE_RULES[models.NOT_FULLY_READ]
+    digest = digest_of_lines([why])
+    return Observation(AUDIT, rule.id, Severity.HIGH, rule.confidence, why, text_digest=digest)
 
 
 def detector_error(signal: str, reading: Reading, error: BaseException) -> Observation:
@@ -184,47 +202,3 @@ def _failed(signal: str, reading: Reading, reason: str) -> Observation:
 def digest_of_lines(lines: Iterable[str]) -> str:
     """Return the SHA-256 of lines without surrounding white space."""
     return text_digest("\n".join(line.strip() for line in lines))
-
-
-def _brief(reading: Reading, match: Match, signal: str, rule: Rule) -> Observation:
-    start, end = _within(reading, match)
-    first, last = reading.line_of(start), reading.line_of(max(start, end - 1))
-    return Observation(
-        signal=signal,
-        rule=rule.id,
-        severity=_severity(match, rule),
-        confidence=rule.confidence if match.confidence is None else match.confidence,
-        reason=match.reason,
-        place=Place(
-            first,
-            start - reading.line_starts[first - 1] + 1,
-            last,
-            end - reading.line_starts[last - 1] + 1,
-        ),
-        chunk=reading.chunk_index(start),
-        listed=False,
-        measurements=dict(match.measurements),
-    )
-
-
-def _severity(match: Match, rule: Rule) -> Severity:
-    return rule.severity if match.severity is None else match.severity
-
-
-def _within(reading: Reading, match: Match) -> tuple[int, int]:
-    start = min(max(match.start, 0), len(reading.text))
-    return start, min(max(match.end, start), len(reading.text))
-
-
-def _shown(reading: Reading, start: int, line: str) -> str:
-    """Return a line without the secrets that overlap it."""
-    line_start = reading.line_starts[reading.line_of(start) - 1]
-    held = secrets.overlapping(hidden_in(reading), line_start, line_start + len(line))
-    return secrets.mask_secrets(line, held, line_start)
-
-
-def _lines(reading: Reading, start: int, end: int) -> list[str]:
-    first, last = reading.line_of(start), reading.line_of(max(start, end - 1))
-    last = min(last, first + FINGERPRINT_LINES)
-    starts = [*reading.line_starts, len(reading.text)]
-    return [reading.text[starts[line - 1] : starts[line]].rstrip("\r\n") for line in range(first, last + 1)]

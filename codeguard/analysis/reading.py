@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from codeguard.analysis.text.segments import Described, Segment, docstring_places, segments_of
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import ParseBoundError, nodes_and_parents, parse, within_bounds
-from codeguard.models import SourceFile, Span
+from codeguard.models import SourceFile
 from codeguard.syntax.names import Names
 from codeguard.syntax.unread import Unread
 
@@ -164,21 +164,11 @@ class Reading:
         start = self.offset(line, column)
         return start, start if end_column is None else self.offset(end_line, int(end_column))
 
-    @cached_property
-    def _chunk_lines(self) -> list[int]:
-        return [chunk.start_line for chunk in self.file.chunks]
-
     def chunk_index(self, offset: int) -> int:
         """Return the index of the chunk that contains the line of a character offset, or -1."""
         line = self.line_of(offset)
-        index = bisect_right(self._chunk_lines, line) - 1
+        index = bisect_right(self.file.chunks, line, key=lambda chunk: chunk.start_line) - 1
         return index if index >= 0 and line <= self.file.chunks[index].end_line else -1
-
-    def span(self, start: int, end: int) -> Span:
-        """Return the lines (1-based, inclusive) and UTF-8 byte offsets of a range of the text."""
-        first = len(self.text[:start].encode("utf-8", "surrogatepass"))
-        length = len(self.text[start:end].encode("utf-8", "surrogatepass"))
-        return Span(self.line_of(start), self.line_of(max(start, end - 1)), first, first + length)
 
 
 def _error_text(error: BaseException) -> str:

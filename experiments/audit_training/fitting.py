@@ -16,8 +16,8 @@ from scipy.sparse import csr_matrix, hstack  # type: ignore[import-untyped]
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from codeguard.analysis.rules.injection import model, ngrams
-from codeguard.analysis.rules.injection.ngrams import number
+from codeguard.analysis.rules.injection import features, model
+from codeguard.analysis.rules.injection.features import number
 from experiments.audit_training.senses import DIMENSIONS
 
 STRENGTH = 30.0  # inverse of the regularisation
@@ -57,7 +57,7 @@ def fitted(
     The weight of a word is its own plus what its sense is worth; words that
     no row has get the latter.
     """
-    size = 1 << ngrams.BITS
+    size = 1 << features.BITS
     named = _matrix([_cells(map(number, row.named)) for row in rows], size)
     matrix = named + _matrix([row.worded for row in rows], size)
     counted = np.bincount(matrix.indices, minlength=size) >= FEWEST

@@ -36,9 +36,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codeguard.analysis.rules.injection import windows
-from codeguard.analysis.rules.injection.features import glimpse, text_features, tokens_of
+from codeguard.analysis.rules.injection.features import (
+    glimpse,
+    grams,
+    number,
+    parts,
+    runs,
+    text_features,
+    tokens,
+    tokens_of,
+)
 from codeguard.analysis.rules.injection.model import OrderModel, Thresholds, glance, may_order, read_model
-from codeguard.analysis.rules.injection.ngrams import grams, number, parts, runs, tokens
 from experiments.audit_training.corpus import (
     HARD,
     HERE,

@@ -88,7 +88,6 @@ class _Places:
 
 
 def _inspect(reading: Reading, context: DetectorContext) -> Iterator[Match]:
-    """Yield the deceptive characters of a file; returns early for plain ASCII."""
     plain = reading.text.isascii()
     if plain and _SUSPICIOUS.search(reading.text) is None:
         return

@@ -33,7 +33,6 @@ _HASHING = frozenset({"zlib.crc32", "zlib.adler32", "binascii.crc32", "hash", "s
 
 
 def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
-    """Yield the gates of the functions of a Python file."""
     functions: list[Function] = [*reading.nodes_of(ast.FunctionDef), *reading.nodes_of(ast.AsyncFunctionDef)]
     for function in functions:
         yield from reading.unread.apart("unrelated-exit", _gates, reading, function)

@@ -16,33 +16,24 @@ from codeguard.analysis.python.test_files import is_in_test
 from codeguard.analysis.rules.base import DetectorContext, FileSignal, Match, rules_of
 from codeguard.analysis.rules.imports import PYTHON_PACKAGES, STANDARD_LIBRARY, normalised
 from codeguard.corpus.syntax import walk
-from codeguard.syntax.capabilities import (
-    CODE,
-    ENVIRONMENT,
-    FILES,
-    HOST,
-    NATIVE,
-    NETWORK,
-    PROCESS,
-    effect_of_name,
-)
+from codeguard.syntax import capabilities as effects
+from codeguard.syntax.capabilities import effect_of_name
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 DOES = {
-    NETWORK: "opens a connection",
-    PROCESS: "starts a process",
-    FILES: "opens a file",
-    ENVIRONMENT: "reads the environment",
-    HOST: "asks what machine it runs on",
-    CODE: "runs code from a text",
-    NATIVE: "calls native code",
+    effects.NETWORK: "opens a connection",
+    effects.PROCESS: "starts a process",
+    effects.FILES: "opens a file",
+    effects.ENVIRONMENT: "reads the environment",
+    effects.HOST: "asks what machine it runs on",
+    effects.CODE: "runs code from a text",
+    effects.NATIVE: "calls native code",
 }
 _PREPARING = frozenset({"importlib.import_module", "__import__", "compile"})  # they do nothing by themselves
 ROUNDS = 8  # assignments that a value is followed through
 
 
 def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
-    """Yield the idle effects and imports of a Python file."""
     functions: list[Function] = [*reading.nodes_of(ast.FunctionDef), *reading.nodes_of(ast.AsyncFunctionDef)]
     for function in functions:
         yield from reading.unread.apart("effect", _effects, reading, function)

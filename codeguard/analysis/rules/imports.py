@@ -60,7 +60,6 @@ _TOOLS = lazy(r" (?:pip3? install|npm i(?:nstall)?|yarn add|easy_install) ")
 
 
 def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
-    """Yield matches for imports and the text around them."""
     seen: set[str] = set()
     apart = reading.unread.apart
     for imported in imports_of(reading):
@@ -155,7 +154,6 @@ _SPOKEN_OF = frozenset(_SPEAKING.split()) | _GOES_ON
 
 
 def _source(rest: str) -> str:
-    """Return where an install command installs from, if it says so."""
     found = _SOURCE.search(rest)
     source = "" if found is None else next(part for part in found.groups() if part)
     # Without an index, from a folder, which the same job has filled.
@@ -262,45 +260,30 @@ def _lookalike(name: str, known: _Names) -> Lookalike | None:
         return None  # a C module next to a Python one, such as `_pickle`
     if len(plain) > MAX_NAME or not _KNOWN["ordinary"].isdisjoint({plain, plain.replace("-", "")}):
         return None
-    if found := _glyph(name, plain, known) or _separators(plain, known):
-        return Lookalike(name, *found, near=True)
-    if found := _edited(plain, known):
-        return Lookalike(name, *found, near=True, slip=found[1] not in _WEAK or _is_slip(plain, found[0]))
-    return Lookalike(name, *found, near=False) if (found := _affixed(plain, known)) else None
+    near, far = next(_near(name, plain, known), None), next(_affixed(plain, known), None)
+    if near is not None:
+        return Lookalike(name, *near, near=True, slip=near[1] not in _WEAK or _is_slip(plain, near[0]))
+    return None if far is None else Lookalike(name, *far, near=False)
 
 
-def _glyph(name: str, plain: str, known: _Names) -> tuple[str, str] | None:
-    looks = {
-        normalised(skeleton(name)),
-        *(plain.replace(glyph, meant) for glyph, meant in _GLYPHS if glyph in plain),
-    }
+def _near(name: str, plain: str, known: _Names) -> Iterator[tuple[str, str]]:
+    """Yield known names that are one character, separator or edit away, and how."""
+    looks = {normalised(skeleton(name)), *(plain.replace(glyph, meant) for glyph, meant in _GLYPHS)}
     for look in sorted(looks - {plain}):
         if look in known.names and len(look) >= LEAST_SWAPPED:
-            return look, "a glyph that looks the same"
-    return None
-
-
-def _separators(plain: str, known: _Names) -> tuple[str, str] | None:
+            yield look, "a glyph that looks the same"
     joined = plain.replace("-", "")
     if joined != plain and joined in known.names and len(joined) >= LEAST_EDITED:
-        return joined, "another separator"
+        yield joined, "another separator"
     if plain in known.collapsed:
-        return known.collapsed[plain], "a missing separator"
+        yield known.collapsed[plain], "a missing separator"
     if "-" in plain and known.shapes.get(_shape(plain), plain) != plain:
-        return known.shapes[_shape(plain)], "its words in another order"
-    return None
-
-
-def _edited(plain: str, known: _Names) -> tuple[str, str] | None:
-    near: set[str] = set()
-    for key in (plain, *_deletions(plain)):
-        near |= known.deletions.get(key, set())
-    for other in sorted(near):
+        yield known.shapes[_shape(plain)], "its words in another order"
+    edited = (known.deletions.get(key, set()) for key in (plain, *_deletions(plain)))
+    for other in sorted(set().union(*edited)):
         how = _one_edit(plain, other)
-        least = LEAST_SWAPPED if how == "two letters exchanged" else LEAST_EDITED
-        if how and len(other) >= least:
-            return other, how
-    return None
+        if how and len(other) >= (LEAST_SWAPPED if how == "two letters exchanged" else LEAST_EDITED):
+            yield other, how
 
 
 def _is_slip(plain: str, other: str) -> bool:
@@ -343,20 +326,20 @@ def _one_edit(first: str, second: str) -> str:
     return ""
 
 
-def _affixed(plain: str, known: _Names) -> tuple[str, str] | None:
+def _affixed(plain: str, known: _Names) -> Iterator[tuple[str, str]]:
+    """Yield known names to which something was added, and what."""
     parts = plain.split("-")
     for affix, rest in ((parts[0], "-".join(parts[1:])), (parts[-1], "-".join(parts[:-1]))):
         if affix in _KNOWN["affixes"] and rest in known.names and len(rest) >= LEAST_AFFIXED:
-            return rest, f"with {affix!r} added"
+            yield rest, f"with {affix!r} added"
     bare = plain.rstrip("0123456789")
-    if bare != plain and len(plain) - len(bare) == 1 and bare in known.names and len(bare) >= LEAST_EDITED:
-        return bare, f"with {plain[len(bare) :]!r} added"
+    if len(plain) - len(bare) == 1 and bare in known.names and len(bare) >= LEAST_EDITED:
+        yield bare, f"with {plain[len(bare) :]!r} added"
     for affix in ("py", "python", "js", "node"):
         rest = plain.removeprefix(affix)
         rest = plain.removesuffix(affix) if rest == plain else rest
         if rest != plain and rest in known.names and len(rest) >= LEAST_EDITED and "-" not in plain:
-            return rest, f"with {affix!r} added"
-    return None
+            yield rest, f"with {affix!r} added"
 
 
 SIGNAL = FileSignal(

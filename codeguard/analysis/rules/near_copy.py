@@ -95,7 +95,6 @@ class FunctionDifference:
 
 
 def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
-    """Yield the changes of each near-copy, most severe first."""
     trusted = context.trusted_functions
     if not trusted:
         return
@@ -187,7 +186,6 @@ def _without_moved_imports(
 
 
 def _bindings(statement: str) -> frozenset[tuple[str, str]]:
-    """Return the names that an import statement binds and what they refer to; empty for other statements."""
     try:
         body = ast.parse(statement.strip()).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -47,7 +47,6 @@ _MOST_ESCAPES = 400
 
 
 def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
-    """Yield obfuscated code."""
     apart, script = reading.unread.apart, reading.language in SCRIPTS
     if script or reading.language == "python":
         yield from apart("escaped-text", _spelled, reading)

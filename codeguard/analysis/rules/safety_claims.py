@@ -37,7 +37,6 @@ _LONGEST = 400_000
 
 
 def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
-    """Yield the descriptions that promise no changes, in functions that delete, move or send something."""
     if reading.tree is None or not _NO_EFFECT.search(reading.text):
         return
     effects = [

@@ -29,7 +29,6 @@ _RULES = rules_of(__file__)
 
 
 def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
-    """Yield the secrets in a file."""
     found = secrets_of(reading)
     told: set[tuple[str, str]] = set()
     for item in found:
@@ -90,9 +89,11 @@ def _is_published(reading: Reading, item: FoundSecret) -> bool:
         return True
     if reading.language != "text":
         return False
-    if item.rule == secrets.ASSIGNED_SECRET and _is_page(reading.text):
+    if item.rule == secrets.ASSIGNED_SECRET and _MARKUP.search(reading.text) is not None:
         return True  # every visitor's browser is given it
-    return not _is_settings(reading.text) and _is_explained(reading.text, item.start)
+    around = reading.text[max(0, item.start - _AROUND) : item.start + _AROUND]
+    explained = len(list(islice(_SENTENCE.finditer(around), _SENTENCES))) == _SENTENCES
+    return explained and not _is_settings(reading.text)
 
 
 _MOST_LINES = 400  # of a file, from its beginning
@@ -115,17 +116,6 @@ def _is_settings(text: str) -> bool:
     lines = [line[0] for line in islice(_LINE.finditer(text), _MOST_LINES) if not _REMARK.match(line[0])]
     keyed = sum(_KEYED.match(line) is not None for line in lines)
     return bool(lines) and keyed >= _KEYED_SHARE * len(lines)
-
-
-def _is_page(text: str) -> bool:
-    """Return whether a text is a page, or a part of one, that a server sends to every visitor."""
-    return _MARKUP.search(text) is not None
-
-
-def _is_explained(text: str, at: int) -> bool:
-    """Return whether there are sentences around a place, as documentation has them around an example."""
-    around = text[max(0, at - _AROUND) : at + _AROUND]
-    return len(list(islice(_SENTENCE.finditer(around), _SENTENCES))) == _SENTENCES
 
 
 def secrets_of(reading: Reading) -> tuple[FoundSecret, ...]:

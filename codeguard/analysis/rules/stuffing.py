@@ -34,7 +34,6 @@ _ORDINARY_WORDS = frozenset(_ORDINARY.split())
 
 
 def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
-    """Yield the descriptions of a file that repeat themselves."""
     for segment in reading.segments:
         described = segment.kind in (SegmentKind.COMMENT, SegmentKind.DOCSTRING)
         if described and segment.end - segment.start >= _SHORTEST:
@@ -54,7 +53,6 @@ def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
 
 
 def _prose(description: str) -> str:
-    """Return a description without its lines of code and examples."""
     lines = [line for line in description[:_LONGEST].split("\n") if line.strip("#/* \t")]
     if any(_QUOTED_CODE.search(line) for line in lines):
         return ""  # source quoted by a code generator

@@ -15,6 +15,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from codeguard.analysis.rules.base import Match
+from codeguard.analysis.text.segments import Segment, SegmentKind
 from codeguard.corpus.patterns import lazy
 from codeguard.models import Severity
 
@@ -95,31 +97,12 @@ _TAKEN_BACK = lazy(
 _QUOTED = lazy(r"[\"“'`«][^\"”'`»]{0,60}$")
 
 
-@dataclass(frozen=True, slots=True)
-class Ordered:
-    """An instruction that was found: its row, its words, and the character offset of its start in the file."""
-
-    order: Order
-    words: str
-    start: int
-
-    @property
-    def reason(self) -> str:
-        """What is instructed, with the words."""
-        shown = self.words if len(self.words) <= _SHOWN else f"{self.words[: _SHOWN - 1]}…"
-        return f"{self.order.what}: “{shown}”"
-
-
-def orders_in(table: Sequence[Order], text: str, start: int, *, prose: bool) -> Iterator[Ordered]:
-    """Yield the instructions in a paragraph, comment or docstring, each rule once.
-
-    `start` is its character offset in the file.
-    """
-    if len(text) < SHORTEST:
-        return
-    said: set[str] = set()
-    for line in _lines(text[:LONGEST]):
-        yield from _in_line(table, line, text, start, prose, said)
+def orders_in(table: Sequence[Order], segment: Segment) -> Iterator[Match]:
+    """Yield the instructions in a paragraph, comment or docstring, each rule once, with their words as the reason."""
+    if len(segment.text) >= SHORTEST:
+        said: set[str] = set()
+        for line in _lines(segment.text[:LONGEST]):
+            yield from _in_line(table, line, segment, said)
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -157,9 +140,8 @@ _BEGINS = lazy(
 _THIRD_PERSON = lazy(r"(?!always\b)[A-Za-z][a-z]{2,20}(?<!s)s\b")
 
 
-def _in_line(
-    table: Sequence[Order], line: str, text: str, start: int, prose: bool, said: set[str]
-) -> Iterator[Ordered]:
+def _in_line(table: Sequence[Order], line: str, segment: Segment, said: set[str]) -> Iterator[Match]:
+    prose = segment.kind is SegmentKind.PROSE
     foreign = len(list(islice(_FOREIGN.finditer(line), _FOREIGN_LEAST))) == _FOREIGN_LEAST
     low = line.lower()
     for order in table:
@@ -175,10 +157,16 @@ def _in_line(
             # `Opens …` in a comment or docstring describes the code.
             described = not prose and _THIRD_PERSON.match(found.group()) is not None
             inside = order.begins and not prose and _BEGINS.search(before) is None
-            shown = _quoted(before, line, found.end())
-            if not taken_back and not described and not inside and not shown:
+            quoted = _quoted(before, line, found.end())
+            if not taken_back and not described and not inside and not quoted:
                 said.add(order.rule)
-                yield Ordered(order, found.group(), _place(text, found.group(), start))
+                words = found.group()
+                # Its first words show where it stands in the text, which is several lines.
+                at = re.search(r"\s+".join(map(re.escape, words.split()[:3])), segment.text)
+                start = segment.start + (at.start() if at else 0)
+                shown = words if len(words) <= _SHOWN else f"{words[: _SHOWN - 1]}…"
+                reason = f"{order.what}: “{shown}”"
+                yield Match(order.rule, start, min(segment.end, start + 80), reason, order.severity)
                 break
 
 
@@ -191,10 +179,3 @@ def _quoted(before: str, line: str, end: int) -> bool:
     if mark in "'`\"" and before.count(mark) % 2 == 0:
         return False
     return closing in line[end : end + 80]
-
-
-def _place(text: str, found: str, start: int) -> int:
-    """Return the position of the first words of a match."""
-    words = found.split()[:3]
-    at = re.search(r"\s+".join(map(re.escape, words)), text) if words else None
-    return start + (at.start() if at else 0)

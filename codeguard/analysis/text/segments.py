@@ -54,7 +54,6 @@ def _line(quote: str) -> str:
 
 
 def _multi(quote: str) -> str:
-    """Return the pattern of a string that may span lines."""
     return rf"{quote}[^{quote}\\]*+(?:\\[\s\S][^{quote}\\]*+)*+{quote}?+"
 
 
@@ -210,8 +209,6 @@ def docstring_places(described: Iterable[Described]) -> Iterator[tuple[int, int]
 
 
 class _Scan:
-    """One pass over a text."""
-
     def __init__(self, text: str, lexer: Lexer, docstrings: frozenset[int] | None) -> None:
         self.text = text
         self.lexer = lexer

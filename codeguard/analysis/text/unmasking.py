@@ -233,14 +233,15 @@ def _shown(text: str) -> tuple[str, tuple[str, ...]]:
     if len(_WITHIN_WORD.findall(text)) >= 2:
         masks.append("invisible characters")
     folded = unicodedata.normalize("NFKC", shown)
-    if _fancy(_SIGNS.sub("", shown)):
+    signless = _SIGNS.sub("", shown)
+    if _ascii_letters(unicodedata.normalize("NFKC", signless)) >= 3 + _ascii_letters(signless):
         masks.append("styled letters")
     small = folded.translate(_SMALL)
     plain = _without_stacked_marks(_FLAGS.sub(lambda run: run.group().translate(_REGIONAL), small))
     if plain != small or sum(a != b for a, b in zip(small, folded, strict=True)) > 3:
         masks.append("styled letters")
-    latin = _fold_lookalikes(plain)
-    if latin != plain and _hides(plain, latin):
+    latin, hides = _fold_lookalikes(plain)
+    if latin != plain and hides:
         masks.append("lookalike letters")
     return latin, tuple(dict.fromkeys(masks))
 
@@ -249,52 +250,40 @@ def _shown(text: str) -> tuple[str, tuple[str, ...]]:
 _SIGNS = lazy("[\u00aa\u00ba\u2122\u2120\u2116\u2103\u2109\u3380-\u33dd]")
 
 
-def _fancy(text: str) -> bool:
-    """Return whether NFKC turns at least three other letters into ASCII ones."""
-    folded = unicodedata.normalize("NFKC", text)
-    return text != folded and sum(char.isascii() and char.isalpha() for char in folded) >= 3 + sum(
-        char.isascii() and char.isalpha() for char in text
-    )
+def _ascii_letters(text: str) -> int:
+    return sum(char.isascii() and char.isalpha() for char in text)
 
 
 def _without_stacked_marks(text: str) -> str:
     """Remove combining marks that are stacked on Latin text in large numbers."""
     apart = unicodedata.normalize("NFD", text)
-    bare = [char for char in apart if not "\u0300" <= char <= "\u036f"]
-    latin = sum(char.isascii() and char.isalpha() for char in bare)
-    return "".join(bare) if latin and (len(apart) - len(bare)) * 2 > latin else text
+    bare = "".join(char for char in apart if not "\u0300" <= char <= "\u036f")
+    latin = _ascii_letters(bare)
+    return bare if latin and (len(apart) - len(bare)) * 2 > latin else text
 
 
-def _fold_lookalikes(text: str) -> str:
-    """Replace lookalikes in words that mix them with Latin letters, and in all of a mostly Latin text."""
-    letters = [char for char in text if char.isalpha()]
-    mostly_latin = sum(char.isascii() for char in letters) * 2 > len(letters)
+def _fold_lookalikes(text: str) -> tuple[str, bool]:
+    """Replace lookalikes in words that mix them with Latin letters, and in all of a mostly Latin text.
+
+    The second value is whether that hides anything: in a text that is not mostly Latin a slip of the keyboard is usual.
+    """
+    mostly_latin = _ascii_letters(text) * 2 > sum(map(str.isalpha, text))
+    long = 0  # words that were changed
 
     def fold(match: re.Match[str]) -> str:
+        nonlocal long
         word = match.group()
-        if word.isascii():
-            return word
-        folded = word.translate(NEAR_LOOKALIKE)
-        if not folded.isascii():
+        folded = word if word.isascii() else word.translate(NEAR_LOOKALIKE)
+        if folded == word or not folded.isascii():
             return word
         mixed = any(char.isascii() for char in word) and any(_foreign(char) for char in word)
-        whole = mostly_latin and len(word) >= 4 and folded.lower() in COMMON
-        return folded if mixed or whole else word
+        if not mixed and not (mostly_latin and len(word) >= _LONG_WORD and folded.lower() in COMMON):
+            return word
+        long += len(folded) >= _LONG_WORD
+        return folded
 
-    return _WORD.sub(fold, text)
-
-
-def _hides(text: str, folded: str) -> bool:
-    """Return whether lookalikes hide anything; in a text that is not mostly Latin a slip of the keyboard is usual."""
-    letters = [char for char in text if char.isalpha()]
-    if sum(char.isascii() for char in letters) * 2 > len(letters):
-        return True
-    changed = (
-        after
-        for before, after in zip(_WORD.findall(text), _WORD.findall(folded), strict=False)
-        if before != after and len(after) >= _LONG_WORD
-    )
-    return sum(1 for _ in changed) >= _FEWEST_FOLDED
+    latin = _WORD.sub(fold, text)
+    return latin, mostly_latin or long >= _FEWEST_FOLDED
 
 
 _LONG_WORD, _FEWEST_FOLDED = 4, 3

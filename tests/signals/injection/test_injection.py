@@ -12,7 +12,7 @@ import pytest
 
 from codeguard.analysis import Reading
 from codeguard.analysis.rules.base import LESS_SURE, DetectorContext, Match, Rule
-from codeguard.analysis.rules.injection import SIGNAL, ngrams, pieces, windows
+from codeguard.analysis.rules.injection import SIGNAL, features, pieces, windows
 from codeguard.analysis.rules.injection.model import FILE, GLANCE_BITS, load_model, read_model
 from codeguard.models import Confidence, SourceFile
 
@@ -292,7 +292,7 @@ def test_each_rule_fires_on_its_bad_example_only(rule: Rule) -> None:
 def test_the_model_is_tables_of_bytes_and_thresholds_in_order() -> None:
     model = load_model()
     assert all(limits.weak < limits.clear < limits.sure for limits in model.limits.values())
-    assert len(model.weights) == 1 << ngrams.BITS
+    assert len(model.weights) == 1 << features.BITS
     assert len(model.glances) == 1 << GLANCE_BITS
 
 

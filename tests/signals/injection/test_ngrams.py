@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from codeguard.analysis.rules.injection.features import tokens_of
-from codeguard.analysis.rules.injection.ngrams import BITS, grams, number, parts, runs, tokens
+from codeguard.analysis.rules.injection.features import BITS, grams, number, parts, runs, tokens, tokens_of
 
 
 @pytest.mark.parametrize(

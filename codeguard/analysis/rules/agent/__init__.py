@@ -7,14 +7,16 @@ not used: settings are recognised by their keys.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from codeguard.analysis import Reading, Segment, SegmentKind
 from codeguard.analysis.rules.agent.passages import suspicious
-from codeguard.analysis.rules.agent.settings import risky_settings
 from codeguard.analysis.rules.base import DetectorContext, FileSignal, Match, rules_of
+from codeguard.analysis.rules.capabilities.shells import shell_threats
 from codeguard.analysis.text.assistants import instructs, is_for_assistants, names_an_assistant
 from codeguard.analysis.text.orders import orders_in, read_orders
 from codeguard.corpus.patterns import lazy
@@ -41,11 +43,10 @@ _OF_PEOPLE = frozenset({"runs-download"})
 
 
 def _inspect(reading: Reading, context: DetectorContext) -> Iterator[Match]:
-    """Yield instructions, granted permissions, and passages worded like harmful ones."""
     prose, apart = reading.language in PROSE, reading.unread.apart
     guides = prose and is_for_assistants(reading.text)
     if prose:
-        yield from apart("settings", risky_settings, reading.text)
+        yield from apart("settings", _settings, reading.text)
     if guides or reading.language == "markdown":
         yield from apart("suspicious-passage", _passages, reading, guides=guides)
     # Manuals and plain text instruct people, unless they speak of an assistant.
@@ -66,14 +67,14 @@ def _orders(segment: Segment) -> Iterator[Match]:
     prose = segment.kind is SegmentKind.PROSE
     if not prose and _ABOUT.search(segment.text) is None:
         return  # a code comment that names neither an addressee nor a prohibition
-    for found in orders_in(read_orders(_TABLE), segment.text, segment.start, prose=prose):
-        severity, confidence = found.order.severity, None
-        if prose and severity is None:
-            confidence = Confidence.HIGH  # written for all readers
+    for match in orders_in(read_orders(_TABLE), segment):
+        if prose and match.severity is None:
+            match = replace(match, confidence=Confidence.HIGH)  # written for all readers
         elif not prose and _MODEL.search(segment.text) is None:
-            severity = Severity.LOW  # comments describe code that hides, sends or loads something
-        end = min(segment.end, found.start + 80)
-        yield Match(found.order.rule, found.start, end, found.reason, severity, confidence)
+            match = replace(
+                match, severity=Severity.LOW
+            )  # comments describe code that hides or sends something
+        yield match
 
 
 _SHOWN = 120
@@ -81,8 +82,6 @@ _TOO_MANY = "harmful instructions were not looked for by their wording after so 
 
 
 def _passages(reading: Reading, *, guides: bool) -> Iterator[Match]:
-    """Yield the passages that are worded like harmful instructions."""
-
     def met(start: int) -> None:
         if guides:  # others of this length are changelogs and the like
             reading.unread.note(_TOO_MANY, reading.line_of(start))
@@ -93,6 +92,107 @@ def _passages(reading: Reading, *, guides: bool) -> Iterator[Match]:
         reason = f"worded like what makes an agent do harm: “{words}”"
         measured = {"score": round(score, 2)}
         yield Match("suspicious-passage", passage.start, end, reason, measurements=measured)
+
+
+_KNOWN = lazy(
+    r"permissions|defaultMode|autoApprove|alwaysAllow|mcpServers|mcp_servers|enableAllProject|\"hooks\""
+    r"|runOn|approval_policy|sandbox_mode"
+    r"|permissionDecision|BASE_URL|allowed-tools|trustedTools|dangerously|autoRun|yolo|apiKeyHelper"
+    r"|autoAccept|approvalMode|\"headers\"|logPrompts"
+)
+
+_COMMAND = lazy(
+    r"[\"'](?:command|cmd|run|script|bash|powershell|windows|osx|linux"
+    r"|apiKeyHelper)[\"']\s{0,5}:\s{0,5}\"((?:[^\"\\\n]|\\.){1,4000})\""
+)
+_ARGUMENTS = lazy(
+    r"[\"']command[\"']\s{0,5}:\s{0,5}\"((?:[^\"\\\n]"
+    r"|\\.){1,300})\"\s{0,5},\s{0,20}[\"']args[\"']\s{0,5}:\s{0,5}\[([^\]]{1,4000})\]"
+)
+_STRING = lazy(r"\"((?:[^\"\\\n]|\\.){0,4000})\"")
+_HOOKS = lazy(
+    r"[\"'](?:SessionStart|SessionEnd|PreToolUse|PostToolUse|UserPromptSubmit|Stop|SubagentStop"
+    r"|Notification|PreCompact|beforeShellExecution|afterFileEdit|beforeSubmitPrompt|stop)[\"']\s{0,5}:"
+)
+_REACHING = lazy(
+    r"\b(?:curl|wget|nc|ncat|iwr|irm|Invoke-WebRequest|Invoke-RestMethod|base64\s{1,3}-[dD]|eval|mshta"
+    r"|certutil|ssh|scp|rsync)\b"
+)
+_HIDDEN_TASK = lazy(r"[\"']runOn[\"']\s{0,5}:\s{0,5}[\"']folderOpen[\"']")
+_OTHER_MODEL = lazy(
+    r"[\"']?\b(?:ANTHROPIC|OPENAI|GEMINI|GOOGLE_GEMINI|CODEX|AZURE_OPENAI"
+    r"|OPENROUTER)_(?:API_)?BASE_URL[\"']?\s{0,3}[:=]\s{0,3}[\"']?(https?://[^\s\"',}]{1,300})"
+)
+_USUAL_MODELS = lazy(
+    r"https?://(?:[\w-]{1,63}\.){0,3}(?:anthropic\.com|openai\.com|googleapis\.com|azure\.com"
+    r"|openrouter\.ai|mistral\.ai|deepseek\.com|x\.ai|groq\.com)\b"
+)
+
+
+def _settings(text: str) -> Iterator[Match]:
+    if not _KNOWN.search(text):
+        return
+    for pattern, what in _grants():
+        for found in pattern.finditer(text):
+            yield Match("approves-itself", *found.span(), what)
+    yield from _commands(text)
+    if text.lstrip()[:1] in ("{", "["):
+        yield from _servers(text)
+        for found in _OTHER_MODEL.finditer(text):
+            if not _USUAL_MODELS.match(found[1]) and "localhost" not in found[1]:
+                yield Match("sends-data", *found.span(), "what the model is asked goes to another address")
+
+
+_UNCHECKED = lazy(
+    r"[\"'](?:NODE_TLS_REJECT_UNAUTHORIZED[\"']\s{0,5}:\s{0,5}[\"']?0|GIT_SSL_NO_VERIFY[\"']\s{0,5}:\s{0,5}[\"']?(?:1|true)"
+    r"|PYTHONHTTPSVERIFY[\"']\s{0,5}:\s{0,5}[\"']?0)"
+)
+_HEADERS = lazy(
+    r"[\"']headers[\"']\s{0,5}:\s{0,5}\{((?:[^{}$]|\$(?!\{)|\$\{(?:[^{}$]|\$\{[^{}]{0,40}\}){0,80}\}){1,2000})\}"
+)
+_OF_SERVICE = lazy(
+    r"\$\{(?:env:)?(ANTHROPIC|AWS|AZURE|CLAUDE|CLOUDFLARE|DATABASE|DOCKER|GCP|GEMINI|GH|GITHUB|GITLAB|GOOGLE|HF|HUGGINGFACE|NPM|OPENAI"
+    r"|PYPI|SLACK|SSH|STRIPE|TWINE|VAULT)_\w{1,40}\b"
+)
+
+
+def _servers(text: str) -> Iterator[Match]:
+    """Yield servers of tools that check no certificates or get the secrets of several services."""
+    for found in _UNCHECKED.finditer(text):
+        yield Match("disables-checks", *found.span(), "certificates are not checked")
+    for found in _HEADERS.finditer(text):
+        services = sorted({one[1] for one in _OF_SERVICE.finditer(found[1])})
+        if len(services) > 1:
+            what = f"one server gets the secrets of several services: {', '.join(services[:3])}"
+            yield Match("reads-credentials", *found.span(), what)
+
+
+@cache
+def _grants() -> tuple[tuple[re.Pattern[str], str], ...]:
+    text = Path(__file__).with_name("grants.toml").read_text(encoding="utf-8")
+    return tuple((lazy(row["pattern"]), row["what"]) for row in tomllib.loads(text)["grant"])
+
+
+def _commands(text: str) -> Iterator[Match]:
+    hooks = _HOOKS.search(text) is not None and '"hooks"' in text
+    tasks = _HIDDEN_TASK.search(text)
+    given = _COMMAND.finditer(text) if hooks or tasks or "mcp" in text else ()
+    places = [(found.span(), found[1]) for found in given]
+    places += [
+        (found.span(), f"{found[1]} {' '.join(_STRING.findall(found[2]))}")
+        for found in _ARGUMENTS.finditer(text)
+    ]
+    found_threat = False
+    for span, command in places:
+        said = command.replace('\\"', '"').replace("\\\\", "\\")
+        threat = next((what for _, what in shell_threats(said)), "")
+        if threat:
+            found_threat = True
+            yield Match("runs-by-itself", *span, f"a command that {threat}")
+        elif hooks and _REACHING.search(said) and "localhost" not in said:
+            yield Match("runs-by-itself", *span, "a hook that uses the network")
+    if tasks is not None and not found_threat and _COMMAND.search(text):
+        yield Match("runs-by-itself", *tasks.span(), "a task that runs when the folder is opened")
 
 
 SIGNAL = FileSignal(

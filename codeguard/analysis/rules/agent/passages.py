@@ -14,9 +14,8 @@ from importlib import resources
 from itertools import islice
 from typing import NamedTuple
 
-from codeguard.analysis.rules.injection.features import text_features, tokens_of
+from codeguard.analysis.rules.injection.features import BITS, grams, text_features, tokens_of
 from codeguard.analysis.rules.injection.model import by_chance, unpacked, weighed
-from codeguard.analysis.rules.injection.ngrams import BITS, grams
 from codeguard.corpus.patterns import lazy
 
 FILE = "passages.json"
@@ -39,22 +38,11 @@ _HEADING = lazy(r"[ \t]{0,3}#{1,6}[ \t]|(?:\*\*|__)[^*_\n]{1,80}(?:\*\*|__):?\s*
 
 
 class Passage(NamedTuple):
-    """A passage by its character offsets; `heading` is the last one before it."""
+    """A passage by its character offsets."""
 
     start: int
     end: int
     text: str
-    heading: str
-
-
-def passages_of(text: str) -> Iterator[Passage]:
-    """Yield the passages of a text in their order; those of a long paragraph overlap."""
-    heading = ""
-    for start, end in _blocks(text):
-        block = text[start:end]
-        if _HEADING.match(block):
-            heading = _plain(block)
-        yield from _parts(text, start, end, heading)
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
@@ -76,29 +64,23 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
         yield start, len(text)
 
 
-def _parts(text: str, start: int, end: int, heading: str) -> Iterator[Passage]:
-    """Yield a short block whole, and the sentences of a long one in the longest runs that are short enough."""
-    cuts = [start, end]
-    if end - start > LONGEST:
-        cuts = [start, *(match.end() for match in _SENTENCE.finditer(text, start, end)), end]
-    reached = 0
-    for first in range(len(cuts) - 1):
-        last = max(first + 1, reached)
-        while last + 1 < len(cuts) and cuts[last + 1] - cuts[first] <= LONGEST:
-            last += 1
-        if last > reached:
-            yield from _passage(text, cuts[first], cuts[last], heading)
-            reached = last
-
-
-def _passage(text: str, start: int, end: int, heading: str) -> Iterator[Passage]:
-    said = _plain(text[start : min(end, start + 2 * LONGEST)])
-    if any(letter.isalpha() for letter in said):
-        yield Passage(start, end, said, heading)
-
-
-def _plain(text: str) -> str:
-    return " ".join(_MARKS.sub("", text, count=1).split())
+def passages_of(text: str) -> Iterator[Passage]:
+    """Yield short blocks whole, and the sentences of long ones in the longest runs that are short enough."""
+    for start, end in _blocks(text):
+        cuts = [start, end]
+        if end - start > LONGEST:
+            cuts = [start, *(match.end() for match in _SENTENCE.finditer(text, start, end)), end]
+        reached = 0
+        for first in range(len(cuts) - 1):
+            last = max(first + 1, reached)
+            while last + 1 < len(cuts) and cuts[last + 1] - cuts[first] <= LONGEST:
+                last += 1
+            if last > reached:
+                reached = last
+                at, to = cuts[first], cuts[last]
+                said = " ".join(_MARKS.sub("", text[at : min(to, at + 2 * LONGEST)], count=1).split())
+                if any(letter.isalpha() for letter in said):
+                    yield Passage(at, to, said)
 
 
 def described(passage: str) -> tuple[set[str], set[int]]:

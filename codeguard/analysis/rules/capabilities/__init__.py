@@ -23,27 +23,10 @@ from codeguard.analysis.rules.capabilities.threats import beyond_counterparts, e
 from codeguard.analysis.rules.insecure import RuleIndex, load_checks
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import nodes_and_parents
+from codeguard.flow import labels as label
 from codeguard.flow.effects import PYTHON, effects_of
 from codeguard.flow.front_ends import lowered
-from codeguard.flow.labels import (
-    BLOB,
-    CREDENTIAL,
-    DROPPED,
-    ENVIRONMENT,
-    FETCHED,
-    FILE,
-    HOST,
-    KEY,
-    PART,
-    SECRET,
-    SPELLED,
-    STARTUP_NAME,
-    VARIABLE,
-    WATCHED,
-    Arrival,
-    TaintFlow,
-    labels_of_kind,
-)
+from codeguard.flow.labels import Arrival, TaintFlow, labels_of_kind
 from codeguard.models import Severity
 from codeguard.syntax.names import Names
 
@@ -63,7 +46,6 @@ _ROWS = RuleIndex(check for check in load_checks(__path__) if check.rows)
 
 
 def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
-    """Yield threats, and capabilities beyond the trusted counterpart's."""
     if reading.language == "bash":
         yield from _graded(reading, _without_comments(reading, shell_places(reading.text)))
     elif reading.language in PROSE:
@@ -97,7 +79,9 @@ def _flowing(reading: Reading) -> Iterator[Match]:
         flow = TaintFlow(reading.names, reading.nodes, reading.parents, PYTHON)
         for arrival in flow.arrivals:
             yield from _arrived(reading, arrival)
-        yield from _commanded(reading, flow)
+        for call, given in flow.commands.items():  # passed to helpers of the file to run
+            for rule, what in shell_threats(reading.names.text(given) or ""):
+                yield Match(rule, *reading.place(call), f"has a command run that {what}")
 
 
 _FENCED = lazy(r"^[ \t]{0,12}(```|~~~)[^\n]{0,200}$", re.MULTILINE)
@@ -124,19 +108,13 @@ def _in_prose(text: str) -> Iterator[Match]:
     """Yield the commands in build files, workflows, settings and documentation."""
     for rule, what, start, end in shell_places(text):
         yield Match(rule, start, end, what)
-    if _SCRIPTS.search(text):
-        for found in _INSTALL_SCRIPT.finditer(text):
-            command = found[2].replace('\\"', '"').replace("\\\\", "\\")
-            threats_in = list(shell_threats(command))
-            for _, what in threats_in:
-                yield Match("install-hook", found.start(), found.end(), f"the script {found[1]} {what}")
-            if not threats_in and _REACHING.search(command):
-                yield Match(
-                    "install-hook",
-                    found.start(),
-                    found.end(),
-                    f"the script {found[1]} uses the network or runs text",
-                )
+    for found in _INSTALL_SCRIPT.finditer(text) if _SCRIPTS.search(text) else ():
+        command = found[2].replace('\\"', '"').replace("\\\\", "\\")
+        threats_in = [what for _, what in shell_threats(command)]
+        if not threats_in and _REACHING.search(command):
+            threats_in = ["uses the network or runs text"]
+        for what in threats_in:
+            yield Match("install-hook", *found.span(), f"the script {found[1]} {what}")
 
 
 def _graded(reading: Reading, found: Iterable[Match]) -> Iterator[Match]:
@@ -146,8 +124,8 @@ def _graded(reading: Reading, found: Iterable[Match]) -> Iterator[Match]:
             line_end = reading.text.find("\n", match.end)
             command = reading.text[match.start : len(reading.text) if line_end < 0 else line_end]
             address = _ADDRESS.search(command)
-            known = address is not None and _INSTALLERS.match(address[1] or "")
-            if known or (address is None and reading.language in PROSE):
+            unnamed = address is None and reading.language in PROSE
+            if unnamed or (address is not None and _INSTALLERS.match(address[1] or "")):
                 match = replace(match, severity=Severity.LOW)
         yield match
 
@@ -193,7 +171,6 @@ def _without_comments(reading: Reading, found: Iterable[tuple[str, str, int, int
 
 
 def _in_other_language(reading: Reading) -> Iterator[Match]:
-    """Yield the threats in the data flow of a language other than Python."""
     effects = effects_of(reading.language)
     if effects is None or not (effects.may_act(reading.text) or _COMPOSED.search(reading.text)):
         return
@@ -210,37 +187,24 @@ _COMPOSED = lazy(r"child_process|\bconstructor\b|require\s*\(\s*[^'\"\s)]")
 
 
 def _arrived(reading: Reading, arrival: Arrival) -> Iterator[Match]:
-    """Yield the threats of data at a sink."""
     start, end = reading.place(arrival.call)
+    name = arrival.name
     if arrival.what == "joins":
         yield Match("reverse-shell", start, end, "joins the streams of a process with a connection")
     elif arrival.what == "destroy":
-        yield Match(
-            "destroys",
-            start,
-            end,
-            f"{arrival.name.removeprefix('.')} deletes everything below the home folder or the root",
-        )
+        reason = f"{name.removeprefix('.')} deletes everything below the home folder or the root"
+        yield Match("destroys", start, end, reason)
     else:
         meaning, reason = _judged(arrival)
-        if meaning is not None and not (meaning.label == DROPPED and _starts_another(arrival.call)):
+        if meaning is not None and not (meaning.label == label.DROPPED and _starts_another(arrival.call)):
             measured = {LESS_SURE: True} if meaning.less_sure else {}
             yield Match(meaning.rule, start, end, reason, meaning.severity, measurements=measured)
         elif arrival.hidden:
-            reason = f"calls {arrival.name} by a name that is put together"
+            reason = f"calls {name} by a name that is put together"
             yield Match("decoded-exec", start, end, reason, Severity.HIGH)
     if arrival.what == "command" and arrival.text:
         for rule, what in shell_threats(arrival.text):
             yield Match(rule, start, end, f"runs a command that {what}")
-
-
-def _commanded(reading: Reading, flow: TaintFlow) -> Iterator[Match]:
-    """Yield the commands that are passed to helpers of the file to run."""
-    for call, given in flow.commands.items():
-        text = reading.names.text(given)
-        for rule, what in shell_threats(text) if text else ():
-            start, end = reading.place(call)
-            yield Match(rule, start, end, f"has a command run that {what}")
 
 
 class _Meaning(NamedTuple):
@@ -256,29 +220,37 @@ class _Meaning(NamedTuple):
 
 
 _MEANINGS = (
-    _Meaning("send", SECRET, "exfiltration", "sends a file of secrets", Severity.CRITICAL),
-    _Meaning("send", PART, "exfiltration", "sends a part of a file of secrets", Severity.CRITICAL),
-    _Meaning("send", ENVIRONMENT, "exfiltration", "sends the whole environment"),
+    _Meaning("send", label.SECRET, "exfiltration", "sends a file of secrets", Severity.CRITICAL),
+    _Meaning("send", label.PART, "exfiltration", "sends a part of a file of secrets", Severity.CRITICAL),
+    _Meaning("send", label.ENVIRONMENT, "exfiltration", "sends the whole environment"),
     # By its name alone: services call what they hand out a private key, and get it back in each request.
-    _Meaning("send", KEY, "exfiltration", "sends a private key", less_sure=True),
-    _Meaning("send", CREDENTIAL, "exfiltration", "sends the credentials of {}", least=2),
-    _Meaning("send", WATCHED, "spies", "sends what the user sees, copies or types"),
-    _Meaning("send", HOST, "reports-host", "sends {} of this machine", least=2),
-    _Meaning("send", VARIABLE, "sends-surroundings", "sends an environment variable"),
-    _Meaning("send", FILE, "sends-surroundings", "sends the content of a file"),
-    _Meaning("look-up", SECRET, "exfiltration", "looks up a name made of secrets"),
-    _Meaning("look-up", PART, "exfiltration", "looks up a name made of secrets"),
-    _Meaning("look-up", ENVIRONMENT, "exfiltration", "looks up a name made of secrets"),
-    _Meaning("look-up", SPELLED, "exfiltration", "looks up a name with data of this machine in its letters"),
-    _Meaning("look-up", HOST, "reports-host", "looks up a name made of what this machine is called", least=1),
-    _Meaning("code", FETCHED, "download-and-run", "gets what the network sent"),
-    _Meaning("code", BLOB, "decoded-exec", "gets a text that is written encoded"),
-    _Meaning("load", FETCHED, "download-and-run", "makes objects of what the network sent", Severity.HIGH),
-    _Meaning("command", DROPPED, "drops-and-starts", "starts a file that was written here"),
-    _Meaning("command", FETCHED, "download-and-run", "gets what the network sent", Severity.HIGH),
-    _Meaning("command", HOST, "reports-host", "gets {} of this machine", Severity.LOW, least=1),
-    _Meaning("command", BLOB, "decoded-exec", "gets a text that is written encoded", Severity.HIGH),
-    _Meaning("write", STARTUP_NAME, "persistence", "writes to a file that is run at the next start or login"),
+    _Meaning("send", label.KEY, "exfiltration", "sends a private key", less_sure=True),
+    _Meaning("send", label.CREDENTIAL, "exfiltration", "sends the credentials of {}", least=2),
+    _Meaning("send", label.WATCHED, "spies", "sends what the user sees, copies or types"),
+    _Meaning("send", label.HOST, "reports-host", "sends {} of this machine", least=2),
+    _Meaning("send", label.VARIABLE, "sends-surroundings", "sends an environment variable"),
+    _Meaning("send", label.FILE, "sends-surroundings", "sends the content of a file"),
+    _Meaning("look-up", label.SECRET, "exfiltration", "looks up a name made of secrets"),
+    _Meaning("look-up", label.PART, "exfiltration", "looks up a name made of secrets"),
+    _Meaning("look-up", label.ENVIRONMENT, "exfiltration", "looks up a name made of secrets"),
+    _Meaning(
+        "look-up", label.SPELLED, "exfiltration", "looks up a name with data of this machine in its letters"
+    ),
+    _Meaning(
+        "look-up", label.HOST, "reports-host", "looks up a name made of what this machine is called", least=1
+    ),
+    _Meaning("code", label.FETCHED, "download-and-run", "gets what the network sent"),
+    _Meaning("code", label.BLOB, "decoded-exec", "gets a text that is written encoded"),
+    _Meaning(
+        "load", label.FETCHED, "download-and-run", "makes objects of what the network sent", Severity.HIGH
+    ),
+    _Meaning("command", label.DROPPED, "drops-and-starts", "starts a file that was written here"),
+    _Meaning("command", label.FETCHED, "download-and-run", "gets what the network sent", Severity.HIGH),
+    _Meaning("command", label.HOST, "reports-host", "gets {} of this machine", Severity.LOW, least=1),
+    _Meaning("command", label.BLOB, "decoded-exec", "gets a text that is written encoded", Severity.HIGH),
+    _Meaning(
+        "write", label.STARTUP_NAME, "persistence", "writes to a file that is run at the next start or login"
+    ),
 )
 
 

@@ -19,17 +19,8 @@ from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import walk
 from codeguard.flow.effects import RUNNING_CODE, RUNNING_COMMANDS, SENDING
 from codeguard.models import Chunk, ChunkKind, Severity
-from codeguard.syntax.capabilities import (
-    CODE,
-    ENVIRONMENT,
-    FILES,
-    LOADING,
-    NATIVE,
-    NETWORK,
-    PROCESS,
-    STARTUP_PLACE,
-    effect_of_name,
-)
+from codeguard.syntax import capabilities as effects
+from codeguard.syntax.capabilities import STARTUP_PLACE, effect_of_name
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _GUARDED_MODULES = frozenset(
@@ -52,19 +43,17 @@ _DEEPEST_PATH = 4  # depth of aliases
 
 def threats(reading: Reading) -> Iterator[Match]:
     """Yield threats that the syntax shows."""
-    at_import = None  # one place is enough to see that the file is a script
-    for node in reading.nodes:
-        kind = type(node)
-        if kind is ast.Call:
-            for found in _call(reading, node):  # type: ignore[arg-type]
-                if found.rule == "import-effect":
-                    severity = Severity.LOW if at_import or _is_script(reading) else None
-                    at_import = found = replace(found, severity=severity)
-                yield found
-        elif kind is ast.Assign:
-            yield from _assigned(reading, node)  # type: ignore[arg-type]
-        elif kind is ast.ClassDef:
-            yield from _install_hook(reading, node)  # type: ignore[arg-type]
+    at_import = False  # one place is enough to see that the file is a script
+    for call in reading.nodes_of(ast.Call):
+        for found in _call(reading, call):
+            if found.rule == "import-effect":
+                found = replace(found, severity=Severity.LOW if at_import or _is_script(reading) else None)
+                at_import = True
+            yield found
+    for assignment in reading.nodes_of(ast.Assign):
+        yield from _assigned(reading, assignment)
+    for definition in reading.nodes_of(ast.ClassDef):
+        yield from _install_hook(reading, definition)
 
 
 def _call(reading: Reading, node: ast.Call) -> Iterator[Match]:
@@ -84,7 +73,6 @@ def _call(reading: Reading, node: ast.Call) -> Iterator[Match]:
 
 
 def _path(reading: Reading, node: ast.expr, depth: int = 0) -> str:
-    """Return the literal parts of a path, joined."""
     text = reading.names.text(node)
     if text is not None or depth > _DEEPEST_PATH:
         return text or ""
@@ -113,13 +101,12 @@ def _words(reading: Reading, node: ast.Call) -> str:
 
 
 def _at_import(reading: Reading, node: ast.Call, name: str) -> Iterator[Match]:
-    """Yield calls that use the network or start processes when the module is imported."""
     if name not in SENDING and name not in RUNNING_COMMANDS:
         return
     if _runs_at_import(reading, node):
         kind = "network" if name in SENDING else "process"
-        start, end = reading.place(node)
-        yield Match("import-effect", start, end, f"{name} runs as soon as the file is imported ({kind})")
+        reason = f"{name} runs as soon as the file is imported ({kind})"
+        yield Match("import-effect", *reading.place(node), reason)
 
 
 _OF_SCRIPTS = frozenset({"input", "sys.exit", "argparse.ArgumentParser.parse_args", "getpass.getpass"})
@@ -168,20 +155,16 @@ def _assigned(reading: Reading, node: ast.Assign) -> Iterator[Match]:
             if isinstance(node.value, ast.Constant) and node.value.value is None:
                 continue  # makes `import` of it fail; it is not replaced
             if module.partition(".")[0] in _GUARDED_MODULES:
-                start, end = reading.place(node)
                 reason = f"puts something else in place of {module}"
                 # A missing module may be replaced, for example under its Python 2 name.
                 severity = Severity.LOW if module == missing_in(reading, node) else None
-                yield Match("tampered-verification", start, end, reason, severity)
+                yield Match("tampered-verification", *reading.place(node), reason, severity)
 
 
 def _patched(reading: Reading, node: ast.AST, target: str, value: ast.expr) -> Iterator[Match]:
-    if target not in _ALWAYS_WRONG:
-        return
-    if target in reading.names.names_of(value):
-        return
-    start, end = reading.place(node)
-    yield Match("tampered-verification", start, end, f"replaces {target} for the whole process")
+    if target in _ALWAYS_WRONG and target not in reading.names.names_of(value):
+        reason = f"replaces {target} for the whole process"
+        yield Match("tampered-verification", *reading.place(node), reason)
 
 
 def _install_hook(reading: Reading, node: ast.ClassDef) -> Iterator[Match]:
@@ -190,10 +173,10 @@ def _install_hook(reading: Reading, node: ast.ClassDef) -> Iterator[Match]:
     for call in _calls(node):
         name = reading.names.called(call)
         kind = effect_of_name(name)
-        if kind in (NETWORK, PROCESS) or name in RUNNING_CODE - {"compile"}:
-            start, end = reading.place(call)
-            severity = Severity.MEDIUM if kind == PROCESS else None
-            yield Match("install-hook", start, end, f"{name} while a package is installed", severity)
+        if kind in (effects.NETWORK, effects.PROCESS) or name in RUNNING_CODE - {"compile"}:
+            severity = Severity.MEDIUM if kind == effects.PROCESS else None
+            reason = f"{name} while a package is installed"
+            yield Match("install-hook", *reading.place(call), reason, severity)
             return
 
 
@@ -300,7 +283,7 @@ def encrypting(reading: Reading) -> Iterator[Match]:
             yield Match("destroys", *reading.place(node.iter), reason)
 
 
-_RISKY = frozenset({NETWORK, PROCESS, FILES, CODE, NATIVE, LOADING, ENVIRONMENT})
+_HARMLESS = frozenset({effects.HOST, effects.FRAMES})
 
 
 def _able(reading: Reading) -> dict[ast.AST | None, dict[str, str]]:
@@ -328,7 +311,7 @@ def beyond_counterparts(reading: Reading, trusted: TrustedFunctions) -> Iterator
         if chunk.kind in (ChunkKind.FUNCTION, ChunkKind.METHOD)
     }
     for owner, kinds in _able(reading).items():
-        risky = {kind: name for kind, name in kinds.items() if kind in _RISKY}
+        risky = {kind: name for kind, name in kinds.items() if kind not in _HARMLESS}
         chunk = None if owner is None else chunks.get(reading.names.symbol(owner))
         counterparts = _counterparts(chunk, trusted) if risky and chunk is not None else []
         if not counterparts or owner is None:
@@ -356,13 +339,11 @@ def _counterparts(chunk: Chunk, trusted: TrustedFunctions) -> list[TrustedFuncti
 
 
 def _parameters(text: str) -> int:
-    """Return the number of parameters in a function's header, 0 if it cannot be determined."""
     header = text[text.find("(") + 1 :].partition(")")[0]
     return header.count(",") + 1 if header.strip() else 0
 
 
 def _kinds_of(function: TrustedFunction) -> frozenset[str]:
-    """Return the capabilities of a trusted function, given the imports in its scope."""
     return _kinds(function.text, function.imports) if function.language == "python" else frozenset()
 
 

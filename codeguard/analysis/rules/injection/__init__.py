@@ -49,16 +49,13 @@ def texts(reading: Reading) -> Iterator[Segment]:
             if len(segment.text) >= _SHORTEST:
                 yield segment
             continue
-        if run and (len(run) >= _PIECES or not _near(reading.text, run[-1].end, segment.start)):
+        # Code may join adjacent pieces, items of a list, consecutive assignments.
+        near = bool(run) and segment.start - run[-1].end <= 200
+        if len(run) >= _PIECES or not (near and _NEXT.fullmatch(reading.text, run[-1].end, segment.start)):
             yield from _joined(reading.text, run)
             run = []
         run.append(segment)
     yield from _joined(reading.text, run)
-
-
-def _near(text: str, end: int, start: int) -> bool:
-    """Return whether code may join two strings: adjacent pieces, items of a list, consecutive assignments."""
-    return start - end <= 200 and _NEXT.fullmatch(text, end, start) is not None
 
 
 def _joined(text: str, run: list[Segment]) -> Iterator[Segment]:
@@ -221,10 +218,11 @@ _TOO_MANY = f"orders to a model were not looked for after {_MOST} texts that may
 def _inspect(reading: Reading, context: DetectorContext) -> Iterator[Match]:
     """Yield at most one match for each comment, string or name."""
     found, reported = 0, set[int]()
+    forms = read_orders(_FORMS_TABLE)
     for segment in texts(reading):
         unread = reading.unread
         known = segment.kind in _READ_FOR_FORMS
-        formed = list(unread.apart("orders by their form", _formed, segment)) if known else []
+        formed = list(unread.apart("orders by their form", orders_in, forms, segment)) if known else []
         yield from formed
         match = None
         with unread.alone("orders by the model"):
@@ -245,14 +243,6 @@ def gives_order(sentence: str) -> bool:
     model = load_model()
     limit = model.limits["comment"]
     return model.score(sentence, limit) >= limit.weak
-
-
-def _formed(segment: Segment) -> Iterator[Match]:
-    """Yield instructions recognised by their form, each rule once."""
-    in_prose = segment.kind is SegmentKind.PROSE
-    for found in orders_in(read_orders(_FORMS_TABLE), segment.text, segment.start, prose=in_prose):
-        end = min(segment.end, found.start + 80)
-        yield Match(found.order.rule, found.start, end, found.reason, found.order.severity)
 
 
 # A score, the text that has it, and the disguises under which that text was found.

@@ -12,9 +12,16 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
 
-from codeguard.analysis.rules.injection import ngrams
-from codeguard.analysis.rules.injection.features import concepts_in, glimpse, text_features, tokens_of
-from codeguard.analysis.rules.injection.ngrams import grams, number, numbers
+from codeguard.analysis.rules.injection import features
+from codeguard.analysis.rules.injection.features import (
+    concepts_in,
+    glimpse,
+    grams,
+    number,
+    numbers,
+    text_features,
+    tokens_of,
+)
 from codeguard.corpus.patterns import lazy
 
 _MANY = 300
@@ -158,7 +165,7 @@ def read_model(text: str) -> OrderModel:
     """Return the model in a JSON text."""
     stored = json.loads(text)
     limits = {kind: Thresholds(*found) for kind, found in stored["limits"].items()}
-    weights, glances = unpacked(stored["weights"], ngrams.BITS), unpacked(stored["glance"], GLANCE_BITS)
+    weights, glances = unpacked(stored["weights"], features.BITS), unpacked(stored["glance"], GLANCE_BITS)
     return OrderModel(weights, stored["bias"], glances, stored["least"], limits)
 
 

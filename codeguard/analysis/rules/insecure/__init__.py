@@ -83,7 +83,6 @@ _ENGINE = RuleIndex(load_checks(__path__))
 
 
 def _inspect(reading: Reading, context: DetectorContext) -> Iterable[Match]:
-    """Return the matches in a Python file, in the order of the text."""
     return (marked(reading, match) for match in _ENGINE.inspect(reading))
 
 

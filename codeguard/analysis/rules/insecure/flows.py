@@ -135,7 +135,8 @@ class FlowRow:
         )
         if usual or (origin.reach is Reach.LOCAL and _OWN_USER.match(origin.what)):
             severity, confidence = min(severity, Severity.LOW), Confidence.LOW
-        reason = f"{_in_words(origin)} {_where(view, node)}"
+        usually = f"{_CONTROLS.get(origin.reach, 'a value')} {{}}"
+        reason = f"{_TAGGED.get(origin.tag, usually).format(origin.what)} {_where(view, node)}"
         sure = view.flow.source(value, self.use, believing=True, tags=tags)
         if sure is None or sure.reach < origin.reach:
             severity, confidence = self._severity(sure, value.built) or Severity.LOW, Confidence.LOW
@@ -186,17 +187,13 @@ def _target(
         receiver = variable(call.func.value) == _SINK
         if not variable(call.func.value):  # `$X.str.match($SINK)`
             function = text.partition("(")[0]
-    others = [f"{item.arg}={_written(item.value)}" for item in call.keywords if variable(item.value) != _SINK]
+    others = [
+        f"{item.arg}={f'${name}' if (name := variable(item.value)) else ast.unparse(item.value)}"
+        for item in call.keywords
+        if variable(item.value) != _SINK
+    ]
     rest = pattern_of(f"{function}({', '.join(['...', *others])})", where)
     return Sink(key, use, names, methods, tuple(arguments), receiver, built), rest
-
-
-def _written(node: ast.expr) -> str:
-    return f"${variable(node)}" if variable(node) else ast.unparse(node)
-
-
-def _in_words(origin: Origin) -> str:
-    return _TAGGED.get(origin.tag, f"{_CONTROLS.get(origin.reach, 'a value')} {{}}").format(origin.what)
 
 
 def _where(view: View, node: ast.AST) -> str:

@@ -224,7 +224,6 @@ class Matcher:
         )
 
     def _is_text(self, node: ast.AST) -> bool:
-        """Return whether a node is a text in code, not a docstring."""
         is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
         return is_text and not isinstance(self.view.parent(node), ast.Expr)
 
@@ -434,13 +433,8 @@ class Matcher:
         value = getattr(stat, name, None) if owner == "stat" else self.names.constant(node)
         return value if type(value) is int else None
 
-    def _begins(self, beginnings: list[str], node: ast.expr) -> bool:
-        text = self.view.writer.text(node)
-        return text.lower().startswith(tuple(beginnings))
-
-    def _holds(self, parts: list[str], node: ast.expr) -> bool:
-        text = self.view.writer.text(node).lower()
-        return any(part in text for part in parts)
+    def _text(self, node: ast.expr) -> str:
+        return self.view.writer.text(node).lower()
 
     def _is_called(self, words: str, node: ast.expr) -> bool:
         """Return whether a name in an expression, or in what it is made of, means one of some things."""
@@ -456,9 +450,6 @@ class Matcher:
             ):
                 return True
         return False
-
-    def _is_like(self, pattern: str, node: ast.expr) -> bool:
-        return lazy(pattern).search(self.view.writer.text(node)) is not None
 
     def _shows(self, words: str, node: ast.expr) -> bool:
         """Return whether a value of some name is an expression, or is put into the text that it is."""
@@ -489,11 +480,11 @@ _CONDITIONS: dict[str, Callable[[Matcher, Any, ast.expr], bool]] = {
     "above": lambda matcher, bound, node: matcher._is_between(node, lambda value: value > bound),
     "bits": lambda matcher, bits, node: matcher._is_between(node, lambda value: bool(int(value) & bits)),
     "no_bits": lambda matcher, bits, node: matcher._is_between(node, lambda value: not int(value) & bits),
-    "begins": lambda matcher, texts, node: matcher._begins(texts, node),
+    "begins": lambda matcher, texts, node: matcher._text(node).startswith(tuple(texts)),
     "longer": lambda matcher, length, node: len(matcher.names.text(node) or "") > length,
-    "like": lambda matcher, pattern, node: matcher._is_like(pattern, node),
+    "like": lambda matcher, pattern, node: bool(lazy(pattern).search(matcher.view.writer.text(node))),
     "shows": lambda matcher, words, node: matcher._shows(words, node),
-    "holds": lambda matcher, texts, node: matcher._holds(texts, node),
+    "holds": lambda matcher, texts, node: any(map(matcher._text(node).__contains__, texts)),
     "named": lambda matcher, words, node: matcher._is_called(words, node),
     "is": lambda matcher, patterns, node: any(matcher._value(each.node, node, {}, {}) for each in patterns),
     "has": lambda matcher, patterns, node: matcher._is_made_of(patterns, node),
