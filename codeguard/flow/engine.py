@@ -232,12 +232,57 @@ class Flow:
                 if evaluation.steps <= 0:
                     self.names.unread.note(TOO_LONG, statement.lineno)
                     return True
-                run = _RUN.get(type(statement))
-                if run is not None and not run(self, statement, state):
+                if not self._step(statement, state):
                     return False
             return True
         finally:
             evaluation.depth -= 1
+
+    def _step(self, node: ast.stmt, state: State) -> bool:
+        """Run one statement; return whether execution continues after it."""
+        evaluation = self._evaluation
+        match node:
+            case ast.Expr():
+                return self._expression(node, state)
+            case ast.Assign() | ast.AnnAssign():
+                self._assign(node, state)
+            case ast.Return():
+                return self._return(node, state)
+            case ast.If():
+                return self._if(node, state)
+            case ast.For() | ast.AsyncFor() | ast.While():
+                return self._repeat(node, state)
+            case ast.AugAssign():
+                whole = ast.copy_location(ast.BinOp(node.target, node.op, node.value), node)
+                self._store(node.target, evaluation.value(whole, state), state, node)
+            case ast.Try() | ast.TryStar():
+                return self._try(node, state)
+            case ast.With() | ast.AsyncWith():
+                for item in node.items:
+                    value = evaluation.value(item.context_expr, state)
+                    if item.optional_vars is not None:
+                        evaluation.bind(item.optional_vars, value, state)
+                return self._run(node.body, state)
+            case ast.Raise():
+                evaluation.value(node.exc, state)
+                self._mark_stop()
+                return False
+            case ast.Assert():
+                evaluation.value(node.test, state)
+                self._note(evaluation.assume(node.test, True, state))
+            case ast.Break() | ast.Continue():
+                if self._loops:
+                    self._loops[-1].append(state.copy())
+                return False
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                if self._at is not None:
+                    self._closures[node] = dict(state.names)
+                state.names.pop(node.name, None)
+            case ast.ClassDef():
+                self._run(node.body, state.copy())
+            case ast.Match():
+                return self._match(node, state)
+        return True
 
     def _expression(self, node: ast.Expr, state: State) -> bool:
         self._evaluation.value(node.value, state)
@@ -276,7 +321,7 @@ class Flow:
         found = (self.names.definition(name) for name in names)
         return any(isinstance(item, _FUNCTIONS) and self._summary(item).stops for item in found)
 
-    def _assign(self, node: ast.Assign | ast.AnnAssign, state: State) -> bool:
+    def _assign(self, node: ast.Assign | ast.AnnAssign, state: State) -> None:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         for target in targets if node.value is not None else ():
             if (
@@ -288,12 +333,6 @@ class Flow:
                     self._store(part, self._evaluation.value(given, state), state, node)
             else:
                 self._store(target, self._evaluation.value(node.value, state), state, node)
-        return True
-
-    def _augmented(self, node: ast.AugAssign, state: State) -> bool:
-        whole = ast.copy_location(ast.BinOp(node.target, node.op, node.value), node)
-        self._store(node.target, self._evaluation.value(whole, state), state, node)
-        return True
 
     def _store(self, target: ast.expr, value: Value, state: State, node: ast.AST) -> None:
         self._evaluation.bind(target, value, state)
@@ -320,11 +359,6 @@ class Flow:
         if self._at in self._summaries:
             self._summaries[self._at].stops = True
 
-    def _raise(self, node: ast.Raise, state: State) -> bool:
-        self._evaluation.value(node.exc, state)
-        self._mark_stop()
-        return False
-
     def _if(self, node: ast.If, state: State) -> bool:
         self._evaluation.value(node.test, state)
         known = self.decided(node.test)
@@ -345,25 +379,18 @@ class Flow:
             state.become(result)
         return result is not None
 
-    def _assert(self, node: ast.Assert, state: State) -> bool:
-        self._evaluation.value(node.test, state)
-        self._note(self._evaluation.assume(node.test, True, state))
-        return True
-
-    def _for(self, node: ast.For | ast.AsyncFor, state: State) -> bool:
+    def _repeat(self, node: ast.For | ast.AsyncFor | ast.While, state: State) -> bool:
+        evaluation = self._evaluation
         for _ in range(2 if len(self._loops) < _TWICE else 1):
             inner = state.copy()
-            self._evaluation.bind(node.target, self._evaluation.value(node.iter, inner), inner)
+            if isinstance(node, ast.While):
+                evaluation.value(node.test, inner)
+                evaluation.assume(node.test, True, inner)
+            else:
+                evaluation.bind(node.target, evaluation.value(node.iter, inner), inner)
             self._loop(node.body, inner, state)
-        return self._run(node.orelse, state) if node.orelse else True
-
-    def _while(self, node: ast.While, state: State) -> bool:
-        for _ in range(2 if len(self._loops) < _TWICE else 1):
-            inner = state.copy()
-            self._evaluation.value(node.test, inner)
-            self._evaluation.assume(node.test, True, inner)
-            self._loop(node.body, inner, state)
-        self._evaluation.assume(node.test, False, state)
+        if isinstance(node, ast.While):
+            evaluation.assume(node.test, False, state)
         return self._run(node.orelse, state) if node.orelse else True
 
     def _loop(self, body: Sequence[ast.stmt], inner: State, state: State) -> None:
@@ -381,12 +408,7 @@ class Flow:
             for origin, uses in cleared.cleared.items():
                 state.clear(Value(frozenset({origin})), uses)
 
-    def _leave(self, node: ast.Break | ast.Continue, state: State) -> bool:
-        if self._loops:
-            self._loops[-1].append(state.copy())
-        return False
-
-    def _try(self, node: ast.Try, state: State) -> bool:
+    def _try(self, node: ast.Try | ast.TryStar, state: State) -> bool:
         before = state.copy()
         goes_on = self._run(node.body, state) and self._run(node.orelse, state)
         ends = [state.copy()] if goes_on else []
@@ -404,13 +426,6 @@ class Flow:
             return False
         self._meet(ends, state)
         return self._run(node.finalbody, state)
-
-    def _with(self, node: ast.With | ast.AsyncWith, state: State) -> bool:
-        for item in node.items:
-            value = self._evaluation.value(item.context_expr, state)
-            if item.optional_vars is not None:
-                self._evaluation.bind(item.optional_vars, value, state)
-        return self._run(node.body, state)
 
     def _match(self, node: ast.Match, state: State) -> bool:
         subject = self._evaluation.value(node.subject, state)
@@ -445,40 +460,6 @@ class Flow:
                     last = ast.match_case(ast.MatchAs(), None, case.body)
                     return [last]
         return node.cases
-
-    def _define(self, node: FunctionNode, state: State) -> bool:
-        if self._at is not None:
-            self._closures[node] = dict(state.names)
-        state.names.pop(node.name, None)
-        return True
-
-    def _class(self, node: ast.ClassDef, state: State) -> bool:
-        return self._run(node.body, state.copy()) or True
-
-
-_RUN: dict[type[ast.AST], Callable[..., bool]] = {
-    ast.Expr: Flow._expression,
-    ast.Assign: Flow._assign,
-    ast.AnnAssign: Flow._assign,
-    ast.AugAssign: Flow._augmented,
-    ast.Return: Flow._return,
-    ast.Raise: Flow._raise,
-    ast.If: Flow._if,
-    ast.Assert: Flow._assert,
-    ast.For: Flow._for,
-    ast.AsyncFor: Flow._for,
-    ast.While: Flow._while,
-    ast.Break: Flow._leave,
-    ast.Continue: Flow._leave,
-    ast.Try: Flow._try,
-    ast.TryStar: Flow._try,
-    ast.With: Flow._with,
-    ast.AsyncWith: Flow._with,
-    ast.Match: Flow._match,
-    ast.FunctionDef: Flow._define,
-    ast.AsyncFunctionDef: Flow._define,
-    ast.ClassDef: Flow._class,
-}
 
 
 Tags = frozenset[str] | None

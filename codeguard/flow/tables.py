@@ -47,27 +47,11 @@ MODEL_CALLS = lazy(
     r"|run|chat|ask|call|prompt|query)|completion)$",
     re.IGNORECASE,
 )
-MODEL_METHODS = frozenset(
-    f"{prefix}{verb}"
-    for prefix in ("", "a")
-    for verb in [
-        "create",
-        "completion",
-        "chat",
-        "generate",
-        "generate_content",
-        "generate_content_async",
-        "invoke_model",
-        "complete",
-        "run",
-        "invoke",
-        "predict",
-        "ask",
-        "call",
-        "prompt",
-        "query",
-    ]
-)
+_VERBS = """
+create completion chat generate generate_content generate_content_async invoke_model complete run invoke predict ask
+call prompt query
+"""
+MODEL_METHODS = frozenset(prefix + verb for prefix in ("", "a") for verb in _VERBS.split())
 ANSWERING = tuple(_TABLES["answering"].split())
 ANSWERING_METHODS = frozenset(_TABLES["answering_methods"].split())
 REMOTE_METHODS = frozenset(_TABLES["remote_methods"].split())
