@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -147,10 +147,8 @@ class _Lowering:
 
     def _at(self, made: Made, node: Any) -> Made:
         """Give a node the place of what it was made from."""
-        for line, column, byte in (
-            ("lineno", "col_offset", node.start_byte),
-            ("end_lineno", "end_col_offset", node.end_byte),
-        ):
+        places = (("lineno", "col_offset", node.start_byte), ("end_lineno", "end_col_offset", node.end_byte))
+        for line, column, byte in places:
             at = bisect_right(self._lines, byte)
             setattr(made, line, at)
             setattr(made, column, byte - self._lines[at - 1])
@@ -369,47 +367,27 @@ class _Lowering:
             self._depth -= 1
 
     def _value(self, node: Any) -> ast.expr:
-        kind = node.type
-        if kind in IDENTIFIERS:
-            return self._name(self._text(node).lstrip("$"), node)
-        if kind in STRINGS or kind in SHELLS:
-            text = self._string(node)
-            if kind in STRINGS:
-                return text
-            return self._at(ast.Call(self._name("system", node), [text], []), node)
-        if kind in CALLS:
-            return self._call(node)
-        if kind in MEMBERS:
-            owner, part = (node.child_by_field_name(name) for name in MEMBERS[kind])
-            return self._member(owner or node.named_children[0], part, node)
-        if kind in ELEMENTS:
-            return self._element(node)
-        if kind in ASSIGNS:
-            return self._assignment(node)
-        if kind in FUNCTIONS:
-            return self._function(node)
-        if kind in NUMBERS:
-            return self._at(ast.Constant(_number(self._text(node))), node)
-        if kind in ("binary_expression", "binary"):
-            return self._binary(node)
-        if kind == "await_expression" and node.named_children:
-            return self._at(ast.Await(self._expression(node.named_children[-1])), node)
-        if kind in ("array", "array_literal", "composite_literal"):
-            body = node.child_by_field_name("body") or node
-            return self._at(ast.List(self._values(body), ast.Load()), node)
-        if kind in ("pair", "keyed_element") and node.named_children:
-            return self._expression(node.named_children[-1])
-        if kind in BRANCHES or kind in BLOCKS or kind == "return_statement":
-            self._around[-1].made += self._statement(node)
-            return self._at(ast.Constant(...), node)
-        if kind.startswith(("as_", "satisfies")) and node.named_children:
-            return self._expression(node.named_children[0])
-        if kind == "sequence_expression" and node.named_children:
-            return self._values(node)[-1]
+        lower = _EXPRESSIONS.get(node.type)
+        if lower is not None:
+            return lower(self, node)
         values = self._values(node)
-        if len(values) == 1:
+        if len(values) == 1 or (values and node.type.startswith(("as_", "satisfies"))):
             return values[0]
         return self._at(ast.Tuple(values, ast.Load()) if values else ast.Constant(...), node)
+
+    def _last(self, node: Any) -> ast.expr:
+        """Return the last of several expressions: that of a pair, a sequence or what is awaited."""
+        values = self._values(node)
+        return values[-1] if values else self._at(ast.Constant(...), node)
+
+    def _put_before(self, node: Any) -> ast.expr:
+        """Put the statements of a block before the current one."""
+        self._around[-1].made += self._statement(node)
+        return self._at(ast.Constant(...), node)
+
+    def _list(self, node: Any) -> ast.expr:
+        body = node.child_by_field_name("body") or node
+        return self._at(ast.List(self._values(body), ast.Load()), node)
 
     def _values(self, node: Any) -> list[ast.expr]:
         return [self._expression(child) for child in node.named_children if child.type not in _NO_VALUES]
@@ -440,6 +418,10 @@ class _Lowering:
             whole = "".join(str(part.value) for part in parts if isinstance(part, ast.Constant))
             return self._at(ast.Constant(whole), node)
         return self._at(ast.JoinedStr(parts), node)
+
+    def _access(self, node: Any) -> ast.expr:
+        owner, part = (node.child_by_field_name(name) for name in MEMBERS[node.type])
+        return self._member(owner or node.named_children[0], part, node)
 
     def _member(self, owner: Any, part: Any, node: Any) -> ast.expr:
         base = self._expression(owner)
@@ -559,13 +541,7 @@ def _named_in(node: Any) -> Iterator[Any]:
         if at.type in IDENTIFIERS:
             yield at
         elif at.type not in _NO_VALUES:
-            places = (
-                "type",
-                "key",
-                "right",
-                "return_type",
-                *(() if at.type == "pair_pattern" else ("value",)),
-            )
+            places = ("type", "key", "right", "return_type", "" if at.type == "pair_pattern" else "value")
             found = (at.child_by_field_name(place) for place in places)
             left_out = {child.id for child in found if child is not None}
             waiting += [child for child in reversed(at.named_children) if child.id not in left_out]
@@ -586,3 +562,23 @@ def _unescaped(match: re.Match[str]) -> str:
     if match[4]:
         return chr(int(match[4], 8))
     return _PLAIN_ESCAPES.get(match[5], match[5])
+
+
+_EXPRESSIONS: dict[str, Callable[[_Lowering, Any], ast.expr]] = {
+    **dict.fromkeys(IDENTIFIERS, lambda it, node: it._name(it._text(node).lstrip("$"), node)),
+    **dict.fromkeys(STRINGS, _Lowering._string),
+    **dict.fromkeys(
+        SHELLS, lambda it, node: it._at(ast.Call(it._name("system", node), [it._string(node)], []), node)
+    ),
+    **dict.fromkeys(NUMBERS, lambda it, node: it._at(ast.Constant(_number(it._text(node))), node)),
+    **dict.fromkeys(("binary_expression", "binary"), _Lowering._binary),
+    **dict.fromkeys(("array", "array_literal", "composite_literal"), _Lowering._list),
+    **dict.fromkeys(("pair", "keyed_element", "sequence_expression"), _Lowering._last),
+    "await_expression": lambda it, node: it._at(ast.Await(it._last(node)), node),
+    **dict.fromkeys((*BRANCHES, *BLOCKS, "return_statement"), _Lowering._put_before),
+    **dict.fromkeys(CALLS, _Lowering._call),
+    **dict.fromkeys(MEMBERS, _Lowering._access),
+    **dict.fromkeys(ELEMENTS, _Lowering._element),
+    **dict.fromkeys(ASSIGNS, _Lowering._assignment),
+    **dict.fromkeys(FUNCTIONS, _Lowering._function),
+}
