@@ -21,8 +21,6 @@ from codeguard.flow.tables import (
     CLEANING_METHODS,
     CLEANING_NAME,
     FILLERS,
-    MAIL,
-    MAIL_METHODS,
     MODEL_CALLS,
     MODEL_METHODS,
     REACH_OF_CALL,
@@ -116,7 +114,7 @@ class Call:
         """Return the result of an unknown function, by what its name says."""
         method, given = self._method, self._given
         of_file = name.startswith(":")
-        if (method in REMOTE_METHODS or (method in MAIL_METHODS and self._reads_mail())) and not of_file:
+        if method in REMOTE_METHODS and not of_file:
             tag = ANSWER if method in ANSWERING_METHODS else "input"
             return self._origin(Reach.REMOTE, f"{method}()", tag)
         if method in STORED_METHODS and not self._receiver.origins and not of_file:
@@ -157,9 +155,6 @@ class Call:
         of_module = name.islower() or name.rpartition(".")[2][:1].isupper()  # such as `os.path.join`
         return value if of_object or not of_module else None
 
-    def _reads_mail(self) -> bool:
-        return any(f"{name}.".startswith(MAIL) for name in self._names.imported)
-
     def _replaced(self, pattern: ast.expr, replacement: ast.expr) -> frozenset[str]:
         """Return the uses for which replacing a pattern makes a value harmless."""
         for value in [pattern, *self._names.values_of(pattern)]:
@@ -192,17 +187,10 @@ class Call:
             definition = self._names.definition(f"{name}.__init__")
         if not isinstance(definition, ast.FunctionDef | ast.AsyncFunctionDef):
             return joined(self._given) if of_class else None
-        bound = _bound(definition, self._arguments, self._keywords, self._skips_receiver(definition))
+        skips = self._names.scopes.scope_of(definition).is_class and not is_static(definition)
+        bound = _bound(definition, self._arguments, self._keywords, skips)
         result = self._of.around.call(definition, self._node, bound)
         return NOTHING if of_class else result
-
-    def _skips_receiver(self, definition: FunctionNode) -> bool:
-        scope = self._names.scopes.scope_of(definition)
-        if not scope.is_class or is_static(definition):
-            return False
-        if isinstance(self._node.func, ast.Attribute) and definition.name != "__init__":
-            return f":{scope.symbol}" not in self._names.names_of(self._node.func.value)
-        return True
 
     def _look(self, resolved: Sequence[str]) -> None:
         """Record the values that reach sinks."""

@@ -13,6 +13,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from typing import NamedTuple
 
 from codeguard.corpus.syntax import walk
 from codeguard.flow.entry_points import entry_reach, says_what_is_wrong, seed_parameters
@@ -466,12 +467,25 @@ Tags = frozenset[str] | None
 _DEEPEST = 20
 
 
+class _Asked(NamedTuple):
+    """Which origins count."""
+
+    use: str
+    believing: bool
+    tags: Tags
+
+    def harms(self, value: Value, origin: Origin) -> bool:
+        """Return whether an origin of a value is not harmless."""
+        clean = value.clean | origin.clean
+        return self.use not in clean and not (self.believing and CLAIMED in clean)
+
+
 class Reachability:
     """The arguments of all calls of the file's own functions."""
 
     def __init__(self) -> None:
         self._edges: dict[tuple[ast.AST, str], list[Value]] = {}
-        self._reached: dict[tuple[ast.AST, str, str, bool, Tags], Origin | None] = {}
+        self._reached: dict[tuple[ast.AST, str, _Asked], Origin | None] = {}
 
     def add(self, function: ast.AST, parameter: str, value: Value) -> None:
         """Record the value that a call passes for a parameter."""
@@ -485,23 +499,24 @@ class Reachability:
         are assumed to do what their names say, such as checking or cleaning. With `tags`, other
         origins do not count.
         """
-        best: Origin | None = None
-        for origin in _in_order(value):
-            found = (
-                self._farthest(origin, use, believing, tags, 0)
-                if _harms(value, origin, use, believing)
-                else None
-            )
-            if found is not None and (best is None or found.reach > best.reach):
-                best = found
+        return self._farthest([value], None, _Asked(use, believing, tags), 0)
+
+    def _farthest(
+        self, values: Sequence[Value], best: Origin | None, asked: _Asked, depth: int
+    ) -> Origin | None:
+        for value in values:
+            for origin in _in_order(value):
+                found = self._origin(origin, asked, depth) if asked.harms(value, origin) else None
+                if found is not None and (best is None or found.reach > best.reach):
+                    best = found
         return best
 
-    def _farthest(self, origin: Origin, use: str, believing: bool, tags: Tags, depth: int) -> Origin | None:
-        if tags is not None and origin.tag not in tags:
+    def _origin(self, origin: Origin, asked: _Asked, depth: int) -> Origin | None:
+        if asked.tags is not None and origin.tag not in asked.tags:
             return None
         if origin.reach is not Reach.CALLER or origin.function is None or depth > _DEEPEST:
             return origin
-        key = (origin.function, origin.parameter, use, believing, tags)
+        key = (origin.function, origin.parameter, asked)
         if key in self._reached:
             known = self._reached[key]
             return known if known is None or known.reach > origin.reach else origin
@@ -509,26 +524,13 @@ class Reachability:
         edges = self._edges.get((origin.function, origin.parameter), [])
         name = str(getattr(origin.function, "name", ""))
         private = name.startswith("_") and not name.startswith("__")
-        best: Origin | None = None if private and edges else origin
-        for value in edges:
-            for each in _in_order(value):
-                if not _harms(value, each, use, believing):
-                    continue
-                found = self._farthest(each, use, believing, tags, depth + 1)
-                if found is not None and (best is None or found.reach > best.reach):
-                    best = found
-        self._reached[key] = best
-        return best
+        self._reached[key] = self._farthest(edges, None if private and edges else origin, asked, depth + 1)
+        return self._reached[key]
 
 
 def _in_order(value: Value) -> list[Origin]:
     """Return the origins of a value in a deterministic order, since the first of several is reported."""
     return sorted(value.origins, key=lambda origin: (origin.line, origin.what))
-
-
-def _harms(value: Value, origin: Origin, use: str, believing: bool) -> bool:
-    clean = value.clean | origin.clean
-    return use not in clean and not (believing and CLAIMED in clean)
 
 
 def substituted(value: Value, function: ast.AST, arguments: dict[str, Value]) -> Value:

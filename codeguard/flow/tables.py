@@ -55,10 +55,6 @@ MODEL_METHODS = frozenset(prefix + verb for prefix in ("", "a") for verb in _VER
 ANSWERING = tuple(_TABLES["answering"].split())
 ANSWERING_METHODS = frozenset(_TABLES["answering_methods"].split())
 REMOTE_METHODS = frozenset(_TABLES["remote_methods"].split())
-MAIL_METHODS = frozenset(
-    {"get_filename"}
-)  # fields that the sender of a mail controls, in files that read mail
-MAIL = ("email.", "imaplib.", "mailbox.")
 REMOTE_VALUES = frozenset(_TABLES["remote_values"].split())
 LOCAL_CALLS = frozenset(_TABLES["local_calls"].split())
 LOCAL_VALUES = frozenset({"sys.argv", "os.environ", "sys.stdin"})
