@@ -193,7 +193,6 @@ class Call:
         return NOTHING if of_class else result
 
     def _look(self, resolved: Sequence[str]) -> None:
-        """Record the values that reach sinks."""
         node = self._node
         if not (self._receiver.origins or any(value.origins for value in self._given)):
             return

@@ -150,7 +150,6 @@ class Evaluator:
         return NOTHING
 
     def _attribute_of(self, base: Value, node: ast.Attribute, state: State) -> Value:
-        """Return the value of an attribute of an object with known origins."""
         if node.attr not in _TOLD and all(origin.tag == "exception" for origin in base.origins):
             return NOTHING
         if node.attr.isupper() and all(origin.tag == SETTING for origin in base.origins):

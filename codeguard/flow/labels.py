@@ -168,7 +168,6 @@ class TaintFlow:
         return name or (f".{node.func.attr}" if isinstance(node.func, ast.Attribute) else "")
 
     def _receiver(self, node: ast.Call, function: _Function, depth: int = 0) -> Labels:
-        """Return the labels of the object whose method is called."""
         return (
             self._labels(node.func.value, function, depth)
             if isinstance(node.func, ast.Attribute)
@@ -382,7 +381,6 @@ class TaintFlow:
         return node if opened is None else opened
 
     def _drop(self, place: ast.expr, function: _Function) -> None:
-        """Record that data from elsewhere was written to a path."""
         text = self._names.text(place)
         if text is not None and len(text) >= _SHORTEST_PLACE:
             self._dropped.add(text)
@@ -488,7 +486,6 @@ class TaintFlow:
         return _NOTHING if given is None else self._labels(given, function, depth)
 
     def _given(self, node: ast.Call, known: _Function, label: str) -> ast.expr | None:
-        """Return the argument of a call for the parameter with a label."""
         names = list(known.parameters)
         at = int(label.rpartition(" ")[2])
         wanted = "".join(names[at : at + 1])

@@ -270,7 +270,6 @@ class Scopes:
         scope.bindings.setdefault(name, []).append(binding)
 
     def _binds(self, scope: Scope, node: ast.AST) -> None:
-        """Record what a node binds in its scope."""
         match node:
             case ast.Assign():
                 for target in node.targets:

@@ -419,7 +419,6 @@ class _Writes:
         to.append(_Write(_line(node), what, certain, self._in_call))
 
     def _examine(self, node: ast.AST) -> None:
-        """Note what a node that runs may write."""
         match node:
             case ast.ImportFrom(names=[ast.alias(name="*")]):
                 self._note(self.any, node, f"{_STAR} of {node.module or '.'}")
