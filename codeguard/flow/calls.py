@@ -21,6 +21,8 @@ from codeguard.flow.tables import (
     CLEANING_METHODS,
     CLEANING_NAME,
     FILLERS,
+    MAIL,
+    MAIL_METHODS,
     MODEL_CALLS,
     MODEL_METHODS,
     REACH_OF_CALL,
@@ -114,7 +116,8 @@ class Call:
         """Return the result of an unknown function, by what its name says."""
         method, given = self._method, self._given
         of_file = name.startswith(":")
-        if method in REMOTE_METHODS and not of_file:
+        sent = method in MAIL_METHODS and any(f"{item}.".startswith(MAIL) for item in self._names.imported)
+        if (sent or method in REMOTE_METHODS) and not of_file:
             tag = ANSWER if method in ANSWERING_METHODS else "input"
             return self._origin(Reach.REMOTE, f"{method}()", tag)
         if method in STORED_METHODS and not self._receiver.origins and not of_file:

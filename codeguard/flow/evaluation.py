@@ -18,8 +18,6 @@ from codeguard.flow.tables import (
     REQUEST_NAMES,
     REQUEST_PARTS,
     SENT_KEYS,
-    SETTING,
-    SETTINGS,
 )
 from codeguard.flow.values import ALL_USES, NOTHING, Origin, Reach, State, Use, Value, joined
 from codeguard.syntax.literal_text import LiteralTexts
@@ -100,13 +98,6 @@ class Evaluator:
             return state.seen(value)
         if node.id == "argv" or node.id == "environ":
             return self._source_value(node, state)
-        return self._setting(node, state) if node.id in SETTINGS else NOTHING
-
-    def _setting(self, node: ast.expr, state: State) -> Value:
-        """Return the value of an imported settings object's attribute."""
-        for name in self.names.names_of(node):
-            if name.rpartition(".")[2] in SETTINGS and not name.startswith(":"):
-                return self.origin(Reach.LOCAL, name.lstrip("."), node, state, SETTING)
         return NOTHING
 
     def _source_value(self, node: ast.expr, state: State) -> Value:
@@ -142,8 +133,6 @@ class Evaluator:
         base = self.value(node.value, state)
         if base.origins:
             return self._attribute_of(base, node, state)
-        if node.attr in SETTINGS:
-            return self._setting(node, state)
         for name in self.names.names_of(node.value) if isinstance(node.value, ast.Name) else ():
             if name.startswith(":"):
                 return state.seen(self.around.attribute(name[1:].removesuffix("()"), node.attr))
@@ -151,8 +140,6 @@ class Evaluator:
 
     def _attribute_of(self, base: Value, node: ast.Attribute, state: State) -> Value:
         if node.attr not in _TOLD and all(origin.tag == "exception" for origin in base.origins):
-            return NOTHING
-        if node.attr.isupper() and all(origin.tag == SETTING for origin in base.origins):
             return NOTHING
         if isinstance(node.value, ast.Name):
             base = base.attribute(node.value.id, node.attr)

@@ -260,39 +260,32 @@ class _Lowering:
             node.type in ("augmented_assignment_expression", "operator_assignment")
             and target.type in IDENTIFIERS
         ):
-            name = self._text(target).lstrip("$")
-            self._assign(name, declares=False)
-            stored = self._at(ast.Name(name, ast.Store()), target)
-            return [*added, self._at(ast.AugAssign(stored, ast.Add(), made), node)]
-        return [*added, *self._pairs(target, made, node)]
-
-    def _pairs(self, target: Any, value: ast.expr, node: Any) -> list[ast.stmt]:
-        """Return the assignments of a value to a pattern."""
+            return [*added, self._at(ast.AugAssign(self._target(target, False), ast.Add(), made), node)]  # type: ignore[arg-type]
         declares = node.type in DECLARING
+        pairs = self._pairs(target, made)
+        return [
+            *added,
+            *(self._at(ast.Assign([self._target(item, declares)], given), item) for item, given in pairs),
+        ]
+
+    def _pairs(self, target: Any, value: ast.expr) -> Iterator[tuple[Any, ast.expr]]:
+        """Yield what a pattern binds, each with its value."""
         if target.type == "object_pattern":
-            made: list[ast.stmt] = []
             for item in target.named_children:
                 names = item.named_children or [item]
                 member = self._at(ast.Attribute(value, self._text(names[0]), ast.Load()), item)
-                bound = names[-1 if item.type == "pair_pattern" else 0]
-                made.append(self._at(ast.Assign([self._target(bound, declares)], member), item))
-            return made
-        listed = (
-            target.named_children if target.type in ("expression_list", "left_assignment_list") else [target]
-        )
+                yield names[-1 if item.type == "pair_pattern" else 0], member
+            return
+        several = target.type in ("expression_list", "left_assignment_list")
+        listed = target.named_children if several else [target]
         values = value.elts if isinstance(value, ast.Tuple) else [value]
         if len(listed) == len(values):
-            pairs = zip(listed, values, strict=True)
-            return [
-                self._at(ast.Assign([self._target(item, declares)], given), node) for item, given in pairs
-            ]
+            yield from zip(listed, values, strict=True)
+            return
         # In `value, err := call()` only the first name is the call's result.
-        first = self._target(listed[0], declares)
-        made = [self._at(ast.Assign([first], value), node)]
+        yield listed[0], value
         for item in listed[1:]:
-            whole = self._at(ast.Tuple([self._expression(listed[0])], ast.Load()), node)
-            made.append(self._at(ast.Assign([self._target(item, declares)], whole), node))
-        return made
+            yield item, self._at(ast.Tuple([self._expression(listed[0])], ast.Load()), target)
 
     def _target(self, node: Any, declares: bool) -> ast.expr:
         if node.type in IDENTIFIERS:
@@ -309,12 +302,9 @@ class _Lowering:
     def _assign(self, name: str, declares: bool) -> None:
         """Record to which function a name belongs that is assigned; PHP's functions see no names around them."""
         function = self._around[-1]
-        if name in function.declared or declares or self._language == "php":
-            function.declared.add(name)
-        elif any(name in outer.declared for outer in self._around[:-1]) or self._language == "javascript":
-            function.outer.add(name)
-        else:
-            function.declared.add(name)
+        own = declares or name in function.declared or self._language == "php"
+        around = self._language == "javascript" or any(name in outer.declared for outer in self._around[:-1])
+        (function.outer if around and not own else function.declared).add(name)
 
     # Functions
 

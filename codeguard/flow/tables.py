@@ -55,6 +55,8 @@ MODEL_METHODS = frozenset(prefix + verb for prefix in ("", "a") for verb in _VER
 ANSWERING = tuple(_TABLES["answering"].split())
 ANSWERING_METHODS = frozenset(_TABLES["answering_methods"].split())
 REMOTE_METHODS = frozenset(_TABLES["remote_methods"].split())
+MAIL_METHODS = frozenset({"get_filename"})  # what the sender of a mail controls, in files that read mail
+MAIL = ("email.", "imaplib.", "mailbox.")
 REMOTE_VALUES = frozenset(_TABLES["remote_values"].split())
 LOCAL_CALLS = frozenset(_TABLES["local_calls"].split())
 LOCAL_VALUES = frozenset({"sys.argv", "os.environ", "sys.stdin"})
@@ -63,8 +65,6 @@ STORED_METHODS = frozenset(_TABLES["stored_methods"].split())
 STORED_NAMES = lazy(
     r"(?:^|\.)(?:(?!\w*Request\.)[A-Z]\w*\.(?:objects|query)\.\w+|get_(?:object|list)_or_404)$"
 )
-SETTING = "setting"  # tag of values from a configuration file
-SETTINGS = frozenset({"settings", "config", "conf", "cfg"})
 ARCHIVE_NAMES = frozenset(
     f"{opened}.{method}"
     for opened in ("zipfile.ZipFile", "tarfile.open", "tarfile.TarFile", "tarfile.TarFile.open")
