@@ -45,14 +45,14 @@ _DECIDING = (
 
 
 class Flow:
-    """The flow through one file: `hits`, `returns` and `stores`."""
+    """The flow through one file: `hits`, `returns` and `stores` after `follow`."""
 
     def __init__(self, names: Names, tree: ast.Module, nodes: Sequence[ast.AST], sinks: SinkIndex) -> None:
         self.names, self._tree, self._nodes = names, tree, nodes
         self._sinks = sinks
-        self._has_run = False
-        self._returns: list[StoredValue] = []
-        self._stores: list[StoredValue] = []
+        # Results of functions, and values stored in headers and attributes.
+        self.returns: list[StoredValue] = []
+        self.stores: list[StoredValue] = []
         self._hits = Hits()
         self._evaluation = Evaluator(names, self._sinks, self, len(nodes))
         self._summaries: dict[ast.AST | None, Summary] = {}
@@ -68,26 +68,10 @@ class Flow:
     @property
     def hits(self) -> list[SinkHit]:
         """The values that reach sinks, in order of discovery."""
-        self.follow()
         return self._hits.listed()
 
-    @property
-    def returns(self) -> list[StoredValue]:
-        """The results of functions that serve untrusted callers, and some others."""
-        self.follow()
-        return self._returns
-
-    @property
-    def stores(self) -> list[StoredValue]:
-        """Values stored in headers and attributes, if they may be reported."""
-        self.follow()
-        return self._stores
-
     def follow(self) -> None:
-        """Read the relevant functions of the file once (see `scope`)."""
-        if self._has_run:
-            return
-        self._has_run = True
+        """Read the relevant functions of the file (see `scope`)."""
         matter, storing, self._evaluation.puts_together = functions_that_matter(
             self.names, self._nodes, self._sinks, self.entry
         )
@@ -97,15 +81,8 @@ class Flow:
         length = {node: (node.end_lineno or node.lineno) - node.lineno for node in wanted}
         # Short ones first: what somebody writes beside a function must not use up its steps.
         # One that is defined in another sees the values of the other's names, so it is read after it.
-        for function in sorted(
-            wanted,
-            key=lambda item: (
-                self._nesting(item),
-                item.name != "__init__",
-                item not in storing,
-                length[item],
-            ),
-        ):
+        wanted.sort(key=lambda item: (item.name != "__init__", item not in storing, length[item]))
+        for function in sorted(wanted, key=self._nesting):
             self._apart(function.name, partial(self._summary, function))
 
     def _nesting(self, function: FunctionNode) -> int:
@@ -306,7 +283,8 @@ class Flow:
         checked = self.guarded(call)
         cleared: list[tuple[Value, frozenset[str]]] = []
         if checked is not None:
-            given = len(arguments) if self._stops(names) else 0
+            called = [item for item in map(self.names.definition, names) if isinstance(item, _FUNCTIONS)]
+            given = len(arguments) if any(self._summary(item).stops for item in called) else 0
             cleared = [(arguments[index], uses) for index, uses in checked if index < given]
         elif any(name in CONVERSIONS for name in names):
             cleared = [(value, ALL_USES) for value in arguments]
@@ -317,10 +295,6 @@ class Flow:
         for value, uses in cleared:
             state.clear(value, uses)
         self._note(cleared)
-
-    def _stops(self, names: Sequence[str]) -> bool:
-        found = (self.names.definition(name) for name in names)
-        return any(isinstance(item, _FUNCTIONS) and self._summary(item).stops for item in found)
 
     def _assign(self, node: ast.Assign | ast.AnnAssign, state: State) -> None:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -339,7 +313,7 @@ class Flow:
         self._evaluation.bind(target, value, state)
         self.keep(target, value)
         if isinstance(target, ast.Attribute | ast.Subscript) and value.origins:
-            self._stores.append(StoredValue(node, value, self._at, target))
+            self.stores.append(StoredValue(node, value, self._at, target))
 
     def _return(self, node: ast.Return, state: State) -> bool:
         value = self._evaluation.value(node.value, state)
@@ -348,7 +322,7 @@ class Flow:
             summary.returned.append(value)
             self._note(self._evaluation.assume(node.value, True, state.copy()))
             if value.origins:
-                self._returns.append(StoredValue(node, value, self._at))
+                self.returns.append(StoredValue(node, value, self._at))
         return False
 
     def _note(self, found: Iterable[tuple[Value, frozenset[str]]]) -> None:
