@@ -106,11 +106,10 @@ _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 def lowered(text: str, language: str, unread: Unread) -> ast.Module | None:
     """Return the tree of a text in another language than Python, or None without its grammar or beyond a limit."""
-    grammar = registry.by_name(language)
-    loaded = registry.load_grammar(grammar) if grammar is not None else None
-    if loaded is None and language in ("typescript", "tsx"):
-        javascript = registry.by_name("javascript")
-        loaded = registry.load_grammar(javascript) if javascript is not None else None
+    loaded = None
+    for name in (language, *(["javascript"] if language in ("typescript", "tsx") else [])):
+        grammar = registry.by_name(name)
+        loaded = loaded or (registry.load_grammar(grammar) if grammar is not None else None)
     if loaded is None:
         return None
     source = text.encode("utf-8", "replace")

@@ -347,9 +347,7 @@ class TaintFlow:
         key = self._attribute(target) if isinstance(target, ast.Attribute) else getattr(target, "id", "")
         if not key:
             return
-        at: _Function | None = self._module if key.startswith(":") else function
-        while at is not None and key not in at.variables:
-            at = at.outer
+        at = _holding(key, self._module if key.startswith(":") else function)
         if at is None:
             at = function if self._effects.exact and not key.startswith(":") else self._module
         at.variables[key] = at.variables.get(key, _NOTHING) | labels
@@ -548,11 +546,8 @@ class TaintFlow:
 
     def _variable(self, node: ast.Name, function: _Function) -> Labels:
         own = self._by_name(self._names.resolve(node)) if not self._effects.exact else _NOTHING
-        at: _Function | None = function
-        while at is not None and node.id not in at.variables:
-            at = at.outer
-        if at is not None:
-            own |= at.variables[node.id]
+        at = _holding(node.id, function)
+        own |= _NOTHING if at is None else at.variables[node.id]
         return own or (frozenset({ENVIRONMENT}) if self._is_environment(node) else _NOTHING)
 
     def _by_name(self, name: str) -> Labels:
@@ -639,8 +634,6 @@ _KEPT = frozenset(
      ast.Return, ast.Call}
 )  # fmt: skip
 _LOCAL_NAME = lazy(r"\.(?:local|localdomain|localhost|home\.arpa)\.?\Z")  # such names leave no network
-
-
 _NAMED = ((SECRET_PLACE, SECRET_NAME), (STARTUP_PLACE, STARTUP_NAME), (FOREIGN_SCRIPT, BLOB))
 
 
@@ -669,6 +662,14 @@ def _named_key(name: str) -> Labels:
 
 def _without_parameters(labels: Labels) -> Labels:
     return frozenset(label for label in labels if not label.startswith("parameter"))
+
+
+def _holding(name: str, function: _Function) -> _Function | None:
+    """Return the innermost function that has a variable."""
+    at: _Function | None = function
+    while at is not None and name not in at.variables:
+        at = at.outer
+    return at
 
 
 def _size(function: _Function) -> int:
