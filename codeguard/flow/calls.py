@@ -10,29 +10,8 @@ from functools import lru_cache
 from re import _constants, _parser  # type: ignore[attr-defined]
 from typing import TYPE_CHECKING
 
+from codeguard.flow import tables
 from codeguard.flow.entry_points import written_name
-from codeguard.flow.tables import (
-    ANSWER,
-    ANSWERING,
-    ANSWERING_METHODS,
-    ARCHIVE_NAMES,
-    BUILDERS,
-    CLEANERS,
-    CLEANING_METHODS,
-    CLEANING_NAME,
-    FILLERS,
-    MAIL,
-    MAIL_METHODS,
-    MODEL_CALLS,
-    MODEL_METHODS,
-    REACH_OF_CALL,
-    REMOTE_METHODS,
-    REQUEST_PARTS,
-    SENT_KEYS,
-    STORED,
-    STORED_METHODS,
-    STORED_NAMES,
-)
 from codeguard.flow.values import ALL_USES, CLAIMED, NOTHING, Reach, State, Use, Value, joined
 from codeguard.syntax.scopes import FunctionNode, is_static
 
@@ -76,13 +55,13 @@ class Call:
         function, method = self._node.func, self._method
         resolved = self._names.names_of(function)
         self._look(resolved)
-        if method in FILLERS and isinstance(function, ast.Attribute):
+        if method in tables.FILLERS and isinstance(function, ast.Attribute):
             held = joined(self._given)
             keyed = method == "setdefault" and self._key is not None
             self._of.fill(function.value, held.cleaned({Use.KEYS}) if keyed else held, self._state)
-        if method in REQUEST_PARTS and self._of.is_request(function.value):  # type: ignore[attr-defined]
+        if method in tables.REQUEST_PARTS and self._of.is_request(function.value):  # type: ignore[attr-defined]
             return self._origin(Reach.REMOTE, f"request.{method}").part(self._key)
-        if method == "get" and isinstance(self._key, str) and SENT_KEYS.match(self._key):
+        if method == "get" and isinstance(self._key, str) and tables.SENT_KEYS.match(self._key):
             return self._origin(Reach.REMOTE, f"environ[{self._key!r}]")
         if _is_model_call(self._node, resolved):
             return self._origin(Reach.REMOTE, "the answer of a language model")
@@ -93,22 +72,24 @@ class Call:
 
     def _result(self, name: str) -> Value:
         node, arguments = self._node, self._arguments
-        reach = REACH_OF_CALL.get(name)
+        reach = tables.REACH_OF_CALL.get(name)
         if reach is not None:
-            return self._origin(reach, f"{name}()", ANSWER if name.startswith(ANSWERING) else "input")
-        if STORED_NAMES.search(name):
-            return self._origin(Reach.LOCAL, f"{name}()", STORED)
-        if name in ARCHIVE_NAMES:
+            return self._origin(
+                reach, f"{name}()", tables.ANSWER if name.startswith(tables.ANSWERING) else "input"
+            )
+        if tables.STORED_NAMES.search(name):
+            return self._origin(Reach.LOCAL, f"{name}()", tables.STORED)
+        if name in tables.ARCHIVE_NAMES:
             return self._origin(Reach.LOCAL, f"{name}()", "archive")
         if name == "compile" and arguments:
             return arguments[0]  # its flags are not code
         if name in ("re.sub", "re.subn") and len(arguments) > 2:
             return arguments[2].cleaned(self._replaced(*node.args[:2]))
         if name == "map" and len(arguments) > 1:  # what the function makes of each
-            made = (CLEANERS.get(item, frozenset()) for item in self._names.names_of(node.args[0]))
+            made = (tables.CLEANERS.get(item, frozenset()) for item in self._names.names_of(node.args[0]))
             return joined(arguments[1:]).cleaned(frozenset().union(*made))
-        if name in CLEANERS:
-            return joined([*self._given, self._receiver]).cleaned(CLEANERS[name])
+        if name in tables.CLEANERS:
+            return joined([*self._given, self._receiver]).cleaned(tables.CLEANERS[name])
         local = self._local(name) if name.startswith(":") else None
         return self._unknown(name) if local is None else local
 
@@ -116,13 +97,16 @@ class Call:
         """Return the result of an unknown function, by what its name says."""
         method, given = self._method, self._given
         of_file = name.startswith(":")
-        if (method in REMOTE_METHODS or (method in MAIL_METHODS and self._reads_mail())) and not of_file:
-            tag = ANSWER if method in ANSWERING_METHODS else "input"
+        sent = method in tables.MAIL_METHODS and any(
+            f"{item}.".startswith(tables.MAIL) for item in self._names.imported
+        )
+        if (sent or method in tables.REMOTE_METHODS) and not of_file:
+            tag = tables.ANSWER if method in tables.ANSWERING_METHODS else "input"
             return self._origin(Reach.REMOTE, f"{method}()", tag)
-        if method in STORED_METHODS and not self._receiver.origins and not of_file:
-            return self._origin(Reach.LOCAL, f"{method}()", STORED)
+        if method in tables.STORED_METHODS and not self._receiver.origins and not of_file:
+            return self._origin(Reach.LOCAL, f"{method}()", tables.STORED)
         # A name such as `sanitize` proves nothing; it only lowers the severity.
-        if CLEANING_NAME.search(method or name.rpartition(".")[2]):
+        if tables.CLEANING_NAME.search(method or name.rpartition(".")[2]):
             return joined([self._receiver, *given]).cleaned({CLAIMED})
         value = self._of_method(name) if method else None
         if value is not None:
@@ -135,7 +119,7 @@ class Call:
         """Return the result of a method by its object; None if it is a function of a module with other arguments."""
         method, function, given = self._method, self._node.func, self._given
         assert isinstance(function, ast.Attribute)
-        value = joined([self._receiver, *given]) if method in BUILDERS else self._receiver
+        value = joined([self._receiver, *given]) if method in tables.BUILDERS else self._receiver
         if method == "sub" and len(self._arguments) > 1:
             return given[1].cleaned(self._replaced(function.value, self._node.args[0]))
         if method in ("format", "join", "replace", "substitute", "getvalue") and value.origins:
@@ -149,16 +133,13 @@ class Call:
         # Groups of a match are as clean as the pattern made the value.
         if method in ("group", "groups", "groupdict"):
             return value
-        if method in CLEANING_METHODS:
-            return value.cleaned(CLEANING_METHODS[method])
+        if method in tables.CLEANING_METHODS:
+            return value.cleaned(tables.CLEANING_METHODS[method])
         if value.origins or not name or name.startswith(":") or name.partition(".")[0] in _ABSORBERS:
             return value
         of_object = any(base.endswith("()") for base in self._names.names_of(function.value))
         of_module = name.islower() or name.rpartition(".")[2][:1].isupper()  # such as `os.path.join`
         return value if of_object or not of_module else None
-
-    def _reads_mail(self) -> bool:
-        return any(f"{name}.".startswith(MAIL) for name in self._names.imported)
 
     def _replaced(self, pattern: ast.expr, replacement: ast.expr) -> frozenset[str]:
         """Return the uses for which replacing a pattern makes a value harmless."""
@@ -192,20 +173,12 @@ class Call:
             definition = self._names.definition(f"{name}.__init__")
         if not isinstance(definition, ast.FunctionDef | ast.AsyncFunctionDef):
             return joined(self._given) if of_class else None
-        bound = _bound(definition, self._arguments, self._keywords, self._skips_receiver(definition))
+        skips = self._names.scopes.scope_of(definition).is_class and not is_static(definition)
+        bound = _bound(definition, self._arguments, self._keywords, skips)
         result = self._of.around.call(definition, self._node, bound)
         return NOTHING if of_class else result
 
-    def _skips_receiver(self, definition: FunctionNode) -> bool:
-        scope = self._names.scopes.scope_of(definition)
-        if not scope.is_class or is_static(definition):
-            return False
-        if isinstance(self._node.func, ast.Attribute) and definition.name != "__init__":
-            return f":{scope.symbol}" not in self._names.names_of(self._node.func.value)
-        return True
-
     def _look(self, resolved: Sequence[str]) -> None:
-        """Record the values that reach sinks."""
         node = self._node
         if not (self._receiver.origins or any(value.origins for value in self._given)):
             return
@@ -220,8 +193,8 @@ class Call:
 
 def _is_model_call(node: ast.Call, resolved: Sequence[str]) -> bool:
     """Return whether a call queries a language model, whose answer any part of the prompt may control."""
-    if isinstance(node.func, ast.Attribute) and node.func.attr in MODEL_METHODS:
-        return any(MODEL_CALLS.search(name) for name in (*resolved, written_name(node.func)))
+    if isinstance(node.func, ast.Attribute) and node.func.attr in tables.MODEL_METHODS:
+        return any(tables.MODEL_CALLS.search(name) for name in (*resolved, written_name(node.func)))
     return "transformers.pipeline()" in resolved
 
 

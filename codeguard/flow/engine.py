@@ -13,6 +13,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from typing import NamedTuple
 
 from codeguard.corpus.syntax import walk
 from codeguard.flow.entry_points import entry_reach, says_what_is_wrong, seed_parameters
@@ -44,14 +45,14 @@ _DECIDING = (
 
 
 class Flow:
-    """The flow through one file: `hits`, `returns` and `stores`."""
+    """The flow through one file: `hits`, `returns` and `stores` after `follow`."""
 
     def __init__(self, names: Names, tree: ast.Module, nodes: Sequence[ast.AST], sinks: SinkIndex) -> None:
         self.names, self._tree, self._nodes = names, tree, nodes
         self._sinks = sinks
-        self._has_run = False
-        self._returns: list[StoredValue] = []
-        self._stores: list[StoredValue] = []
+        # Results of functions, and values stored in headers and attributes.
+        self.returns: list[StoredValue] = []
+        self.stores: list[StoredValue] = []
         self._hits = Hits()
         self._evaluation = Evaluator(names, self._sinks, self, len(nodes))
         self._summaries: dict[ast.AST | None, Summary] = {}
@@ -67,26 +68,10 @@ class Flow:
     @property
     def hits(self) -> list[SinkHit]:
         """The values that reach sinks, in order of discovery."""
-        self.follow()
         return self._hits.listed()
 
-    @property
-    def returns(self) -> list[StoredValue]:
-        """The results of functions that serve untrusted callers, and some others."""
-        self.follow()
-        return self._returns
-
-    @property
-    def stores(self) -> list[StoredValue]:
-        """Values stored in headers and attributes, if they may be reported."""
-        self.follow()
-        return self._stores
-
     def follow(self) -> None:
-        """Read the relevant functions of the file once (see `scope`)."""
-        if self._has_run:
-            return
-        self._has_run = True
+        """Read the relevant functions of the file (see `scope`)."""
         matter, storing, self._evaluation.puts_together = functions_that_matter(
             self.names, self._nodes, self._sinks, self.entry
         )
@@ -96,15 +81,8 @@ class Flow:
         length = {node: (node.end_lineno or node.lineno) - node.lineno for node in wanted}
         # Short ones first: what somebody writes beside a function must not use up its steps.
         # One that is defined in another sees the values of the other's names, so it is read after it.
-        for function in sorted(
-            wanted,
-            key=lambda item: (
-                self._nesting(item),
-                item.name != "__init__",
-                item not in storing,
-                length[item],
-            ),
-        ):
+        wanted.sort(key=lambda item: (item.name != "__init__", item not in storing, length[item]))
+        for function in sorted(wanted, key=self._nesting):
             self._apart(function.name, partial(self._summary, function))
 
     def _nesting(self, function: FunctionNode) -> int:
@@ -232,12 +210,57 @@ class Flow:
                 if evaluation.steps <= 0:
                     self.names.unread.note(TOO_LONG, statement.lineno)
                     return True
-                run = _RUN.get(type(statement))
-                if run is not None and not run(self, statement, state):
+                if not self._step(statement, state):
                     return False
             return True
         finally:
             evaluation.depth -= 1
+
+    def _step(self, node: ast.stmt, state: State) -> bool:
+        """Run one statement; return whether execution continues after it."""
+        evaluation = self._evaluation
+        match node:
+            case ast.Expr():
+                return self._expression(node, state)
+            case ast.Assign() | ast.AnnAssign():
+                self._assign(node, state)
+            case ast.Return():
+                return self._return(node, state)
+            case ast.If():
+                return self._if(node, state)
+            case ast.For() | ast.AsyncFor() | ast.While():
+                return self._repeat(node, state)
+            case ast.AugAssign():
+                whole = ast.copy_location(ast.BinOp(node.target, node.op, node.value), node)
+                self._store(node.target, evaluation.value(whole, state), state, node)
+            case ast.Try() | ast.TryStar():
+                return self._try(node, state)
+            case ast.With() | ast.AsyncWith():
+                for item in node.items:
+                    value = evaluation.value(item.context_expr, state)
+                    if item.optional_vars is not None:
+                        evaluation.bind(item.optional_vars, value, state)
+                return self._run(node.body, state)
+            case ast.Raise():
+                evaluation.value(node.exc, state)
+                self._mark_stop()
+                return False
+            case ast.Assert():
+                evaluation.value(node.test, state)
+                self._note(evaluation.assume(node.test, True, state))
+            case ast.Break() | ast.Continue():
+                if self._loops:
+                    self._loops[-1].append(state.copy())
+                return False
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                if self._at is not None:
+                    self._closures[node] = dict(state.names)
+                state.names.pop(node.name, None)
+            case ast.ClassDef():
+                self._run(node.body, state.copy())
+            case ast.Match():
+                return self._match(node, state)
+        return True
 
     def _expression(self, node: ast.Expr, state: State) -> bool:
         self._evaluation.value(node.value, state)
@@ -260,7 +283,8 @@ class Flow:
         checked = self.guarded(call)
         cleared: list[tuple[Value, frozenset[str]]] = []
         if checked is not None:
-            given = len(arguments) if self._stops(names) else 0
+            called = [item for item in map(self.names.definition, names) if isinstance(item, _FUNCTIONS)]
+            given = len(arguments) if any(self._summary(item).stops for item in called) else 0
             cleared = [(arguments[index], uses) for index, uses in checked if index < given]
         elif any(name in CONVERSIONS for name in names):
             cleared = [(value, ALL_USES) for value in arguments]
@@ -272,11 +296,7 @@ class Flow:
             state.clear(value, uses)
         self._note(cleared)
 
-    def _stops(self, names: Sequence[str]) -> bool:
-        found = (self.names.definition(name) for name in names)
-        return any(isinstance(item, _FUNCTIONS) and self._summary(item).stops for item in found)
-
-    def _assign(self, node: ast.Assign | ast.AnnAssign, state: State) -> bool:
+    def _assign(self, node: ast.Assign | ast.AnnAssign, state: State) -> None:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         for target in targets if node.value is not None else ():
             if (
@@ -288,18 +308,12 @@ class Flow:
                     self._store(part, self._evaluation.value(given, state), state, node)
             else:
                 self._store(target, self._evaluation.value(node.value, state), state, node)
-        return True
-
-    def _augmented(self, node: ast.AugAssign, state: State) -> bool:
-        whole = ast.copy_location(ast.BinOp(node.target, node.op, node.value), node)
-        self._store(node.target, self._evaluation.value(whole, state), state, node)
-        return True
 
     def _store(self, target: ast.expr, value: Value, state: State, node: ast.AST) -> None:
         self._evaluation.bind(target, value, state)
         self.keep(target, value)
         if isinstance(target, ast.Attribute | ast.Subscript) and value.origins:
-            self._stores.append(StoredValue(node, value, self._at, target))
+            self.stores.append(StoredValue(node, value, self._at, target))
 
     def _return(self, node: ast.Return, state: State) -> bool:
         value = self._evaluation.value(node.value, state)
@@ -308,7 +322,7 @@ class Flow:
             summary.returned.append(value)
             self._note(self._evaluation.assume(node.value, True, state.copy()))
             if value.origins:
-                self._returns.append(StoredValue(node, value, self._at))
+                self.returns.append(StoredValue(node, value, self._at))
         return False
 
     def _note(self, found: Iterable[tuple[Value, frozenset[str]]]) -> None:
@@ -319,11 +333,6 @@ class Flow:
     def _mark_stop(self) -> None:
         if self._at in self._summaries:
             self._summaries[self._at].stops = True
-
-    def _raise(self, node: ast.Raise, state: State) -> bool:
-        self._evaluation.value(node.exc, state)
-        self._mark_stop()
-        return False
 
     def _if(self, node: ast.If, state: State) -> bool:
         self._evaluation.value(node.test, state)
@@ -345,25 +354,18 @@ class Flow:
             state.become(result)
         return result is not None
 
-    def _assert(self, node: ast.Assert, state: State) -> bool:
-        self._evaluation.value(node.test, state)
-        self._note(self._evaluation.assume(node.test, True, state))
-        return True
-
-    def _for(self, node: ast.For | ast.AsyncFor, state: State) -> bool:
+    def _repeat(self, node: ast.For | ast.AsyncFor | ast.While, state: State) -> bool:
+        evaluation = self._evaluation
         for _ in range(2 if len(self._loops) < _TWICE else 1):
             inner = state.copy()
-            self._evaluation.bind(node.target, self._evaluation.value(node.iter, inner), inner)
+            if isinstance(node, ast.While):
+                evaluation.value(node.test, inner)
+                evaluation.assume(node.test, True, inner)
+            else:
+                evaluation.bind(node.target, evaluation.value(node.iter, inner), inner)
             self._loop(node.body, inner, state)
-        return self._run(node.orelse, state) if node.orelse else True
-
-    def _while(self, node: ast.While, state: State) -> bool:
-        for _ in range(2 if len(self._loops) < _TWICE else 1):
-            inner = state.copy()
-            self._evaluation.value(node.test, inner)
-            self._evaluation.assume(node.test, True, inner)
-            self._loop(node.body, inner, state)
-        self._evaluation.assume(node.test, False, state)
+        if isinstance(node, ast.While):
+            evaluation.assume(node.test, False, state)
         return self._run(node.orelse, state) if node.orelse else True
 
     def _loop(self, body: Sequence[ast.stmt], inner: State, state: State) -> None:
@@ -381,12 +383,7 @@ class Flow:
             for origin, uses in cleared.cleared.items():
                 state.clear(Value(frozenset({origin})), uses)
 
-    def _leave(self, node: ast.Break | ast.Continue, state: State) -> bool:
-        if self._loops:
-            self._loops[-1].append(state.copy())
-        return False
-
-    def _try(self, node: ast.Try, state: State) -> bool:
+    def _try(self, node: ast.Try | ast.TryStar, state: State) -> bool:
         before = state.copy()
         goes_on = self._run(node.body, state) and self._run(node.orelse, state)
         ends = [state.copy()] if goes_on else []
@@ -404,13 +401,6 @@ class Flow:
             return False
         self._meet(ends, state)
         return self._run(node.finalbody, state)
-
-    def _with(self, node: ast.With | ast.AsyncWith, state: State) -> bool:
-        for item in node.items:
-            value = self._evaluation.value(item.context_expr, state)
-            if item.optional_vars is not None:
-                self._evaluation.bind(item.optional_vars, value, state)
-        return self._run(node.body, state)
 
     def _match(self, node: ast.Match, state: State) -> bool:
         subject = self._evaluation.value(node.subject, state)
@@ -446,43 +436,22 @@ class Flow:
                     return [last]
         return node.cases
 
-    def _define(self, node: FunctionNode, state: State) -> bool:
-        if self._at is not None:
-            self._closures[node] = dict(state.names)
-        state.names.pop(node.name, None)
-        return True
-
-    def _class(self, node: ast.ClassDef, state: State) -> bool:
-        return self._run(node.body, state.copy()) or True
-
-
-_RUN: dict[type[ast.AST], Callable[..., bool]] = {
-    ast.Expr: Flow._expression,
-    ast.Assign: Flow._assign,
-    ast.AnnAssign: Flow._assign,
-    ast.AugAssign: Flow._augmented,
-    ast.Return: Flow._return,
-    ast.Raise: Flow._raise,
-    ast.If: Flow._if,
-    ast.Assert: Flow._assert,
-    ast.For: Flow._for,
-    ast.AsyncFor: Flow._for,
-    ast.While: Flow._while,
-    ast.Break: Flow._leave,
-    ast.Continue: Flow._leave,
-    ast.Try: Flow._try,
-    ast.TryStar: Flow._try,
-    ast.With: Flow._with,
-    ast.AsyncWith: Flow._with,
-    ast.Match: Flow._match,
-    ast.FunctionDef: Flow._define,
-    ast.AsyncFunctionDef: Flow._define,
-    ast.ClassDef: Flow._class,
-}
-
 
 Tags = frozenset[str] | None
 _DEEPEST = 20
+
+
+class _Asked(NamedTuple):
+    """Which origins count."""
+
+    use: str
+    believing: bool
+    tags: Tags
+
+    def harms(self, value: Value, origin: Origin) -> bool:
+        """Return whether an origin of a value is not harmless."""
+        clean = value.clean | origin.clean
+        return self.use not in clean and not (self.believing and CLAIMED in clean)
 
 
 class Reachability:
@@ -490,7 +459,7 @@ class Reachability:
 
     def __init__(self) -> None:
         self._edges: dict[tuple[ast.AST, str], list[Value]] = {}
-        self._reached: dict[tuple[ast.AST, str, str, bool, Tags], Origin | None] = {}
+        self._reached: dict[tuple[ast.AST, str, _Asked], Origin | None] = {}
 
     def add(self, function: ast.AST, parameter: str, value: Value) -> None:
         """Record the value that a call passes for a parameter."""
@@ -504,23 +473,24 @@ class Reachability:
         are assumed to do what their names say, such as checking or cleaning. With `tags`, other
         origins do not count.
         """
-        best: Origin | None = None
-        for origin in _in_order(value):
-            found = (
-                self._farthest(origin, use, believing, tags, 0)
-                if _harms(value, origin, use, believing)
-                else None
-            )
-            if found is not None and (best is None or found.reach > best.reach):
-                best = found
+        return self._farthest([value], None, _Asked(use, believing, tags), 0)
+
+    def _farthest(
+        self, values: Sequence[Value], best: Origin | None, asked: _Asked, depth: int
+    ) -> Origin | None:
+        for value in values:
+            for origin in _in_order(value):
+                found = self._origin(origin, asked, depth) if asked.harms(value, origin) else None
+                if found is not None and (best is None or found.reach > best.reach):
+                    best = found
         return best
 
-    def _farthest(self, origin: Origin, use: str, believing: bool, tags: Tags, depth: int) -> Origin | None:
-        if tags is not None and origin.tag not in tags:
+    def _origin(self, origin: Origin, asked: _Asked, depth: int) -> Origin | None:
+        if asked.tags is not None and origin.tag not in asked.tags:
             return None
         if origin.reach is not Reach.CALLER or origin.function is None or depth > _DEEPEST:
             return origin
-        key = (origin.function, origin.parameter, use, believing, tags)
+        key = (origin.function, origin.parameter, asked)
         if key in self._reached:
             known = self._reached[key]
             return known if known is None or known.reach > origin.reach else origin
@@ -528,26 +498,13 @@ class Reachability:
         edges = self._edges.get((origin.function, origin.parameter), [])
         name = str(getattr(origin.function, "name", ""))
         private = name.startswith("_") and not name.startswith("__")
-        best: Origin | None = None if private and edges else origin
-        for value in edges:
-            for each in _in_order(value):
-                if not _harms(value, each, use, believing):
-                    continue
-                found = self._farthest(each, use, believing, tags, depth + 1)
-                if found is not None and (best is None or found.reach > best.reach):
-                    best = found
-        self._reached[key] = best
-        return best
+        self._reached[key] = self._farthest(edges, None if private and edges else origin, asked, depth + 1)
+        return self._reached[key]
 
 
 def _in_order(value: Value) -> list[Origin]:
     """Return the origins of a value in a deterministic order, since the first of several is reported."""
     return sorted(value.origins, key=lambda origin: (origin.line, origin.what))
-
-
-def _harms(value: Value, origin: Origin, use: str, believing: bool) -> bool:
-    clean = value.clean | origin.clean
-    return use not in clean and not (believing and CLAIMED in clean)
 
 
 def substituted(value: Value, function: ast.AST, arguments: dict[str, Value]) -> Value:

@@ -82,7 +82,7 @@ def _serves(function: FunctionNode, names: Names) -> bool:
     return of_django or (is_async and any(name.startswith(_ASYNC_FRAMEWORKS) for name in names.imported))
 
 
-def handles_errors(function: ast.AST | None) -> bool:
+def _handles_errors(function: ast.AST | None) -> bool:
     """Return whether a function handles the errors of other handlers; its parameter is the exception."""
     decorators = getattr(function, "decorator_list", ())
     return any(
@@ -123,7 +123,7 @@ def seed_parameters(function: FunctionNode, reach: Reach, names: Names, state: S
     listed = [*function.args.posonlyargs, *function.args.args]
     method = names.scopes.scope_of(function).is_class
     extra = [item for item in (function.args.vararg, function.args.kwarg) if item is not None]
-    of_errors = handles_errors(function)
+    of_errors = _handles_errors(function)
     for index, argument in enumerate([*listed, *function.args.kwonlyargs, *extra]):
         state.names.pop(argument.arg, None)
         if (method and index == 0 and listed) or argument.arg in ("self", "cls"):

@@ -8,19 +8,10 @@ from typing import TYPE_CHECKING
 
 from codeguard.corpus.patterns import lazy
 from codeguard.corpus.syntax import unqualified_name
+from codeguard.flow import tables
 from codeguard.flow.calls import Call
 from codeguard.flow.guards import facts
 from codeguard.flow.sinks import SinkIndex
-from codeguard.flow.tables import (
-    LOCAL_VALUES,
-    REMOTE_VALUES,
-    REQUEST_CLASSES,
-    REQUEST_NAMES,
-    REQUEST_PARTS,
-    SENT_KEYS,
-    SETTING,
-    SETTINGS,
-)
 from codeguard.flow.values import ALL_USES, NOTHING, Origin, Reach, State, Use, Value, joined
 from codeguard.syntax.literal_text import LiteralTexts
 from codeguard.syntax.names import Names
@@ -98,22 +89,13 @@ class Evaluator:
         value = state.names.get(node.id)
         if value is not None:
             return state.seen(value)
-        if node.id == "argv" or node.id == "environ":
-            return self._source_value(node, state)
-        return self._setting(node, state) if node.id in SETTINGS else NOTHING
-
-    def _setting(self, node: ast.expr, state: State) -> Value:
-        """Return the value of an imported settings object's attribute."""
-        for name in self.names.names_of(node):
-            if name.rpartition(".")[2] in SETTINGS and not name.startswith(":"):
-                return self.origin(Reach.LOCAL, name.lstrip("."), node, state, SETTING)
-        return NOTHING
+        return self._source_value(node, state) if node.id in ("argv", "environ") else NOTHING
 
     def _source_value(self, node: ast.expr, state: State) -> Value:
         for name in self.names.names_of(node):
-            if name in LOCAL_VALUES:
+            if name in tables.LOCAL_VALUES:
                 return self.origin(Reach.LOCAL, name, node, state)
-            if name in REMOTE_VALUES:
+            if name in tables.REMOTE_VALUES:
                 return self.origin(Reach.REMOTE, name, node, state)
         return NOTHING
 
@@ -127,7 +109,7 @@ class Evaluator:
             known = state.names.get(f"{node.value.id}.{node.attr}")
             if known is not None:
                 return state.seen(known)
-        if node.attr in REQUEST_PARTS and self.is_request(node.value):
+        if node.attr in tables.REQUEST_PARTS and self.is_request(node.value):
             value = self.origin(Reach.REMOTE, f"request.{node.attr}", node, state)
             # Servers refuse line breaks in them (RFC 9112).
             return value.cleaned({Use.LOG, Use.HEADER}) if node.attr == "headers" else value
@@ -142,18 +124,13 @@ class Evaluator:
         base = self.value(node.value, state)
         if base.origins:
             return self._attribute_of(base, node, state)
-        if node.attr in SETTINGS:
-            return self._setting(node, state)
         for name in self.names.names_of(node.value) if isinstance(node.value, ast.Name) else ():
             if name.startswith(":"):
                 return state.seen(self.around.attribute(name[1:].removesuffix("()"), node.attr))
         return NOTHING
 
     def _attribute_of(self, base: Value, node: ast.Attribute, state: State) -> Value:
-        """Return the value of an attribute of an object with known origins."""
         if node.attr not in _TOLD and all(origin.tag == "exception" for origin in base.origins):
-            return NOTHING
-        if node.attr.isupper() and all(origin.tag == SETTING for origin in base.origins):
             return NOTHING
         if isinstance(node.value, ast.Name):
             base = base.attribute(node.value.id, node.attr)
@@ -165,11 +142,11 @@ class Evaluator:
             if name.endswith(".request") and name.partition(".")[0] in ("flask", "bottle", "sanic", "quart"):
                 return True
             if name.endswith("()"):
-                return bool(REQUEST_CLASSES.search(name[:-2])) and not _SENT.search(name)
+                return bool(tables.REQUEST_CLASSES.search(name[:-2])) and not _SENT.search(name)
             if name.startswith((":", "urllib", "requests")):
                 return False
         if isinstance(node, ast.Name):
-            return node.id in REQUEST_NAMES
+            return node.id in tables.REQUEST_NAMES
         return (
             isinstance(node, ast.Attribute)
             and node.attr in ("request", "req")
@@ -185,7 +162,7 @@ class Evaluator:
                 if sink.use not in key.clean:
                     self.around.hit(sink, node, node.slice, key)
         if isinstance(node.slice, ast.Constant):
-            if isinstance(node.slice.value, str) and SENT_KEYS.match(node.slice.value):
+            if isinstance(node.slice.value, str) and tables.SENT_KEYS.match(node.slice.value):
                 return self.origin(Reach.REMOTE, f"environ[{node.slice.value!r}]", node, state)
             return state.seen(base.part(node.slice.value))
         return base
@@ -335,7 +312,9 @@ def _is_text(node: ast.expr) -> bool:
     )
 
 
-_VALUE_ATTRIBUTES = frozenset(name.rpartition(".")[2] for name in (*LOCAL_VALUES, *REMOTE_VALUES))
+_VALUE_ATTRIBUTES = frozenset(
+    name.rpartition(".")[2] for name in (*tables.LOCAL_VALUES, *tables.REMOTE_VALUES)
+)
 _EVALUATE: dict[type[ast.AST], Callable[..., Value]] = {
     ast.Name: Evaluator._name,
     ast.Attribute: Evaluator._attribute,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -106,11 +106,10 @@ _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 def lowered(text: str, language: str, unread: Unread) -> ast.Module | None:
     """Return the tree of a text in another language than Python, or None without its grammar or beyond a limit."""
-    grammar = registry.by_name(language)
-    loaded = registry.load_grammar(grammar) if grammar is not None else None
-    if loaded is None and language in ("typescript", "tsx"):
-        javascript = registry.by_name("javascript")
-        loaded = registry.load_grammar(javascript) if javascript is not None else None
+    loaded = None
+    for name in (language, *(["javascript"] if language in ("typescript", "tsx") else [])):
+        grammar = registry.by_name(name)
+        loaded = loaded or (registry.load_grammar(grammar) if grammar is not None else None)
     if loaded is None:
         return None
     source = text.encode("utf-8", "replace")
@@ -147,10 +146,8 @@ class _Lowering:
 
     def _at(self, made: Made, node: Any) -> Made:
         """Give a node the place of what it was made from."""
-        for line, column, byte in (
-            ("lineno", "col_offset", node.start_byte),
-            ("end_lineno", "end_col_offset", node.end_byte),
-        ):
+        places = (("lineno", "col_offset", node.start_byte), ("end_lineno", "end_col_offset", node.end_byte))
+        for line, column, byte in places:
             at = bisect_right(self._lines, byte)
             setattr(made, line, at)
             setattr(made, column, byte - self._lines[at - 1])
@@ -262,39 +259,32 @@ class _Lowering:
             node.type in ("augmented_assignment_expression", "operator_assignment")
             and target.type in IDENTIFIERS
         ):
-            name = self._text(target).lstrip("$")
-            self._assign(name, declares=False)
-            stored = self._at(ast.Name(name, ast.Store()), target)
-            return [*added, self._at(ast.AugAssign(stored, ast.Add(), made), node)]
-        return [*added, *self._pairs(target, made, node)]
-
-    def _pairs(self, target: Any, value: ast.expr, node: Any) -> list[ast.stmt]:
-        """Return the assignments of a value to a pattern."""
+            return [*added, self._at(ast.AugAssign(self._target(target, False), ast.Add(), made), node)]  # type: ignore[arg-type]
         declares = node.type in DECLARING
+        pairs = self._pairs(target, made)
+        return [
+            *added,
+            *(self._at(ast.Assign([self._target(item, declares)], given), item) for item, given in pairs),
+        ]
+
+    def _pairs(self, target: Any, value: ast.expr) -> Iterator[tuple[Any, ast.expr]]:
+        """Yield what a pattern binds, each with its value."""
         if target.type == "object_pattern":
-            made: list[ast.stmt] = []
             for item in target.named_children:
                 names = item.named_children or [item]
                 member = self._at(ast.Attribute(value, self._text(names[0]), ast.Load()), item)
-                bound = names[-1 if item.type == "pair_pattern" else 0]
-                made.append(self._at(ast.Assign([self._target(bound, declares)], member), item))
-            return made
-        listed = (
-            target.named_children if target.type in ("expression_list", "left_assignment_list") else [target]
-        )
+                yield names[-1 if item.type == "pair_pattern" else 0], member
+            return
+        several = target.type in ("expression_list", "left_assignment_list")
+        listed = target.named_children if several else [target]
         values = value.elts if isinstance(value, ast.Tuple) else [value]
         if len(listed) == len(values):
-            pairs = zip(listed, values, strict=True)
-            return [
-                self._at(ast.Assign([self._target(item, declares)], given), node) for item, given in pairs
-            ]
+            yield from zip(listed, values, strict=True)
+            return
         # In `value, err := call()` only the first name is the call's result.
-        first = self._target(listed[0], declares)
-        made = [self._at(ast.Assign([first], value), node)]
+        yield listed[0], value
         for item in listed[1:]:
-            whole = self._at(ast.Tuple([self._expression(listed[0])], ast.Load()), node)
-            made.append(self._at(ast.Assign([self._target(item, declares)], whole), node))
-        return made
+            yield item, self._at(ast.Tuple([self._expression(listed[0])], ast.Load()), target)
 
     def _target(self, node: Any, declares: bool) -> ast.expr:
         if node.type in IDENTIFIERS:
@@ -311,12 +301,9 @@ class _Lowering:
     def _assign(self, name: str, declares: bool) -> None:
         """Record to which function a name belongs that is assigned; PHP's functions see no names around them."""
         function = self._around[-1]
-        if name in function.declared or declares or self._language == "php":
-            function.declared.add(name)
-        elif any(name in outer.declared for outer in self._around[:-1]) or self._language == "javascript":
-            function.outer.add(name)
-        else:
-            function.declared.add(name)
+        own = declares or name in function.declared or self._language == "php"
+        around = self._language == "javascript" or any(name in outer.declared for outer in self._around[:-1])
+        (function.outer if around and not own else function.declared).add(name)
 
     # Functions
 
@@ -369,47 +356,27 @@ class _Lowering:
             self._depth -= 1
 
     def _value(self, node: Any) -> ast.expr:
-        kind = node.type
-        if kind in IDENTIFIERS:
-            return self._name(self._text(node).lstrip("$"), node)
-        if kind in STRINGS or kind in SHELLS:
-            text = self._string(node)
-            if kind in STRINGS:
-                return text
-            return self._at(ast.Call(self._name("system", node), [text], []), node)
-        if kind in CALLS:
-            return self._call(node)
-        if kind in MEMBERS:
-            owner, part = (node.child_by_field_name(name) for name in MEMBERS[kind])
-            return self._member(owner or node.named_children[0], part, node)
-        if kind in ELEMENTS:
-            return self._element(node)
-        if kind in ASSIGNS:
-            return self._assignment(node)
-        if kind in FUNCTIONS:
-            return self._function(node)
-        if kind in NUMBERS:
-            return self._at(ast.Constant(_number(self._text(node))), node)
-        if kind in ("binary_expression", "binary"):
-            return self._binary(node)
-        if kind == "await_expression" and node.named_children:
-            return self._at(ast.Await(self._expression(node.named_children[-1])), node)
-        if kind in ("array", "array_literal", "composite_literal"):
-            body = node.child_by_field_name("body") or node
-            return self._at(ast.List(self._values(body), ast.Load()), node)
-        if kind in ("pair", "keyed_element") and node.named_children:
-            return self._expression(node.named_children[-1])
-        if kind in BRANCHES or kind in BLOCKS or kind == "return_statement":
-            self._around[-1].made += self._statement(node)
-            return self._at(ast.Constant(...), node)
-        if kind.startswith(("as_", "satisfies")) and node.named_children:
-            return self._expression(node.named_children[0])
-        if kind == "sequence_expression" and node.named_children:
-            return self._values(node)[-1]
+        lower = _EXPRESSIONS.get(node.type)
+        if lower is not None:
+            return lower(self, node)
         values = self._values(node)
-        if len(values) == 1:
+        if len(values) == 1 or (values and node.type.startswith(("as_", "satisfies"))):
             return values[0]
         return self._at(ast.Tuple(values, ast.Load()) if values else ast.Constant(...), node)
+
+    def _last(self, node: Any) -> ast.expr:
+        """Return the last of several expressions: that of a pair, a sequence or what is awaited."""
+        values = self._values(node)
+        return values[-1] if values else self._at(ast.Constant(...), node)
+
+    def _put_before(self, node: Any) -> ast.expr:
+        """Put the statements of a block before the current one."""
+        self._around[-1].made += self._statement(node)
+        return self._at(ast.Constant(...), node)
+
+    def _list(self, node: Any) -> ast.expr:
+        body = node.child_by_field_name("body") or node
+        return self._at(ast.List(self._values(body), ast.Load()), node)
 
     def _values(self, node: Any) -> list[ast.expr]:
         return [self._expression(child) for child in node.named_children if child.type not in _NO_VALUES]
@@ -440,6 +407,10 @@ class _Lowering:
             whole = "".join(str(part.value) for part in parts if isinstance(part, ast.Constant))
             return self._at(ast.Constant(whole), node)
         return self._at(ast.JoinedStr(parts), node)
+
+    def _access(self, node: Any) -> ast.expr:
+        owner, part = (node.child_by_field_name(name) for name in MEMBERS[node.type])
+        return self._member(owner or node.named_children[0], part, node)
 
     def _member(self, owner: Any, part: Any, node: Any) -> ast.expr:
         base = self._expression(owner)
@@ -559,13 +530,7 @@ def _named_in(node: Any) -> Iterator[Any]:
         if at.type in IDENTIFIERS:
             yield at
         elif at.type not in _NO_VALUES:
-            places = (
-                "type",
-                "key",
-                "right",
-                "return_type",
-                *(() if at.type == "pair_pattern" else ("value",)),
-            )
+            places = ("type", "key", "right", "return_type", "" if at.type == "pair_pattern" else "value")
             found = (at.child_by_field_name(place) for place in places)
             left_out = {child.id for child in found if child is not None}
             waiting += [child for child in reversed(at.named_children) if child.id not in left_out]
@@ -586,3 +551,23 @@ def _unescaped(match: re.Match[str]) -> str:
     if match[4]:
         return chr(int(match[4], 8))
     return _PLAIN_ESCAPES.get(match[5], match[5])
+
+
+_EXPRESSIONS: dict[str, Callable[[_Lowering, Any], ast.expr]] = {
+    **dict.fromkeys(IDENTIFIERS, lambda it, node: it._name(it._text(node).lstrip("$"), node)),
+    **dict.fromkeys(STRINGS, _Lowering._string),
+    **dict.fromkeys(
+        SHELLS, lambda it, node: it._at(ast.Call(it._name("system", node), [it._string(node)], []), node)
+    ),
+    **dict.fromkeys(NUMBERS, lambda it, node: it._at(ast.Constant(_number(it._text(node))), node)),
+    **dict.fromkeys(("binary_expression", "binary"), _Lowering._binary),
+    **dict.fromkeys(("array", "array_literal", "composite_literal"), _Lowering._list),
+    **dict.fromkeys(("pair", "keyed_element", "sequence_expression"), _Lowering._last),
+    "await_expression": lambda it, node: it._at(ast.Await(it._last(node)), node),
+    **dict.fromkeys((*BRANCHES, *BLOCKS, "return_statement"), _Lowering._put_before),
+    **dict.fromkeys(CALLS, _Lowering._call),
+    **dict.fromkeys(MEMBERS, _Lowering._access),
+    **dict.fromkeys(ELEMENTS, _Lowering._element),
+    **dict.fromkeys(ASSIGNS, _Lowering._assignment),
+    **dict.fromkeys(FUNCTIONS, _Lowering._function),
+}

@@ -179,7 +179,6 @@ class _Test:
                 yield from ((value, frozenset({CLAIMED})) for value in arguments)
 
     def _passed(self, test: ast.Call, name: str, last: str, arguments: list[Value]) -> Iterator[Fact]:
-        """Yield the facts of a library's test that holds."""
         if name == "isinstance" and len(arguments) == 2:
             kind = self._names.resolve(test.args[1]).rpartition(".")[2]
             yield (

@@ -132,18 +132,12 @@ class TaintFlow:
                 scope.variables.setdefault(name, _NOTHING)  # hides the name of a scope around it
         rounds = ROUNDS if effects.exact else ROUNDS_ELSEWHERE
         for _ in range(rounds):
-            before = self._known_so_far(scopes)
+            before = [_size(scope) for scope in scopes]
             for function in scopes:
                 self._round(function)
-            if self._known_so_far(scopes) == before:
+            if before == [_size(scope) for scope in scopes]:
                 return
         self._unread.note(_TOO_LONG.format(rounds))
-
-    def _known_so_far(self, scopes: Sequence[_Function]) -> int:
-        """Return a number that grows with every label that a round adds."""
-        return sum(
-            sum(map(len, item.variables.values())) + len(item.returned) + len(item.sinks) for item in scopes
-        )
 
     @property
     def arrivals(self) -> Iterator[Arrival]:
@@ -172,6 +166,13 @@ class TaintFlow:
         """Return the dotted name of the called function, or `.method` of an object that is not known."""
         name = self._names.called(node)
         return name or (f".{node.func.attr}" if isinstance(node.func, ast.Attribute) else "")
+
+    def _receiver(self, node: ast.Call, function: _Function, depth: int = 0) -> Labels:
+        return (
+            self._labels(node.func.value, function, depth)
+            if isinstance(node.func, ast.Attribute)
+            else _NOTHING
+        )
 
     def _divide(self, nodes: Iterable[ast.AST], parents: Mapping[ast.AST, ast.AST]) -> None:
         owner: dict[ast.AST, _Function] = {}
@@ -226,7 +227,7 @@ class TaintFlow:
             gained = self._arguments(node, function)
             if node.func.attr in WRITING:
                 gained -= {STARTUP_NAME}  # the text that is written may name any place
-                self._arrive(node, name, "write", self._labels(node.func.value, function) | gained, function)
+                self._arrive(node, name, "write", self._receiver(node, function) | gained, function)
                 if gained & _FOREIGN:
                     self._drop(self._place_of(node.func.value, function), function)
             self._give(node.func.value, gained, function)
@@ -240,11 +241,7 @@ class TaintFlow:
             self._arrive(node, name, "write", startup, function)
         sinks = self._effects.sinks(name)
         if self._effects.exact and isinstance(node.func, ast.Attribute):
-            if (
-                node.func.attr in _STREAMING
-                and not sinks
-                and CONNECTION in self._labels(node.func.value, function)
-            ):
+            if not sinks and node.func.attr in _STREAMING and CONNECTION in self._receiver(node, function):
                 sinks = ["send"]
             if self._effects.has("fills", name):
                 self._give(node.func.value, self._read(self._arguments(node, function), node), function)
@@ -263,10 +260,7 @@ class TaintFlow:
 
     def _elsewhere(self, node: ast.Call, name: str, function: _Function) -> None:
         """Handle what calls of other languages do with streams, files and the functions that they are given."""
-        receiver = (
-            self._labels(node.func.value, function) if isinstance(node.func, ast.Attribute) else _NOTHING
-        )
-        given = self._arguments(node, function)
+        receiver, given = self._receiver(node, function), self._arguments(node, function)
         if name.endswith(".pipe") and {CONNECTION, PROCESS} <= receiver | given:
             self._arrive(node, name, "joins", receiver | given, function)
         for use in ("store", "copies"):
@@ -285,33 +279,27 @@ class TaintFlow:
                 opened = self._place_of(item, function)
                 if opened is not item:
                     self._drop(opened, function)
-        self._callbacks(node, name, receiver, given)
+        # Functions that are passed as arguments are called with these values.
+        labels = _without_parameters(receiver - {CONNECTION, PROCESS})
+        if self._effects.has("fetched", name) or CONNECTION in receiver:
+            labels |= {FETCHED}
+        if self._effects.has("reads", name):
+            labels |= {SECRET if SECRET_NAME in given else FILE}
+        for item in node.args if labels else ():
+            known = self._known(self._names.resolve(item))
+            if known is not None:
+                known.variables.update({name: known.variables[name] | labels for name in known.parameters})
 
     def _destroys(self, node: ast.Call, name: str, function: _Function) -> None:
         """Note a call that deletes everything below the home folder, or the root."""
         number = self._effects.of("destroys", name)
-        if number is None:
-            return
         places = node.args[int(number) :][:1] if number else []
-        if not number and isinstance(node.func, ast.Attribute):
+        if number == "" and isinstance(node.func, ast.Attribute):
             places = [node.func.value]
         for place in places:
             whole = self._names.text(place) if self._effects.exact else self.written_parts(place)
             if f"{HOST}home" in self._labels(place, function) or whole in _WHOLE:
                 self._arrive(node, name, "destroy", frozenset({FILE}), function)
-
-    def _callbacks(self, node: ast.Call, name: str, receiver: Labels, given: Labels) -> None:
-        """Give the parameters of functions passed as arguments the labels of the values they are called with."""
-        labels = receiver - {CONNECTION, PROCESS}
-        if self._effects.has("fetched", name) or CONNECTION in receiver:
-            labels |= {FETCHED}
-        if self._effects.has("reads", name):
-            labels |= {SECRET if SECRET_NAME in given else FILE}
-        labels = frozenset(label for label in labels if not label.startswith("parameter"))
-        for item in node.args if labels else ():
-            known = self._known(self._names.resolve(item))
-            if known is not None:
-                known.variables.update({name: known.variables[name] | labels for name in known.parameters})
 
     def _set(self, node: ast.Assign, target: ast.Attribute, labels: Labels, function: _Function) -> None:
         """Handle an assignment that sends what it assigns, or joins a process with a connection."""
@@ -359,9 +347,7 @@ class TaintFlow:
         key = self._attribute(target) if isinstance(target, ast.Attribute) else getattr(target, "id", "")
         if not key:
             return
-        at: _Function | None = self._module if key.startswith(":") else function
-        while at is not None and key not in at.variables:
-            at = at.outer
+        at = _holding(key, self._module if key.startswith(":") else function)
         if at is None:
             at = function if self._effects.exact and not key.startswith(":") else self._module
         at.variables[key] = at.variables.get(key, _NOTHING) | labels
@@ -393,7 +379,6 @@ class TaintFlow:
         return node if opened is None else opened
 
     def _drop(self, place: ast.expr, function: _Function) -> None:
-        """Record that data from elsewhere was written to a path."""
         text = self._names.text(place)
         if text is not None and len(text) >= _SHORTEST_PLACE:
             self._dropped.add(text)
@@ -420,21 +405,19 @@ class TaintFlow:
 
     def _sent(self, node: ast.Call, what: str, function: _Function) -> Labels:
         """Return the labels that reach a sink, without a single environment variable as credential or address."""
+        labels = frozenset({DROPPED} if what == "command" and self._is_dropped(node) else ())
         if not self._effects.exact and what != "look-up":
-            dropped = {DROPPED} if what == "command" and self._is_dropped(node) else _NOTHING
-            return self._arguments(node, function) | dropped
-        labels: Labels = _NOTHING
-        for number, argument in enumerate(node.args):
-            found = self._labels(argument, function)
-            labels |= found - {VARIABLE} if what == "send" and number == 0 and len(node.args) == 1 else found
-        for keyword in node.keywords:
-            found = self._labels(keyword.value, function)
-            if what == "send" and keyword.arg in _CREDENTIALS:
+            return self._arguments(node, function) | labels
+        for name, value in [("", item) for item in node.args] + [
+            (item.arg, item.value) for item in node.keywords
+        ]:
+            found = self._labels(value, function)
+            if what == "send" and name in _CREDENTIALS:
                 usual = frozenset(item for item in found if item.startswith(CREDENTIAL))
                 found -= usual | {VARIABLE, FILE, KEY, PART}
+            elif what == "send" and name == "" and len(node.args) == 1:
+                found -= {VARIABLE}
             labels |= found
-        if what == "command" and self._is_dropped(node):
-            labels |= {DROPPED}
         if what == "look-up" and not self._has_domain(node):
             labels = frozenset(label for label in labels if not label.startswith(HOST))
         return labels
@@ -454,15 +437,15 @@ class TaintFlow:
         for label in labels:
             if label.startswith("parameter") and label in function.parameters.values():
                 function.sinks.setdefault(label, what)
-        own = frozenset(label for label in labels if not label.startswith("parameter"))
+        own = _without_parameters(labels)
         text, hidden = "", False
         if isinstance(node, ast.Call) and not self._effects.exact and what in ("code", "command"):
             parts = [self.written_parts(item, " ") for item in node.args] if what == "command" else []
             text, hidden = " ".join(filter(None, parts)), self._is_composed(node.func)
         if own or text or hidden:
-            before = self._arrivals.get((node, what))
-            together = own if before is None else own | before.labels
-            self._arrivals[(node, what)] = Arrival(node, name, what, together, text, hidden)
+            if (node, what) in self._arrivals:
+                own |= self._arrivals[node, what].labels
+            self._arrivals[node, what] = Arrival(node, name, what, own, text, hidden)
 
     def _is_composed(self, node: ast.expr) -> bool:
         """Return whether a part of a called name is a text that is put together, not written as such."""
@@ -501,7 +484,6 @@ class TaintFlow:
         return _NOTHING if given is None else self._labels(given, function, depth)
 
     def _given(self, node: ast.Call, known: _Function, label: str) -> ast.expr | None:
-        """Return the argument of a call for the parameter with a label."""
         names = list(known.parameters)
         at = int(label.rpartition(" ")[2])
         wanted = "".join(names[at : at + 1])
@@ -564,11 +546,8 @@ class TaintFlow:
 
     def _variable(self, node: ast.Name, function: _Function) -> Labels:
         own = self._by_name(self._names.resolve(node)) if not self._effects.exact else _NOTHING
-        at: _Function | None = function
-        while at is not None and node.id not in at.variables:
-            at = at.outer
-        if at is not None:
-            own |= at.variables[node.id]
+        at = _holding(node.id, function)
+        own |= _NOTHING if at is None else at.variables[node.id]
         return own or (frozenset({ENVIRONMENT}) if self._is_environment(node) else _NOTHING)
 
     def _by_name(self, name: str) -> Labels:
@@ -611,20 +590,25 @@ class TaintFlow:
         ways = effects.of("decodes", name)
         if ways is not None:
             other = ways and (len(node.args) < 2 or self._names.text(node.args[1]) not in ways.split(","))
-            return given if other else self._decoded(node, given)
+            value = self._names.constant(node.args[0]) if node.args else None
+            written = isinstance(value, str | bytes) and len(value) >= 8
+            return given if other or not node.args else given | {BLOB if written else DECODED}
         method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-        base = self._labels(node.func.value, function, depth) if method else _NOTHING  # type: ignore[attr-defined]
+        base = self._receiver(node, function, depth)
         if effects.has("reads", name) or (effects.exact and method in _READING_METHODS):
             return self._read(given | base, node)
         if effects.has("encodes", name) and (given | base) & {VARIABLE, ENVIRONMENT, FILE, SECRET}:
             return given | base | {SPELLED}
         known = self._known(name)
         if known is None:
-            return self._unknown(name, node, given | base)
-        labels = base | frozenset(item for item in known.returned if not item.startswith("parameter"))
-        for label in known.returned:
-            if label.startswith("parameter"):
-                labels |= self._argument(node, known, label, function, depth)
+            labels = self._below(given | base, node.args)
+            if name.endswith(".get") and node.args:
+                labels = _part(labels, node.args[0])
+            return labels | {label for use, label in _STREAMS if effects.has(use, name)}
+        own = _without_parameters(known.returned)
+        labels = base | own
+        for label in known.returned - own:
+            labels |= self._argument(node, known, label, function, depth)
         return labels | {BLOB} if {ENCODED, DECODED} <= labels else labels
 
     def _read(self, place: Labels, node: ast.Call) -> Labels:
@@ -634,22 +618,9 @@ class TaintFlow:
             content |= {FETCHED}
         return content | {SECRET if SECRET_NAME in place else FILE}
 
-    def _unknown(self, name: str, node: ast.Call, labels: Labels) -> Labels:
-        """Return the labels of the result of a function of another file."""
-        labels = self._below(labels, node.args)
-        if name.endswith(".get") and node.args:
-            labels = _part(labels, node.args[0])
-        opened = {label for use, label in _STREAMS if self._effects.has(use, name)}
-        return labels | opened
-
     def _is_step(self, node: ast.expr) -> bool:
         """Return whether a part of a path is fixed, and leads to another folder."""
         return any(map(str.isalnum, self._names.text(node) or ""))
-
-    def _decoded(self, node: ast.Call, given: Labels) -> Labels:
-        value = self._names.constant(node.args[0]) if node.args else None
-        written = isinstance(value, str | bytes) and len(value) >= 8
-        return given | ({BLOB if written else DECODED} if node.args else set())
 
 
 _STREAMS = (("connects", CONNECTION), ("processes", PROCESS))
@@ -663,8 +634,6 @@ _KEPT = frozenset(
      ast.Return, ast.Call}
 )  # fmt: skip
 _LOCAL_NAME = lazy(r"\.(?:local|localdomain|localhost|home\.arpa)\.?\Z")  # such names leave no network
-
-
 _NAMED = ((SECRET_PLACE, SECRET_NAME), (STARTUP_PLACE, STARTUP_NAME), (FOREIGN_SCRIPT, BLOB))
 
 
@@ -689,6 +658,23 @@ def _is_encoded(value: object) -> bool:
 
 def _named_key(name: str) -> Labels:
     return frozenset({KEY}) if _KEY_NAME.match(name) else _NOTHING
+
+
+def _without_parameters(labels: Labels) -> Labels:
+    return frozenset(label for label in labels if not label.startswith("parameter"))
+
+
+def _holding(name: str, function: _Function) -> _Function | None:
+    """Return the innermost function that has a variable."""
+    at: _Function | None = function
+    while at is not None and name not in at.variables:
+        at = at.outer
+    return at
+
+
+def _size(function: _Function) -> int:
+    """Return a number that grows with every label that a round adds."""
+    return sum(map(len, function.variables.values())) + len(function.returned) + len(function.sinks)
 
 
 def _line(node: ast.AST) -> tuple[int, int]:

@@ -47,33 +47,15 @@ MODEL_CALLS = lazy(
     r"|run|chat|ask|call|prompt|query)|completion)$",
     re.IGNORECASE,
 )
-MODEL_METHODS = frozenset(
-    f"{prefix}{verb}"
-    for prefix in ("", "a")
-    for verb in [
-        "create",
-        "completion",
-        "chat",
-        "generate",
-        "generate_content",
-        "generate_content_async",
-        "invoke_model",
-        "complete",
-        "run",
-        "invoke",
-        "predict",
-        "ask",
-        "call",
-        "prompt",
-        "query",
-    ]
-)
+_VERBS = """
+create completion chat generate generate_content generate_content_async invoke_model complete run invoke predict ask
+call prompt query
+"""
+MODEL_METHODS = frozenset(prefix + verb for prefix in ("", "a") for verb in _VERBS.split())
 ANSWERING = tuple(_TABLES["answering"].split())
 ANSWERING_METHODS = frozenset(_TABLES["answering_methods"].split())
 REMOTE_METHODS = frozenset(_TABLES["remote_methods"].split())
-MAIL_METHODS = frozenset(
-    {"get_filename"}
-)  # fields that the sender of a mail controls, in files that read mail
+MAIL_METHODS = frozenset({"get_filename"})  # what the sender of a mail controls, in files that read mail
 MAIL = ("email.", "imaplib.", "mailbox.")
 REMOTE_VALUES = frozenset(_TABLES["remote_values"].split())
 LOCAL_CALLS = frozenset(_TABLES["local_calls"].split())
@@ -83,8 +65,6 @@ STORED_METHODS = frozenset(_TABLES["stored_methods"].split())
 STORED_NAMES = lazy(
     r"(?:^|\.)(?:(?!\w*Request\.)[A-Z]\w*\.(?:objects|query)\.\w+|get_(?:object|list)_or_404)$"
 )
-SETTING = "setting"  # tag of values from a configuration file
-SETTINGS = frozenset({"settings", "config", "conf", "cfg"})
 ARCHIVE_NAMES = frozenset(
     f"{opened}.{method}"
     for opened in ("zipfile.ZipFile", "tarfile.open", "tarfile.TarFile", "tarfile.TarFile.open")

@@ -122,16 +122,10 @@ class Value(NamedTuple):  # the most frequently created and compared object of t
 
     def attribute(self, holder: str, name: str) -> Value:
         """Return the value of an attribute of a name; a check of one attribute does not cover others."""
-        if not any(origin.parameter == holder == origin.what for origin in self.origins):
+        own = {origin for origin in self.origins if origin.parameter == holder == origin.what}
+        if not own:
             return self
-        return Value(
-            frozenset(
-                origin.attribute(name) if origin.parameter == holder == origin.what else origin
-                for origin in self.origins
-            ),
-            self.clean,
-            self.built,
-        )
+        return self._replace(origins=(self.origins - own).union(origin.attribute(name) for origin in own))
 
 
 NOTHING = Value()

@@ -15,17 +15,7 @@ _TOO_LONG = "texts that are put together were not read any further: it takes too
 _DEEPEST = 30
 _LONGEST = 2_000
 _KEEPING = frozenset(
-    {
-        "format",
-        "format_map",
-        "replace",
-        "strip",
-        "lstrip",
-        "rstrip",
-        "encode",
-        "substitute",
-        "safe_substitute",
-    }
+    "format format_map replace strip lstrip rstrip encode substitute safe_substitute".split()  # noqa: SIM905
 )
 
 
@@ -55,21 +45,37 @@ class LiteralTexts:
             return node.value[:_LONGEST] if isinstance(node.value, str) else HOLE
         if self._steps < 0 or depth > _DEEPEST:
             return HOLE
-        if isinstance(node, ast.JoinedStr):
-            return self._together("", node.values, depth)
-        if isinstance(node, ast.BinOp):
-            return self._operated(node, depth)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            return self._called(node, node.func, depth)
-        if isinstance(node, ast.IfExp):
-            return self._text(node.body, depth + 1)
-        if isinstance(node, ast.FormattedValue):
-            return self._names.text(node.value) or HOLE
-        if isinstance(node, ast.Name | ast.Attribute):
-            for value in self._names.values_of(node):
-                text = self._text(value, depth + 1)
-                if text.strip(HOLE):
-                    return text
+        match node:
+            case ast.JoinedStr():
+                return self._together("", node.values, depth)
+            case ast.BinOp(op=ast.Mod()):
+                return self._text(node.left, depth + 1)
+            case ast.BinOp(op=ast.Add()):
+                parts: list[ast.expr] = []
+                left: ast.expr = node
+                while isinstance(left, ast.BinOp) and isinstance(left.op, ast.Add):
+                    parts.append(left.right)
+                    left = left.left
+                return self._together("", [left, *reversed(parts)], depth)
+            case ast.Call(func=ast.Attribute(value=text, attr="join"), args=[joined, *_]):
+                between = self._names.text(text)
+                several = (getattr(value, "elts", None) for value in (joined, *self._names.values_of(joined)))
+                listed: list[ast.expr] = next(filter(None, several), [])
+                return HOLE if between is None else self._together(between, listed, depth)
+            case ast.Call(func=ast.Attribute(value=text, attr=method)) if method in _KEEPING:
+                for value in [text, *self._names.values_of(text)]:
+                    if isinstance(value, ast.Call) and self._names.called(value) == "string.Template":
+                        text = value.args[0] if value.args else text
+                return self._text(text, depth + 1)
+            case ast.IfExp():
+                return self._text(node.body, depth + 1)
+            case ast.FormattedValue():
+                return self._names.text(node.value) or HOLE
+            case ast.Name() | ast.Attribute():
+                for value in self._names.values_of(node):
+                    found = self._text(value, depth + 1)
+                    if found.strip(HOLE):
+                        return found
         return HOLE
 
     def _together(self, between: str, parts: Iterable[ast.expr], depth: int) -> str:
@@ -79,37 +85,3 @@ class LiteralTexts:
                 break
             texts.append(self._text(part, depth + 1))
         return between.join(texts)[:_LONGEST]
-
-    def _operated(self, node: ast.BinOp, depth: int) -> str:
-        if isinstance(node.op, ast.Mod):
-            return self._text(node.left, depth + 1)
-        if not isinstance(node.op, ast.Add):
-            return HOLE
-        parts: list[ast.expr] = []
-        left: ast.expr = node
-        while isinstance(left, ast.BinOp) and isinstance(left.op, ast.Add):
-            parts.append(left.right)
-            left = left.left
-        parts.append(left)
-        return self._together("", reversed(parts), depth)
-
-    def _called(self, node: ast.Call, function: ast.Attribute, depth: int) -> str:
-        if function.attr == "join" and node.args:
-            between = self._names.text(function.value)
-            return HOLE if between is None else self._together(between, self._elements(node.args[0]), depth)
-        if function.attr in _KEEPING:
-            return self._text(self._template(function.value), depth + 1)
-        return HOLE
-
-    def _template(self, node: ast.expr) -> ast.expr:
-        """Return the text of `string.Template(text)`, or the node itself."""
-        for value in [node, *self._names.values_of(node)]:
-            if isinstance(value, ast.Call) and self._names.called(value) == "string.Template" and value.args:
-                return value.args[0]
-        return node
-
-    def _elements(self, node: ast.expr) -> list[ast.expr]:
-        for value in [node, *self._names.values_of(node)]:
-            if isinstance(value, ast.List | ast.Tuple):
-                return value.elts
-        return []

@@ -112,14 +112,11 @@ class Names:
             return None
         symbol = name[1:].removesuffix("()")
         found = self.scopes.definitions.get(symbol)
-        if found is not None:
-            return found
         owner, _, attribute = symbol.rpartition(".")
-        for base in self._bases(owner, 0) if owner else ():
-            found = self.scopes.definitions.get(f"{base[1:]}.{attribute}") if base.startswith(":") else None
-            if found is not None:
-                return found
-        return None
+        for base in self._bases(owner, 0) if owner and found is None else ():
+            if base.startswith(":"):
+                found = found or self.scopes.definitions.get(f"{base[1:]}.{attribute}")
+        return found
 
     def symbol(self, node: ast.AST) -> str:
         """Return the qualified name of a function or class of the file."""
@@ -180,16 +177,14 @@ class Names:
         elif isinstance(node, ast.Attribute) and depth <= DEEPEST:
             for base in self.names_of(node.value, depth + 1):
                 bindings += self._attribute_bindings(base, node.attr)
-        if any(item.value is None or item.kind is BindingKind.PARAMETER for item in bindings):
-            return []
-        return [item.value for item in bindings if item.value is not None]
+        values = [item.value for item in bindings if item.kind is not BindingKind.PARAMETER and item.value]
+        return values if len(values) == len(bindings) else []
 
     def is_imported(self, node: ast.Name) -> bool:
         """Return whether nothing but imports of this file gives a name its value."""
         bindings = self._bindings(node)
-        if not bindings:
-            return bool(self.scopes.module.stars) and node.id not in _BUILTINS
-        return all(item.kind is BindingKind.MODULE for item in bindings)
+        from_all = bool(self.scopes.module.stars) and node.id not in _BUILTINS
+        return all(item.kind is BindingKind.MODULE for item in bindings) if bindings else from_all
 
     def _bindings(self, node: ast.Name) -> list[Binding]:
         scope = self.scopes.scope_of(node)
@@ -224,9 +219,8 @@ class Names:
 
     def _of_binding(self, item: Binding, depth: int) -> Iterable[str]:
         if item.kind is BindingKind.PARAMETER:
-            made = (
-                item.default if isinstance(item.default, ast.Call) else None
-            )  # other values are often replaced
+            # Other values are often replaced.
+            made = item.default if isinstance(item.default, ast.Call) else None
             annotated = [f"{name}()" for name in self._annotation(item.value, depth) if name]
             return [*(self.names_of(made, depth) if made else ()), *annotated]
         if item.kind is BindingKind.VALUE and item.value is not None:

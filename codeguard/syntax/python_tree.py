@@ -235,7 +235,6 @@ class _Builder:
         return made
 
     def _tree(self, node: Node, before: bytes, text: bytes) -> list[ast.stmt]:
-        """Return what a text at the place of a node comes to."""
         opening = b"if 1:\n" + before if before else b""
         tree = syntax.parse((opening + text).decode())
         ast.increment_lineno(tree, node.start_point[0] - bool(before))
@@ -377,7 +376,6 @@ _RULES: dict[str, Callable[[_Builder, Node, Write], bytes | None]] = {
 
 
 def _blocks(node: Node) -> Iterator[Node]:
-    """Yield the blocks of a compound statement in the order of the text."""
     for child in node.children:
         if child.type == "block" and node.type != "match_statement":
             yield child

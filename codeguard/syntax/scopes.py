@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -39,12 +39,7 @@ class Binding:
 
 
 def _bound_after(
-    kind: BindingKind,
-    node: ast.AST,
-    *,
-    name: str = "",
-    value: ast.expr | None = None,
-    open_ended: bool = False,
+    kind: BindingKind, node: ast.AST, name: str = "", value: ast.expr | None = None, open_ended: bool = False
 ) -> Binding:
     """Return a binding that takes effect at the end of a node."""
     line = int(getattr(node, "end_lineno", None) or 0)
@@ -52,9 +47,8 @@ def _bound_after(
     return Binding(kind, node, line, column, name, value, open_ended)
 
 
-def _decorators(node: FunctionNode | ast.Lambda) -> Iterator[str]:
-    for decorator in getattr(node, "decorator_list", []):
-        yield decorator.id if isinstance(decorator, ast.Name) else ""
+def _decorators(node: FunctionNode | ast.Lambda) -> set[str]:
+    return {getattr(decorator, "id", "") for decorator in getattr(node, "decorator_list", ())}
 
 
 def is_static(node: FunctionNode | ast.Lambda) -> bool:
@@ -62,13 +56,8 @@ def is_static(node: FunctionNode | ast.Lambda) -> bool:
     return "staticmethod" in _decorators(node)
 
 
-def is_class_method(node: FunctionNode | ast.Lambda) -> bool:
-    """Return whether a method gets its class."""
-    return "classmethod" in _decorators(node) or getattr(node, "name", "") in (
-        "__new__",
-        "__init_subclass__",
-        "__class_getitem__",
-    )
+def _is_class_method(node: FunctionNode | ast.Lambda) -> bool:
+    return "classmethod" in _decorators(node) or getattr(node, "name", "") in _OF_CLASSES
 
 
 def defaults_of(arguments: ast.arguments) -> dict[str, ast.expr]:
@@ -83,18 +72,9 @@ def defaults_of(arguments: ast.arguments) -> dict[str, ast.expr]:
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_SCOPES = (
-    ast.FunctionDef,
-    ast.AsyncFunctionDef,
-    ast.Lambda,
-    ast.ClassDef,
-    ast.ListComp,
-    ast.SetComp,
-    ast.DictComp,
-    ast.GeneratorExp,
-    ast.Module,
-)
+_SCOPES = (*_FUNCTIONS, *_COMPREHENSIONS, ast.Lambda, ast.ClassDef, ast.Module)
 _BRANCHES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, ast.Match, ast.ExceptHandler)
+_OF_CLASSES = ("__new__", "__init_subclass__", "__class_getitem__")  # methods that get their class
 _MOST_ELEMENTS = 8
 _MOST_BINDINGS = 64
 _TOO_MANY = f"more than {_MOST_BINDINGS} values of one name were not looked at"
@@ -253,12 +233,12 @@ class Scopes:
         defaults = defaults_of(listed)
         receiver = around.is_class and isinstance(node, _FUNCTIONS) and not is_static(node)
         for index, arg in enumerate([*positional, *listed.kwonlyargs, *extra]):
-            default = defaults.get(arg.arg)
-            binding = Binding(BindingKind.PARAMETER, arg, 0, 0, value=arg.annotation, default=default)
+            binding = Binding(
+                BindingKind.PARAMETER, arg, 0, 0, "", arg.annotation, default=defaults.get(arg.arg)
+            )
             if receiver and index == 0 and positional:
-                is_type = is_class_method(node)
-                name = f":{around.symbol}" + ("" if is_type else "()")
-                binding = Binding(BindingKind.RECEIVER, arg, 0, 0, name=name)
+                name = f":{around.symbol}" + ("" if _is_class_method(node) else "()")
+                binding = Binding(BindingKind.RECEIVER, arg, 0, 0, name)
             if arg in extra:
                 binding = Binding(BindingKind.OPAQUE, arg, 0, 0)
             scope.bindings.setdefault(arg.arg, []).append(binding)
@@ -270,7 +250,6 @@ class Scopes:
         scope.bindings.setdefault(name, []).append(binding)
 
     def _binds(self, scope: Scope, node: ast.AST) -> None:
-        """Record what a node binds in its scope."""
         match node:
             case ast.Assign():
                 for target in node.targets:
@@ -319,13 +298,7 @@ class Scopes:
         self.bind(scope, name, _bound_after(BindingKind.MODULE, node, name=dotted))
 
     def _target(
-        self,
-        scope: Scope,
-        target: ast.expr,
-        value: ast.expr | None,
-        at: ast.AST,
-        *,
-        open_ended: bool = False,
+        self, scope: Scope, target: ast.expr, value: ast.expr | None, at: ast.AST, open_ended: bool = False
     ) -> None:
         kind = BindingKind.OPAQUE if value is None else BindingKind.VALUE
         binding = _bound_after(kind, at, value=value, open_ended=open_ended)
@@ -343,33 +316,22 @@ class Scopes:
                 self._target(scope, part, part_value, at, open_ended=open_ended)
 
     def _attribute(self, scope: Scope, target: ast.Attribute, binding: Binding) -> None:
-        if not isinstance(target.value, ast.Name):
-            return
-        found = self.find(target.value.id, scope)
-        if found is None or found[1][0].kind is not BindingKind.RECEIVER:
-            return
-        owner = found[0].parent
-        if owner is not None:
-            owner.attributes.setdefault(target.attr, []).append(binding)
+        found = self.find(target.value.id, scope) if isinstance(target.value, ast.Name) else None
+        if found is not None and found[1][0].kind is BindingKind.RECEIVER and found[0].parent is not None:
+            found[0].parent.attributes.setdefault(target.attr, []).append(binding)
 
 
 def _inside(child: ast.AST, scope: ast.AST) -> bool:
     """Return whether a child of a definition is evaluated inside it, not at the place of definition."""
-    if isinstance(child, ast.arguments):
-        return False
-    if isinstance(scope, ast.ClassDef):
+    if isinstance(scope, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
         return isinstance(child, ast.stmt)
-    if isinstance(scope, _FUNCTIONS):
-        return isinstance(child, ast.stmt)
-    return True
+    return not isinstance(child, ast.arguments)
 
 
 def _arm(branch: ast.AST, child: ast.AST) -> str:
     for name in ("body", "orelse", "handlers", "finalbody", "cases"):
         part = getattr(branch, name, None)
         if isinstance(part, list) and any(item is child for item in part):
-            if isinstance(branch, ast.Try | ast.TryStar) and name == "finalbody":
-                return name
             return f"{name}{part.index(child)}" if name in ("handlers", "cases") else name
     return "test"
 

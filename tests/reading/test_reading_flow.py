@@ -21,6 +21,7 @@ def reached(text: str) -> list[Reach]:
     reading = Reading(SourceFile("sample", text, text_digest(text), "python", ()))
     assert reading.tree is not None
     flow = Flow(reading.names, reading.tree, reading.nodes, SinkIndex(SINKS))
+    flow.follow()
     origins = (flow.source(hit.value, hit.sink.use) for hit in flow.hits)
     return [origin.reach for origin in origins if origin is not None]
 
@@ -145,6 +146,7 @@ def test_of_equal_origins_the_first_is_told() -> None:
     reading = Reading(SourceFile("sample", text, text_digest(text), "python", ()))
     assert reading.tree is not None
     flow = Flow(reading.names, reading.tree, reading.nodes, SinkIndex(SINKS))
+    flow.follow()
     (hit,) = flow.hits
     origin = flow.source(hit.value, hit.sink.use)
     assert origin is not None

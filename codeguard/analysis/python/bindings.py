@@ -60,23 +60,13 @@ _READING = frozenset(
 )
 
 
-class BoundNames(NamedTuple):
-    """The names that code binds in its scope, and those that it declares to be the module's."""
-
-    bound: set[str]
-    declared_global: set[str]
-
-
-def bindings(nodes: Iterable[ast.AST]) -> BoundNames:
+def bindings(nodes: Iterable[ast.AST]) -> set[str]:
     """Return the names that these nodes bind in the scope in which they stand."""
-    found = BoundNames(set(), set())
-    for name, _ in _bound(nodes, found.declared_global):
-        found.bound.add(name)
-    return found
+    return {name for name, _ in _bound(nodes)}
 
 
-def _bound(nodes: Iterable[ast.AST], declared: set[str]) -> Iterator[tuple[str, ast.AST]]:
-    """Yield each name that these nodes bind, with the node that does; add what they declare to be the module's."""
+def _bound(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
+    """Yield each name that these nodes bind, with the node that does."""
     pending = list(nodes)
     while pending:
         node = pending.pop()
@@ -97,8 +87,6 @@ def _bound(nodes: Iterable[ast.AST], declared: set[str]) -> Iterator[tuple[str, 
                 yield name, node
             case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
                 yield name, node
-            case ast.Global(names=names):
-                declared.update(names)
         pending.extend(children)
 
 
@@ -231,7 +219,7 @@ class ModuleBindings:
         """Return the nodes that bind each name of the module or of a class."""
         if owner not in self._scopes:
             found: dict[str, list[ast.AST]] = defaultdict(list)
-            for name, node in _bound(self._taken(self._body if owner is None else owner.body), set()):
+            for name, node in _bound(self._taken(self._body if owner is None else owner.body)):
                 found[name].append(node)
             self._scopes[owner] = found
         return self._scopes[owner]
@@ -367,7 +355,7 @@ class _Writes:
         self.contents: dict[str, list[_Write]] = defaultdict(list)
         self._mutable = {
             name
-            for name, node in _bound(body, set())
+            for name, node in _bound(body)
             if not isinstance(node, Definition | ast.alias)
             and not _is_fixed(getattr(parents.get(node), "value", None))
         }
@@ -431,7 +419,6 @@ class _Writes:
         to.append(_Write(_line(node), what, certain, self._in_call))
 
     def _examine(self, node: ast.AST) -> None:
-        """Note what a node that runs may write."""
         match node:
             case ast.ImportFrom(names=[ast.alias(name="*")]):
                 self._note(self.any, node, f"{_STAR} of {node.module or '.'}")

@@ -34,33 +34,18 @@ def imports_of(reading: Reading) -> Iterator[Imported]:
     """Yield the imported packages, each once per statement, without relative imports."""
     if reading.language in SCRIPTS:
         yield from _script_imports(reading)
-    elif reading.tree is not None:
-        yield from _python_imports(reading)
-
-
-def _python_imports(reading: Reading) -> Iterator[Imported]:
     for node in reading.nodes:
         kind = type(node)
+        names: list[str] = []
         if kind is ast.Import:
             names = [alias.name for alias in node.names]  # type: ignore[attr-defined]
         elif kind is ast.ImportFrom:
             names = [node.module] if node.module and not node.level else []  # type: ignore[attr-defined]
-        elif kind is ast.Call:
-            names = _computed(reading, node)  # type: ignore[arg-type]
-        else:
-            continue
-        if names:
-            start, end = reading.place(node)
-            guarded = _guarded(reading, node)
-            for name in dict.fromkeys(name.partition(".")[0] for name in names):
-                yield Imported(name, start, end, guarded)
-
-
-def _computed(reading: Reading, node: ast.Call) -> list[str]:
-    if unqualified_name(node.func) not in ("__import__", "import_module") or not node.args:
-        return []
-    name = reading.names.text(node.args[0])
-    return [name] if name and name.partition(".")[0].isidentifier() else []
+        elif kind is ast.Call and unqualified_name(node.func) in ("__import__", "import_module"):  # type: ignore[attr-defined]
+            name = reading.names.text(node.args[0]) if node.args else None  # type: ignore[attr-defined]
+            names = [name] if name and name.partition(".")[0].isidentifier() else []
+        for package in dict.fromkeys(name.partition(".")[0] for name in names):
+            yield Imported(package, *reading.place(node), _guarded(reading, node))
 
 
 def _guarded(reading: Reading, node: ast.AST) -> bool:
@@ -80,11 +65,9 @@ def missing_in(reading: Reading, node: ast.AST) -> str:
     at = reading.parents.get(node)
     while at is not None and not isinstance(at, ast.ExceptHandler):
         at = reading.parents.get(at)
-    if at is None or not isinstance(at.type, ast.Name) or at.type.id not in _MISSING:
-        return ""
-    match reading.parents.get(at):
-        case ast.Try(body=[ast.Import(names=[alias])]):
-            return alias.name
+    match at, None if at is None else reading.parents.get(at):
+        case ast.ExceptHandler(type=ast.Name(id=kind)), ast.Try(body=[ast.Import(names=[alias])]):
+            return alias.name if kind in _MISSING else ""
     return ""
 
 

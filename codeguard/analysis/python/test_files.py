@@ -54,28 +54,23 @@ def _tested_lines(reading: Reading) -> tuple[tuple[int, int], ...]:
     tested = [unit for unit in units if isinstance(unit, _FUNCTIONS) and _is_test(reading, unit, uses)]
     asked = {item.arg for unit in tested for item in (*unit.args.args, *unit.args.kwonlyargs)}
     cases = {reading.parents.get(unit) for unit in tested}
-    lines = [_lines(unit) for unit in tested]
-    lines += [
+    lines = [
         _lines(unit)
         for unit in units
-        if (
-            isinstance(unit, _FUNCTIONS) and unit.name in _AROUND_TESTS and reading.parents.get(unit) in cases
-        )
-        or (unit.name in asked and _is_fixture(reading, unit))
+        if unit in tested
+        or (unit.name in _AROUND_TESTS and reading.parents.get(unit) in cases)
+        or (unit.name in asked and unit.decorator_list and _is_plain(reading, unit, frozenset()))
     ]
-    waiting = [unit for unit in units if uses.get(unit.name) and _is_plain(reading, unit)]
-    found = True
-    while found:
-        found = False
+    waiting = [unit for unit in units if uses.get(unit.name) and _is_plain(reading, unit, _HARMLESS)]
+    before = -1
+    while before != len(lines):
+        before = len(lines)
         for unit in tuple(waiting):
             inside = [*lines, _lines(unit)]
             places = uses[unit.name]
-            if all(_is_within(line, inside) for line in places) and any(
-                _is_within(line, lines) for line in places
-            ):
+            if all(_is_within(line, inside) for line in places) and any(_is_within(x, lines) for x in places):
                 waiting.remove(unit)
                 lines.append(_lines(unit))
-                found = True
     return tuple(lines)
 
 
@@ -96,7 +91,7 @@ def _is_test(reading: Reading, unit: FunctionNode, uses: dict[str, list[int]]) -
     return (
         unit.name.startswith("test")
         and not uses.get(unit.name)
-        and all(_of_framework(reading, item) for item in unit.decorator_list)
+        and _is_plain(reading, unit, frozenset())
         and any(map(_asserts, walk(unit)))
     )
 
@@ -109,22 +104,11 @@ def _asserts(node: ast.AST) -> bool:
     )
 
 
-def _of_framework(reading: Reading, decorator: ast.expr) -> bool:
-    called = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return reading.names.resolve(called).startswith(_FRAMEWORKS)
-
-
-def _is_fixture(reading: Reading, unit: _Unit) -> bool:
-    listed = unit.decorator_list
-    return bool(listed) and all(_of_framework(reading, item) for item in listed)
-
-
-def _is_plain(reading: Reading, unit: _Unit) -> bool:
-    """Return whether nothing but its name registers a function or class somewhere."""
-    return all(
-        reading.names.resolve(item) in _HARMLESS or _of_framework(reading, item)
-        for item in unit.decorator_list
-    )
+def _is_plain(reading: Reading, unit: _Unit, harmless: frozenset[str]) -> bool:
+    """Return whether nothing but its name, or a test framework, registers a function or class somewhere."""
+    called = (item.func if isinstance(item, ast.Call) else item for item in unit.decorator_list)
+    names = [reading.names.resolve(item) for item in called]
+    return all(name in harmless or name.startswith(_FRAMEWORKS) for name in names)
 
 
 def _lines(unit: _Unit) -> tuple[int, int]:

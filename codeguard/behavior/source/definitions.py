@@ -63,7 +63,7 @@ class Module:
     @cached_property
     def bound_names(self) -> frozenset[str]:
         """The names that the top level binds, including those in conditions."""
-        return frozenset(bindings(self.statements).bound)
+        return frozenset(bindings(self.statements))
 
     @cached_property
     def imported_packages(self) -> frozenset[str]:

@@ -189,7 +189,7 @@ def binders_of(module: Module) -> dict[str, list[int]]:
 
 def bound_names(statement: ast.stmt) -> set[str]:
     """Return the names that a top-level statement binds or modifies; `*` for a star import."""
-    names = bindings([statement]).bound
+    names = bindings([statement])
     pending: list[ast.AST] = [statement]
     while pending:
         node = pending.pop()

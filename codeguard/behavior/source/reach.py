@@ -282,8 +282,10 @@ def _bound(statement: ast.stmt) -> Iterator[str]:
 
 def _function(function: ast.FunctionDef | ast.AsyncFunctionDef, owner: str) -> _Part:
     uses = set(_own_names((name for item in _head(function) for name in _names(item)), owner))
-    own = bindings(function.body)
-    bound = own.bound - own.declared_global
+    declared = (
+        node.names for item in function.body for node in ast.walk(item) if isinstance(node, ast.Global)
+    )
+    bound = bindings(function.body).difference(*declared)
     bound |= {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
     uses.update(*(_names(item, bound) for item in function.body))
     needed = frozenset(() if owner else (f"{function.name}()",))

@@ -53,10 +53,6 @@ CASES = {
         "import os\ndef run(name):\n    os.system(\"ls '%s'\" % name.replace(\"'\", \"'\\\\''\"))\n",
         'import os\ndef run(name):\n    os.system("ls \'%s\'" % name.replace("\'", "\'\'"))\n',
     ),
-    "a setting that stands in capitals is the team's own": (
-        "from django.conf import settings\ndef rows(db):\n    db.execute('SELECT 1 FROM ' + settings.TABLE)\n",
-        "from app.conf import settings\ndef rows(db):\n    db.execute('SELECT 1 FROM ' + settings.table)\n",
-    ),
     "a dialogue names a file": (
         "def save(dialog):\n    open(dialog.get_filename(), 'w').close()\n",
         "import email\ndef save(part):\n    open(part.get_filename(), 'w').close()\n",
