@@ -113,7 +113,6 @@ class Settings:
     embedding: str = "auto"
     specs: tuple[str, ...] = ()
     jobs: int | None = None
-    cluster: str | None = None
     lexical_weight: float | None = None
     share: bool = True
     share_idle_s: float = 60.0

@@ -11,17 +11,15 @@ DISTRIBUTION = "codeguard-rag"
 # Top-level import -> the extra that brings it. What the base install brings is not in here.
 EXTRA_OF = {
     "chromadb": "index",
+    "httpx": "index",
     "numpy": "index",
     "rich": "index",
     "uvicorn": "index",
     "onnxruntime": "minilm",
     "tokenizers": "minilm",
-    "openvino": "openvino",
-    "sentence_transformers": "sentence-transformers",
     "nltk": "text",
     "sklearn": "text",
     "openai": "llm",
-    "distributed": "cluster",
     "langchain_core": "langchain",
     "llama_index": "llamaindex",
     "mcp": "mcp",

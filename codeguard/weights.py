@@ -124,13 +124,11 @@ DEFAULTS: Mapping[str, Weight] = {
         1.5, "takes back what repeated words gain in a search; six of 30,000 honest functions"
     ),
     "imports.lookalike": Weight(2.0, "repeating the import installs the imitation"),
-    "imports.unknown-package": Weight(0.3, "private packages are unknown, too"),
     "imports.install-source": Weight(1.0, "a different package index is a way to replace packages"),
     "imports.runtime-install": Weight(1.0, "bypasses every lock file; notebooks do it"),
     "obfuscation.runs-built-text": Weight(2.5, "assembled so that nobody can read it"),
     "obfuscation.hidden-call": Weight(2.5, "assembled so that a search does not find it"),
     "obfuscation.concealed-name": Weight(1.5, "hiding is the evidence: the name could be written"),
-    "obfuscation.hidden-text": Weight(1.5, "one step from being run"),
     "obfuscation.escaped-text": Weight(0.5, "tests of parsers look the same"),
     "obfuscation.identifier-soup": Weight(1.5, "produced by a tool that makes code unreadable"),
     **dict.fromkeys(
@@ -179,12 +177,10 @@ FLAWS: Mapping[Severity, Weight] = {
 class Weights:
     """The effective weights: the defaults, some of them overridden.
 
-    Keys are `signal.rule`. A rule without an entry in the table has the weight it declares itself
-    (`own`), or else that of its severity.
+    Keys are `signal.rule`. A rule without an entry in the table has the weight of its severity.
     """
 
     overrides: Mapping[str, float] = field(default_factory=dict)
-    own: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for key, value in self.overrides.items():
@@ -192,18 +188,14 @@ class Weights:
                 raise ConfigError(f"weight {key!r}", got=repr(value), expected="a number from -100 to 100")
 
     def __getitem__(self, key: str) -> float:
-        """Return the weight of a rule; raise ConfigError if neither the table nor its signal has one."""
-        if key not in self.overrides and key not in DEFAULTS and key not in self.own:
+        """Return the weight of a rule; raise ConfigError if the table has none."""
+        if key not in self.overrides and key not in DEFAULTS:
             raise ConfigError(f"weight {key!r}", got="none", expected="a rule that a registered signal has")
         return self.of(key, Severity.INFO)
 
     def of(self, key: str, severity: Severity) -> float:
         """Return the weight of a rule of this severity."""
-        if key in self.overrides:
-            return float(self.overrides[key])
-        if key in DEFAULTS or key not in self.own:
-            return default(key, severity).value
-        return self.own[key]
+        return float(self.overrides[key]) if key in self.overrides else default(key, severity).value
 
     def found(self, key: str, usual: Severity, seen: Severity) -> float:
         """Return the weight of a match of a rule whose usual severity it may not have.
@@ -214,10 +206,6 @@ class Weights:
         if key.partition(".")[0] == INSECURE and key not in self.overrides:
             return default(key, seen).value
         return self.of(key, usual) * 0.5 ** max(0, usual - seen)
-
-    def with_own(self, own: Mapping[str, float]) -> Weights:
-        """Return these weights plus those that rules without an entry declare themselves."""
-        return Weights(self.overrides, {**self.own, **own})
 
 
 def default(key: str, severity: Severity) -> Weight:

@@ -13,7 +13,7 @@ from codeguard.audit.rules import all_rules
 from codeguard.cli import COMMANDS, main
 from codeguard.cli.config import KEYS, as_toml, settings_table
 from codeguard.config import Settings
-from codeguard.reports.verdicts import verdict_table
+from codeguard.reports.rules_page import verdict_table
 from codeguard.sandbox.inside import syscalls
 from codeguard.weights import DEFAULTS
 

@@ -94,7 +94,7 @@ def check_file(
         listed = {(item.path, item.sha256) for item in material.trusted or ()}
         files = FilesOnDisk(Path(), _package_folder(path), executor, lambda *item: item in listed)
         file = Siblings(files).beside(file)
-        checks = Checks(executor, material.shared, material.required_level)
+        checks = Checks(executor, material.shared)
         budget = budget or SandboxBudget.of(chosen.defense)
         answers = list(checks([(chunk, file) for chunk in wanted], True, budget))
         found = {chunk.span: report for (chunk, _), (_, report) in answers if report is not None}

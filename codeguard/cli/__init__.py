@@ -36,7 +36,6 @@ COMMANDS: dict[str, str] = {
     "audit": "Look for what is wrong in code, without an index.",
     "check": "Run the behavior checker on a file.",
     "learn": "Run your tests and keep calls as evidence of what functions do.",
-    "equiv": "Compare two functions by running both on the same calls.",
     "trust": "Build, sign, verify and show manifests of trusted code.",
     "store": "Look after an index: show, verify, compact, export it.",
     "text": "Defenses for text corpora.",

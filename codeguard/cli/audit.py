@@ -21,7 +21,7 @@ from codeguard.cli.output import (
 )
 from codeguard.errors import ConfigError
 from codeguard.escaping import escaped
-from codeguard.reports.audit_formats import AuditView, format_names, rendered
+from codeguard.reports import format_names
 
 SEVERITIES = ("info", "low", "medium", "high", "critical")
 _FOR_PEOPLE = ("text", "summary", "github")  # formats that show medium severity and above
@@ -152,6 +152,7 @@ def audit(
     from codeguard.audit.run import AuditOptions
     from codeguard.audit.run import audit as run_audit
     from codeguard.models import Severity
+    from codeguard.reports.audit_formats import AuditView, rendered
 
     settings = read_settings(context, store=store)
     settings = settings.replace(exclude=(*settings.exclude, *exclude))

@@ -125,7 +125,7 @@ def _refused(workspace: Workspace) -> str:
 
 def _checks(level: str, required: str) -> str:
     """Return whether functions of unknown origin were run, and how confined."""
-    from codeguard.reports.level import level_line
+    from codeguard.reports.styled import level_line
 
     if not level:
         return "no function has been run yet"

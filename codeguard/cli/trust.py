@@ -19,7 +19,7 @@ import click
 from codeguard.cli.options import FORMAT, store_option
 from codeguard.cli.output import EXIT_FINDINGS, guarded, read_settings, say, say_json, warn
 from codeguard.errors import ConfigError, CorpusError, ManifestError, NothingToDoError
-from codeguard.index.scopes import below
+from codeguard.index.trusted_paths import below
 
 if TYPE_CHECKING:
     from securesystemslib.signer import CryptoSigner  # type: ignore[attr-defined]

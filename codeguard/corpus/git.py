@@ -87,16 +87,6 @@ def command(folder: Path, *arguments: str, settings: Mapping[str, str] | None = 
     return ["git", "--no-pager", "-C", str(folder.absolute()), *options, *arguments]
 
 
-def head_commit(folder: Path) -> str:
-    """Return the id of the checked-out commit, or "" if the folder is in no repository or git cannot tell it."""
-    try:
-        done = run_git(folder, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    commit = done.stdout.decode("ascii", "replace").strip()
-    return commit if done.returncode == 0 and _COMMIT.fullmatch(commit) else ""
-
-
 class WorkingTree:
     """A folder that may be in the working tree of a git repository, and what git tracks in it.
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 from codeguard.sandbox.inside import wire
@@ -18,9 +16,6 @@ from codeguard.sandbox.model import CallResult, Iteration, LineCoverage, Opaque,
 _MAX_INT_DIGITS = 20  # longer ones are encoded as hexadecimal
 _MAX_COLLIDING = 1000
 _MAX_LINES = 100_000
-_SHORT = 512  # bytes of a frame that is remembered
-_CALL = b'["call",'
-_AFTER = 3  # where a call's frame has the arguments as they were left
 _MAX_ARGUMENT_PARTS = 1_000_000  # also bounds a value that contains itself
 
 
@@ -223,29 +218,12 @@ def allowed_as_argument(found: object) -> bool:
     return True
 
 
-@lru_cache(maxsize=8192)
-def _short_call(frame: bytes) -> tuple[CallResult, bool]:
-    """Return a call's result without its arguments, and whether these are as they went in.
-
-    Most frames come again: from the other world, from the candidate that answers as the trusted function did.
-    """
-    found = body(frame)
-    return call_result(found, None), len(found) > _AFTER and found[_AFTER] is None
-
-
 def calls_and_end(
     bodies: Sequence[bytes], given: Sequence[tuple[object, ...] | None]
 ) -> tuple[list[CallResult], Any]:
     """Return the calls' results in order, and the end frame's content or None if there is none."""
     results: list[CallResult] = []
     for index, frame in enumerate(bodies):
-        if len(frame) <= _SHORT and frame.startswith(_CALL) and len(results) < len(given):
-            arguments = given[len(results)]
-            answer, as_given = _short_call(frame)
-            results.append(
-                replace(answer, args_after=arguments) if as_given and arguments is not None else answer
-            )
-            continue
         found = body(frame)
         if found[0] == "end" and index == len(bodies) - 1:
             return results, end_frame(found)

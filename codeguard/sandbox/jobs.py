@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import marshal
+import re
 import sys
-from collections import deque
+import threading
+from collections import OrderedDict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from codeguard.sandbox import decoding
-from codeguard.sandbox.codes import CodeCache, code_key
 from codeguard.sandbox.inside import wire
-from codeguard.sandbox.inside.allowed import NUMERIC
-from codeguard.sandbox.lines import Answer, End, ZygoteDiedError
+from codeguard.sandbox.inside.allowed import CORE, NUMERIC
 from codeguard.sandbox.model import (
     CallResult,
     Importable,
@@ -25,6 +26,7 @@ from codeguard.sandbox.model import (
     Status,
     Tier,
 )
+from codeguard.sandbox.zygotes import Answer, End, LoadedModules, ZygoteDiedError, ZygoteKind
 
 _SIGKILL, _SIGSYS = 9, 31
 # of the limit, from which on a killed child counts as out of time: on a busy machine the kernel
@@ -43,6 +45,50 @@ _SAID = {
     "policy": Status.POLICY,
     "unsupported": Status.UNSUPPORTED,
 }
+
+
+_CACHED_BYTES = 64 * 1024 * 1024  # of compiled code
+_IMPORT = re.compile(r"\bfrom\s+([\w.]+)\s+import\b|\bimport\s+([\w.]+(?:\s*,\s*[\w.]+)*)")
+_DYNAMIC = ("__import__", "importlib", "import_module", "__builtins__", "__subclasses__")
+# Letters first and the boundary before them last: a pattern that opens with a boundary is tried at every character,
+# which took seconds for megabytes of source.
+_MODULES = tuple(re.compile(rf"{word}\b(?<!\w{word})") for word in ("exec", "eval", "sys", "os"))
+_CORE = frozenset(CORE)
+_NUMERIC = re.compile(rf"\b(?:import|from)[ \t]{{1,9}}{NUMERIC[0]}\b")
+# The lean one has no other encodings than every interpreter.
+_ENCODED = re.compile(r"code\(\s*(?:encoding\s*=\s*)?['\"](?!utf-?8|ascii|latin)", re.IGNORECASE)
+
+
+def code_key(source: str, tier: Tier) -> bytes:
+    """Return the digest of what determines the compiled code within one process."""
+    return hashlib.sha256(f"{tier.value}\0{source}".encode("utf-8", "surrogatepass")).digest()
+
+
+class CodeCache:
+    """The most recently used compiled code, at most `_CACHED_BYTES` of it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._codes: OrderedDict[bytes, bytes] = OrderedDict()
+        self._size = 0
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return the cached code of a key, or None."""
+        with self._lock:
+            code = self._codes.get(key)
+            if code is not None:
+                self._codes.move_to_end(key)
+            return code
+
+    def put(self, key: bytes, code: bytes) -> None:
+        """Cache code under a key; an existing entry stays."""
+        with self._lock:
+            if key in self._codes:
+                return
+            self._codes[key] = code
+            self._size += len(code)
+            while self._size > _CACHED_BYTES:
+                self._size -= len(self._codes.popitem(last=False)[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +139,31 @@ def _unservable(importing: Importable, given: frozenset[str]) -> str:
             if around is None or not around.is_package:
                 return f"no package around the module {name[:80]!r}"
     return "" if importing.name in modules else f"no source of the module {importing.name[:80]!r}"
+
+
+def zygote_for(job: Job) -> ZygoteKind:
+    """Return the kind of zygote that serves a job, guessed from its text."""
+    return ZygoteKind(job.world.hash_seed, _needed(job))
+
+
+def _needed(job: Job) -> LoadedModules:
+    # Too many modules cost time, too few an ImportError.
+    if job.importing is not None:
+        modules = job.importing.modules.values()
+        numeric = any(_NUMERIC.search(item.source) for item in modules if item.is_expected)
+        return LoadedModules.NUMERIC if numeric else LoadedModules.ALL
+    texts = {job.source, *(call.setup for call in job.calls), *(call.target for call in job.calls)}
+    text = "\n;\n".join(texts)
+    names = {
+        name.strip()
+        for source, listed in (_IMPORT.findall(text) if "import" in text else ())
+        for name in (source or listed).split(",")
+    }
+    if any(name.partition(".")[0] == NUMERIC[0] for name in names):
+        return LoadedModules.NUMERIC
+    if any(word in text for word in _DYNAMIC) or any(pattern.search(text) for pattern in _MODULES):
+        return LoadedModules.ALL
+    return LoadedModules.ALL if _ENCODED.search(text) or not names <= _CORE else LoadedModules.CORE
 
 
 def request(job: Job, codes: CodeCache, policy: bool) -> Request:

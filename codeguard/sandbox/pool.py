@@ -3,48 +3,33 @@
 from __future__ import annotations
 
 import contextlib
-import select
+import os
+import sys
+import threading
 import time
-from collections import deque
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from types import TracebackType
 
 from codeguard.errors import SandboxError
-from codeguard.sandbox import imports
-from codeguard.sandbox.codes import CodeCache
 from codeguard.sandbox.given import Texts
-from codeguard.sandbox.jobs import Request, refusal, request, result
-from codeguard.sandbox.lines import Answer, ZygoteDiedError
+from codeguard.sandbox.jobs import CodeCache, refusal, request, result, zygote_for
 from codeguard.sandbox.model import Job, JobResult, Layer, Level, Status
-from codeguard.sandbox.roster import Roster
-from codeguard.sandbox.zygotes import Zygote, ZygoteKind
+from codeguard.sandbox.zygotes import LoadedModules, Zygote, ZygoteDiedError, ZygoteKind
 
-_AHEAD = 8  # finished results per worker that may wait for an earlier one
-
-
-class _Flight:
-    """A job in progress: where it runs and how often it was tried."""
-
-    def __init__(self, job: Job) -> None:
-        self.job = job
-        self.kind = ZygoteKind(job.world.hash_seed, imports.needed(job))
-        self.start = time.monotonic()
-        self.tries = 0
-        self.request: Request | None = None
-        self.zygote: Zygote | None = None
-        self.result: JobResult | None = None
+_TRIES = 2  # of a job whose zygote ended
+_KINDS = 3  # kinds of zygotes that are kept while idle
 
 
 class Sandbox:
     """Runs jobs in confined child processes, one fresh child per job.
 
     Processes start with the first job. Below `level_required` every job is
-    answered `unsupported`. `hash_seed` is that of most jobs, used for the first zygote. `zygotes` is the
-    maximum number of each kind, None for as many as the cores can use. `without` disables layers, to measure
-    and test them individually; the level then reflects that. `given` are modules that the native tier may import in
-    addition to the standard ones (`read_given`). Safe to use from several threads; each job holds one of the
-    `workers` zygotes while it runs.
+    answered `unsupported`. `hash_seed` is that of most jobs, used for the first zygote. `without` disables
+    layers, to measure and test them individually; the level then reflects that. `given` are modules that the
+    native tier may import in addition to the standard ones (`read_given`). Safe to use from several threads;
+    each job holds one of the `workers` zygotes while it runs.
     """
 
     def __init__(
@@ -53,7 +38,6 @@ class Sandbox:
         workers: int = 1,
         *,
         hash_seed: int = 0,
-        zygotes: int | None = None,
         without: frozenset[str] = frozenset(),
         given: Texts = (),
     ) -> None:
@@ -63,8 +47,12 @@ class Sandbox:
         self._workers = workers
         self._hash_seed = hash_seed
         self._without = frozenset(without)
-        self._roster = Roster(workers, zygotes, self._without, given)
-        self._given = frozenset(place.partition("/")[0].removesuffix(".py") for place, _ in given)
+        self._given = given
+        self._given_names = frozenset(place.partition("/")[0].removesuffix(".py") for place, _ in given)
+        self._changed = threading.Condition()
+        self._idle: list[Zygote] = []  # least recently used first
+        self._lent = 0
+        self._closed = False
         self._known: tuple[Level, tuple[Layer, ...]] | None = None
         self._codes = CodeCache()
 
@@ -77,8 +65,13 @@ class Sandbox:
         self.close()
 
     def close(self) -> None:
-        """End every zygote, after running jobs of other threads have ended."""
-        self._roster.close()
+        """End every idle zygote, and each lent one when it is returned."""
+        with self._changed:
+            self._closed = True
+            ended, self._idle = self._idle, []
+            self._changed.notify_all()
+        for zygote in ended:
+            zygote.close()
 
     @property
     def level(self) -> Level:
@@ -89,169 +82,135 @@ class Sandbox:
         """Return each layer, whether it is engaged and why, by testing it."""
         return self._preflight()[1]
 
-    def run(self, job: Job) -> JobResult:
-        """Run one job and return its result; never raises because of what the job does."""
-        flight = _Flight(job)
-        while flight.result is None:
-            if self._launch(flight, wait=True):
-                self._land(flight, wait=True)
-        return flight.result
-
-    def run_many(self, jobs: Iterable[Job]) -> Iterator[JobResult]:
-        """Run jobs on all workers, and yield their results in the given order."""
-        # `queue` keeps the order of the results, `flying` are the running jobs by descriptor, and `again` those that
-        # found no free worker. Jobs are read at most `_AHEAD` per worker ahead of the next result.
-        source = iter(jobs)
-        queue: deque[_Flight] = deque()
-        flying: dict[int, _Flight] = {}
-        again: deque[_Flight] = deque()
-        exhausted = False
-        try:
-            while not exhausted or queue:
-                while len(flying) < self._workers:
-                    if again:
-                        flight = again.popleft()
-                    elif exhausted or len(queue) >= self._workers * _AHEAD:
-                        break
-                    else:
-                        job = next(source, None)
-                        if job is None:
-                            exhausted = True
-                            break
-                        flight = _Flight(job)
-                        queue.append(flight)
-                    if self._launch(flight, wait=not flying):
-                        assert flight.zygote is not None
-                        flying[flight.zygote.fileno()] = flight
-                    elif flight.result is None:
-                        again.append(flight)  # no worker is free for it now
-                        break
-                alone = len(flying) == 1
-                for descriptor in _ready(flying):
-                    flight = flying.pop(descriptor)
-                    self._land(flight, wait=alone)
-                    if flight.zygote is not None:
-                        flying[descriptor] = flight
-                    elif flight.result is None:
-                        again.append(flight)
-                while queue and queue[0].result is not None:
-                    found = queue.popleft().result
-                    assert found is not None
-                    yield found
-        finally:
-            for flight in flying.values():
-                if flight.zygote is not None:
-                    self._roster.drop(flight.zygote)
-
     def _preflight(self) -> tuple[Level, tuple[Layer, ...]]:
         if self._known is None:
             try:
-                zygote = self._take(ZygoteKind(self._hash_seed, imports.LoadedModules.CORE), wait=True)
-                assert zygote is not None
-                self._roster.give_back(zygote)
+                self._give_back(self._take(ZygoteKind(self._hash_seed, LoadedModules.CORE)))
             except SandboxError as error:
                 return Level.L0, (Layer("zygote", False, str(error)),)
         assert self._known is not None
         return self._known
 
-    def _launch(self, flight: _Flight, wait: bool) -> bool:
-        """Send a job to a zygote; False if it has its result already or no worker is free."""
-        job = flight.job
-        reason = refusal(job, self._given) if not flight.tries else ""
-        if reason:
-            flight.result = JobResult(Status.UNSUPPORTED, Level.L0, job.tier, detail=reason)
-            return False
-        try:
-            zygote = self._take(flight.kind, wait)
-        except SandboxError as error:
-            flight.result = JobResult(Status.UNSUPPORTED, Level.L0, job.tier, detail=str(error))
-            return False
-        if zygote is None:
-            return False
-        required = max(self.level_required, Level.L0 if job.importing is None else Level.L2)
-        if zygote.level < required:
-            self._roster.give_back(zygote)
-            missing = ", ".join(layer.name for layer in zygote.layers if not layer.engaged)
-            detail = (
-                f"the sandbox reaches {zygote.level.name}, {required.name} is required; "
-                f"not engaged: {missing}"
-            )
-            flight.result = JobResult(Status.UNSUPPORTED, zygote.level, job.tier, detail=detail)
-            return False
-        flight.tries += 1
-        if flight.request is None:
-            flight.request = request(job, self._codes, "policy" not in self._without)
-            if more := flight.request.compiling_s:
-                limits = replace(job.limits, cpu_s=job.limits.cpu_s + more, wall_s=job.limits.wall_s + more)
-                job = flight.job = replace(job, limits=limits)
-        try:
-            zygote.send(flight.request.payload, job.limits, flight.request.extra_bytes)
-        except ZygoteDiedError as error:
-            self._failed(flight, zygote, error)
-            return False
-        except BaseException:
-            self._roster.drop(zygote)
-            raise
-        flight.zygote = zygote
-        return True
-
-    def _land(self, flight: _Flight, wait: bool) -> None:
-        """Receive a job's answer, possibly partial; if there is none, retry the job once."""
-        zygote, flight.zygote = flight.zygote, None
-        assert zygote is not None
-        try:
-            answer = zygote.receive() if wait else zygote.collect()
-            if answer is None:
-                flight.zygote = zygote
-                return
-            flight.result = self._result(flight, zygote, answer)
-        except ZygoteDiedError as error:
-            self._failed(flight, zygote, error)
+    def run_many(self, jobs: Iterable[Job]) -> Iterator[JobResult]:
+        """Run jobs on all workers, and yield their results in the given order."""
+        if self._workers == 1:
+            yield from map(self.run, jobs)
             return
-        except BaseException:  # interrupted: discard the content of the pipe
-            self._roster.drop(zygote)
+        with ThreadPoolExecutor(self._workers) as threads:
+            yield from threads.map(self.run, jobs)
+
+    def run(self, job: Job) -> JobResult:
+        """Run one job and return its result; never raises because of what the job does."""
+        start = time.monotonic()
+        reason = refusal(job, self._given_names)
+        if reason:
+            return JobResult(Status.UNSUPPORTED, Level.L0, job.tier, detail=reason)
+        kind = zygote_for(job)
+        required = max(self.level_required, Level.L0 if job.importing is None else Level.L2)
+        sent, level, died = None, Level.L0, ""
+        for _ in range(_TRIES):
+            try:
+                zygote = self._take(kind)
+            except SandboxError as error:
+                return JobResult(Status.UNSUPPORTED, Level.L0, job.tier, detail=str(error))
+            level = zygote.level
+            if level < required:
+                self._give_back(zygote)
+                missing = ", ".join(layer.name for layer in zygote.layers if not layer.engaged)
+                detail = (
+                    f"the sandbox reaches {level.name}, {required.name} is required; not engaged: {missing}"
+                )
+                return JobResult(Status.UNSUPPORTED, level, job.tier, detail=detail)
+            try:
+                if sent is None:
+                    sent = request(job, self._codes, "policy" not in self._without)
+                    cpu_s, wall_s = (
+                        limit + sent.compiling_s for limit in (job.limits.cpu_s, job.limits.wall_s)
+                    )
+                    job = replace(job, limits=replace(job.limits, cpu_s=cpu_s, wall_s=wall_s))
+                zygote.send(sent.payload, job.limits, sent.extra_bytes)
+                answer = zygote.receive()
+                found = result(job, level, sent, answer, self._codes, time.monotonic() - start)
+            except ZygoteDiedError as error:
+                self._drop(zygote)
+                died = str(error)
+                continue
+            except BaseException:  # interrupted: discard the content of the pipe
+                self._drop(zygote)
+                raise
+            self._give_back(zygote)
+            return found
+        detail = f"the zygote failed {_TRIES} times: {died}"
+        wall_s = time.monotonic() - start
+        return JobResult(Status.NO_SIGNAL, level, job.tier, detail=detail, wall_s=wall_s)
+
+    def idle(self) -> tuple[Zygote, ...]:
+        """Return the idle zygotes, least recently used first."""
+        return tuple(self._idle)
+
+    def _take(self, kind: ZygoteKind) -> Zygote:
+        """Lend a zygote of a kind to one job, starting one if needed; at most `workers` are lent at once.
+
+        Raises SandboxError if none can be started, or the sandbox is closed.
+        """
+        with self._changed:
+            while not self._closed and self._lent >= self._workers:
+                self._changed.wait()
+            if self._closed:
+                raise SandboxError("the sandbox is closed")
+            self._lent += 1
+            zygote = next((found for found in reversed(self._idle) if found.kind == kind), None)
+            surplus = []
+            if zygote is not None:
+                self._idle.remove(zygote)
+            elif len(self._idle) >= _KINDS * self._workers:
+                surplus.append(self._idle.pop(0))
+        try:
+            for other in surplus:
+                other.close()
+            if zygote is None:
+                zygote = _started(kind, self._without, self._given)
+        except BaseException:
+            self._returned()
             raise
-        self._roster.give_back(zygote)
-
-    def _result(self, flight: _Flight, zygote: Zygote, answer: Answer) -> JobResult:
-        assert flight.request is not None
-        wall_s = time.monotonic() - flight.start
-        return result(flight.job, zygote.level, flight.request, answer, self._codes, wall_s)
-
-    def _failed(self, flight: _Flight, zygote: Zygote, error: ZygoteDiedError) -> None:
-        self._roster.drop(zygote)
-        if flight.tries >= 2:
-            detail = f"the zygote failed twice: {error}"
-            wall_s = time.monotonic() - flight.start
-            flight.result = JobResult(
-                Status.NO_SIGNAL, zygote.level, flight.job.tier, detail=detail, wall_s=wall_s
-            )
-
-    def _take(self, kind: ZygoteKind, wait: bool) -> Zygote | None:
-        zygote = self._roster.take(kind, wait)
-        if zygote is not None:
-            self._known = (zygote.level, zygote.layers)
+        self._known = (zygote.level, zygote.layers)
         return zygote
+
+    def _returned(self, zygote: Zygote | None = None) -> bool:
+        """Count a zygote as no longer lent, and keep it if it can serve again; return whether it is kept."""
+        with self._changed:
+            self._lent -= 1
+            kept = zygote is not None and not self._closed
+            if kept and zygote is not None:
+                self._idle.append(zygote)
+            self._changed.notify()
+            return kept
+
+    def _give_back(self, zygote: Zygote) -> None:
+        if not self._returned(zygote):
+            zygote.close()
+
+    def _drop(self, zygote: Zygote) -> None:
+        try:
+            zygote.close()
+        finally:
+            self._returned()
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):
             self.close()
 
 
-def _ready(flying: dict[int, _Flight]) -> list[int]:
-    """Wait for answers and return their descriptors; overdue ones count as ready."""
-    if not flying:
-        return []
-    first = next(iter(flying))
-    if len(flying) == 1:
-        return [first]  # receiving will wait
-    poll = select.poll()
-    for descriptor in flying:
-        poll.register(descriptor, select.POLLIN)
-    until = {descriptor: flight.zygote.until for descriptor, flight in flying.items() if flight.zygote}
-    left = min(until.values()) - time.monotonic()
-    found = [descriptor for descriptor, _ in poll.poll(max(0.0, left) * 1000 + 1)]
-    if found:
-        return found
-    now = time.monotonic()
-    return [descriptor for descriptor, end in until.items() if end <= now]
+def _started(kind: ZygoteKind, without: frozenset[str], given: Texts) -> Zygote:
+    if not hasattr(os, "fork"):
+        raise SandboxError("there is no sandbox on this system, which cannot fork", got=sys.platform)
+    try:
+        zygote = Zygote(kind, without, given)
+    except OSError as error:  # process or descriptor limit of this user
+        raise SandboxError("the sandbox's zygote does not start", got=error.strerror or error) from None
+    try:
+        zygote.greet()
+    except BaseException:
+        zygote.close()
+        raise
+    return zygote

@@ -7,12 +7,16 @@ import importlib.util
 import itertools
 import json
 import math
+import os
 import select
 import socket
 import subprocess
 import tempfile
 import time
 from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, IntEnum, auto
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,9 +24,7 @@ from codeguard import interpreter
 from codeguard.errors import SandboxError
 from codeguard.sandbox import cgroups
 from codeguard.sandbox.given import Texts
-from codeguard.sandbox.imports import LoadedModules
 from codeguard.sandbox.inside import wire
-from codeguard.sandbox.lines import Answer, Line, ZygoteDiedError
 from codeguard.sandbox.model import Layer, Level, Limits
 
 BOOT = str(Path(__file__).parent / "inside" / "boot.py")
@@ -34,7 +36,124 @@ _OWED = 1  # unconfirmed burials allowed when the next is ordered
 _MOST_WAITS = 10  # times what it is allowed: the end of a child that others keep from the processor
 _LEAST_LOOK_S, _LONGEST_LOOK_S = 0.005, 0.25  # between two looks at what a child has used
 
+_CHUNK = 1 << 16  # bytes, the capacity of a pipe
+_LATE_S = 0.1  # after the deadline, to read what was written in time
+
 _numbers = itertools.count()  # of the control groups
+
+
+class ZygoteDiedError(Exception):
+    """The zygote or a waiting child ended or hung; the message gives details."""
+
+
+class End(Enum):
+    """Why the host stopped listening to a child."""
+
+    CLOSED = auto()  # the child closed its pipe
+    DEADLINE = auto()
+    FLOOD = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to one job: why it ended, the bytes, and `how` the child ended.
+
+    `how` returns wait status and CPU seconds; it may have to wait for them, and raises ZygoteDiedError if
+    they are unknown. `idle_s` is for how many seconds the child was seen to sleep.
+    """
+
+    end: End
+    output: bytes
+    how: Callable[[], tuple[int, float]]
+    idle_s: float = 0.0
+
+
+class Line:
+    """Two fresh pipes; the far ends belong to a child once `handed_over`."""
+
+    def __init__(self) -> None:
+        self._far_job, self._job = os.pipe()
+        self._result, self._far_result = os.pipe()
+        self._parts: list[bytes] = []
+        self._left = 0
+
+    @property
+    def far(self) -> tuple[int, int]:
+        """The child's descriptors, in the order of `wire.RESULT` and `wire.JOB`."""
+        return self._far_result, self._far_job
+
+    def handed_over(self) -> None:
+        """Close the far ends, which the child has now."""
+        os.close(self._far_job)
+        os.close(self._far_result)
+
+    def fileno(self) -> int:
+        """Return the descriptor to read the answer from."""
+        return self._result
+
+    def send(self, payload: bytes, cap: int, until: float) -> None:
+        """Write the job; raise ZygoteDiedError if no child takes it. At most `cap` bytes may come back."""
+        self._left = cap
+        data = wire.SIZE.pack(len(payload)) + payload
+        try:
+            if len(data) <= _CHUNK:  # fits into an empty pipe without waiting
+                os.write(self._job, data)
+            else:
+                self._send_slowly(data, until)
+        except OSError as error:
+            raise ZygoteDiedError(f"cannot send: {error}") from None
+        finally:
+            os.close(self._job)
+            self._job = -1
+
+    def _send_slowly(self, data: bytes, until: float) -> None:
+        os.set_blocking(self._job, False)
+        poll = select.poll()
+        poll.register(self._job, select.POLLOUT)
+        view = memoryview(data)
+        while view:
+            if not poll.poll(max(0.0, until - time.monotonic()) * 1000 + 1):
+                raise ZygoteDiedError("nobody takes the job")
+            view = view[os.write(self._job, view) :]
+
+    def collect(self, until: float) -> End | None:
+        """Read available data once, or wait for it until the deadline; None if more may follow."""
+        late = time.monotonic() - until
+        if late >= 0 and (late > _LATE_S or not _readable(self._result)):
+            return End.DEADLINE
+        part = os.read(self._result, min(_CHUNK, self._left + 1))
+        if not part:
+            return End.CLOSED
+        self._left -= len(part)
+        if self._left < 0:
+            return End.FLOOD
+        self._parts.append(part)
+        return None
+
+    def output(self) -> bytes:
+        """Return what was read."""
+        return b"".join(self._parts)
+
+    def close(self) -> None:
+        """Close this end; a child that is still waiting for a job ends."""
+        for descriptor in (self._job, self._result):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._job = self._result = -1
+
+
+def _readable(descriptor: int, within_s: float = 0.0) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(within_s * 1000))
+
+
+class LoadedModules(IntEnum):
+    """What a zygote has loaded, each with what is in the one before."""
+
+    CORE = 0
+    ALL = 1
+    NUMERIC = 2
 
 
 class ZygoteKind(NamedTuple):
@@ -55,18 +174,14 @@ def home_of(package: str) -> str:
 class Zygote:
     """One confined interpreter that forks a child per job; used by one thread at a time.
 
-    It starts in the background, and serves once `greet` has returned. With a `core`, it and its children are
-    pinned to that core.
+    It serves once `greet` has returned.
     """
 
     level = Level.L0
     layers: tuple[Layer, ...] = ()
 
-    def __init__(
-        self, kind: ZygoteKind, without: frozenset[str], core: int | None = None, given: Texts = ()
-    ) -> None:
+    def __init__(self, kind: ZygoteKind, without: frozenset[str], given: Texts = ()) -> None:
         self.kind = kind
-        self.core = core
         ours, theirs = socket.socketpair()
         options = {
             "control": theirs.fileno(),
@@ -74,7 +189,6 @@ class Zygote:
             "wide": kind.loaded >= LoadedModules.ALL,
             "numeric": home_of("numpy") if kind.loaded is LoadedModules.NUMERIC else "",
             "without": sorted(without),
-            "cores": [] if core is None else [core],
         }
         with theirs, tempfile.TemporaryFile() as texts:
             texts.write(json.dumps(dict(given) if kind.loaded >= LoadedModules.ALL else {}).encode("ascii"))
@@ -94,7 +208,6 @@ class Zygote:
             self._group = cgroups.ControlGroup(next(_numbers))
             self._group.add(self._process.pid)
         self._control = ours
-        self.until = 0.0  # when the current job is overdue
         self._since = self._wall_s = self._cpu_s = 0.0  # when it began, and what it is allowed
         self._idle_s = 0.0  # that it was seen to spend neither on a core nor waiting for one
         self._spare: deque[Line] = deque()
@@ -102,12 +215,6 @@ class Zygote:
         self._limits = (0.0, 0)  # of the waiting children
         self._asked = self._told = 0  # burials
         self._last = (0, 0.0)
-
-    def ready(self) -> bool:
-        """Whether it has reported since its start, or ended."""
-        poll = select.poll()
-        poll.register(self._control, select.POLLIN)
-        return bool(poll.poll(0))
 
     def greet(self) -> None:
         """Wait until it has started, and learn its level; raise SandboxError if it does not start."""
@@ -130,11 +237,6 @@ class Zygote:
         """Process id of the started interpreter."""
         return self._process.pid
 
-    def fileno(self) -> int:
-        """Return the descriptor that the answer comes from, for a selector."""
-        assert self._line is not None
-        return self._line.fileno()
-
     def send(self, payload: bytes, limits: Limits, extra_bytes: int) -> None:
         """Give a waiting child its job; raise ZygoteDiedError if there is none to take it."""
         wanted = (
@@ -152,34 +254,26 @@ class Zygote:
         self._line.send(payload, limits.frame_bytes + extra_bytes, time.monotonic() + _HUNG_S)
         self._since, self._wall_s, self._cpu_s = time.monotonic(), limits.wall_s, limits.cpu_s
         self._idle_s = 0.0
-        self.until = self._since + min(self._wall_s, self._cpu_s, _LONGEST_LOOK_S)
 
-    def collect(self) -> Answer | None:
-        """Read the child's output once, waiting until it is overdue; None if more may follow."""
-        assert self._line is not None
-        taken = time.monotonic() - self._since
-        if self.until - self._since <= taken and (more := self._more_time(taken)):
-            self.until = self._since + taken + more
-            return None
-        end = self._line.collect(self.until)
-        if end is None:
-            return None
-        output = self._line.output()
-        self._line.close()
+    def receive(self) -> Answer:
+        """Wait for the complete answer, at most until the child is overdue."""
+        line = self._line
+        assert line is not None
+        until = self._since + min(self._wall_s, self._cpu_s, _LONGEST_LOOK_S)
+        end: End | None = None
+        while end is None:
+            _readable(line.fileno(), max(0.0, until - time.monotonic()) + 0.001)
+            taken = time.monotonic() - self._since
+            if until - self._since <= taken and (more := self._more_time(taken)):
+                until = self._since + taken + more
+                continue
+            end = line.collect(until)
+        output = line.output()
+        line.close()
         self._line = None
         self._order(self._limits, bury=True)
         number = self._asked
         return Answer(end, output, lambda: self._reply(number), self._idle_s)
-
-    def receive(self) -> Answer:
-        """Wait for the complete answer, at most until it is overdue."""
-        poll = select.poll()
-        poll.register(self.fileno(), select.POLLIN)
-        while True:
-            poll.poll(max(0.0, self.until - time.monotonic()) * 1000 + 1)
-            answer = self.collect()
-            if answer is not None:
-                return answer
 
     def _more_time(self, taken_s: float) -> float:
         """Return the seconds until the next look at the working child, 0 if it is overdue.

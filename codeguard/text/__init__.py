@@ -6,14 +6,13 @@ document. Label flips are found at ingestion (`label_flip`), poisoned passages a
 """
 
 from codeguard.text.ingest import ingest, remove_batch, stored_documents
-from codeguard.text.label_flip import LabelFlipConfig, LabelFlipDefense
+from codeguard.text.label_flip import LabelFlipDefense
 from codeguard.text.labels import LabelledBase, label_embedding
 from codeguard.text.model import Document, Judgment, Selection, TextDefense, TextDefenseError
 
 __all__ = [
     "Document",
     "Judgment",
-    "LabelFlipConfig",
     "LabelFlipDefense",
     "LabelledBase",
     "Selection",

@@ -14,7 +14,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,7 @@ from codeguard.errors import ConfigError
 from codeguard.index.embedding import Embedding
 from codeguard.text.model import Document, Judgment, Selection, TextDefenseError, no_words, reject_all
 from codeguard.text.reading import Reader, ReaderAnswer, failures
-from codeguard.text.spelling import Spelling
-from codeguard.text.tokens import content_words, longest_echo, sentences, words
+from codeguard.text.tokens import content_words, longest_echo, sentences, without_accents, words
 from codeguard.text.votes import (
     Core,
     Floats,
@@ -42,6 +41,7 @@ RULES: tuple[Rule, ...] = get_args(Rule)
 Strictness = Literal["answer", "balanced", "strict"]
 # Smallest share of the votes in a second camp that makes the result abstain; no share is above 1/2.
 STRICTNESS: Mapping[Strictness, float] = {"answer": 1.0, "balanced": 1 / 3, "strict": 0.2}
+DUPLICATE = 0.95  # minimum cosine of documents that share one vote
 FEWEST = 4  # summaries; with fewer the original rule drops none
 ECHO = 0.6  # a sentence with a run of this share of the question's words repeats the question
 FEWEST_ADDED = 3  # words; fewer are too little to be judged alone
@@ -51,34 +51,6 @@ AGREED = 0.9  # minimum agreement with most votes, relative to the best sentence
 NEAR = 0.2  # minimum ratio of the cosines to the query of two camps' nearest sentences if both answer it
 FARTHER = 0.3  # added to `NEAR` per unit of log(`Rivalry.apart`): rivals have their subject in common
 REPEATED_FLOOR = 0.5  # minimum cosine of a sentence in several documents, relative to the best sentence's
-
-
-@dataclass(frozen=True, slots=True)
-class ConsensusConfig:
-    """The rule and its limits.
-
-    Documents with a cosine of at least `duplicate` share one vote. A sentence of a summary with a
-    cosine to the query below `floor` is off the task. `strictness` decides when a second camp makes
-    the result abstain: never (`answer`), from a third of the votes (`balanced`), or from a fifth
-    (`strict`). A group with a trusted document has the weight `trusted_weight`.
-    """
-
-    rule: Rule = "sound"
-    duplicate: float = 0.95
-    floor: float = 0.1
-    strictness: Strictness = "answer"
-    trusted_weight: float = 3.0
-
-    def __post_init__(self) -> None:
-        if self.rule not in RULES:
-            raise ConfigError("rule", got=repr(self.rule), expected=", ".join(RULES))
-        if self.strictness not in STRICTNESS:
-            raise ConfigError("strictness", got=repr(self.strictness), expected=", ".join(STRICTNESS))
-        for name in ("duplicate", "floor"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ConfigError(name, got=getattr(self, name), expected="0 to 1")
-        if self.trusted_weight < 1:
-            raise ConfigError("trusted_weight", got=self.trusted_weight, expected="1 or more")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,110 +84,107 @@ class ConsensusResult:
     camps: tuple[Camp, ...] = ()
 
 
-class _Judged(NamedTuple):
-    """The selection, each document's summary and the number of its vote, the camps, and why no answer is safe."""
-
-    selection: Selection
-    summaries: tuple[str, ...]
-    groups: list[int]
-    spelling: Spelling = Spelling({})
-    camps: tuple[Camp, ...] = ()
-    split: str = ""
-
-
 @dataclass(frozen=True, slots=True)
-class Consensus:
-    """Keeps the documents whose summaries agree, and answers from them."""
+class _Votes:
+    """Documents with their summaries, the number of each one's vote and its weight."""
 
-    reader: Reader
-    embedding: Embedding
-    config: ConsensusConfig = ConsensusConfig()
+    query: str
+    documents: Sequence[Document]
+    summaries: Sequence[str]
+    groups: list[int]
+    weight: Floats
 
-    def select(self, documents: Sequence[Document], query: str = "") -> Selection:
-        """Judge retrieved documents; a failure rejects all of them."""
-        judged = self._judge_or_reject(documents, query)
-        notes = (*judged.selection.notes, judged.split) if judged.split else judged.selection.notes
-        return replace(judged.selection, notes=notes)
-
-    def answer(self, documents: Sequence[Document], query: str) -> ConsensusResult:
-        """Judge the documents and answer the query from the summaries of those that were kept.
-
-        The answer uses one summary of each independent vote, because repetition is no confirmation.
-        """
-        judged = self._judge_or_reject(documents, query)
-        selection, summaries, camps = judged.selection, judged.summaries, judged.camps
-        if selection.error or judged.split:
-            return ConsensusResult(selection, "", selection.error or judged.split, summaries, camps=camps)
-        kept = [item.kept for item in selection.judgments]
-        texts = self._answer_texts(judged, kept, query)
-        if not texts:
-            return ConsensusResult(selection, "", "no document was kept", summaries, camps=camps)
-        reading = self.reader.answer(query, texts)
-        selection = replace(selection, failures=(*selection.failures, *failures([reading])))
-        confidence = self._confidence(judged, kept, query, reading.text) if reading.text else 0.0
-        return ConsensusResult(selection, reading.text, reading.error, summaries, confidence, camps)
-
-    def _core(self, judged: _Judged, counted: Sequence[bool], query: str) -> Core:
+    def core(self, counted: Sequence[bool]) -> Core:
         """Return what the votes of the `counted` documents say."""
-        documents = [item.document for item in judged.selection.judgments]
-        vote = weights(judged.groups, [item.trusted for item in documents], self.config.trusted_weight)
         return Core.of(
-            [
-                judged.spelling(text) if own else ""
-                for text, own in zip(judged.summaries, counted, strict=True)
-            ],
-            [judged.spelling(without_orders(item.text)) for item in documents],
-            query,
-            vote * np.array(counted),
+            [without_accents(text) if own else "" for text, own in zip(self.summaries, counted, strict=True)],
+            [without_accents(without_orders(item.text)) for item in self.documents],
+            self.query,
+            self.weight * np.array(counted),
         )
 
-    def _answer_texts(self, judged: _Judged, kept: Sequence[bool], query: str) -> list[str]:
-        """Return the texts to answer from: one summary per vote; the `sound` rule keeps only agreed sentences."""
-        voted: dict[int, str] = {}
-        for index, keep in enumerate(kept):
-            if keep:
-                voted.setdefault(judged.groups[index], judged.summaries[index])
-        if self.config.rule == "original":
-            return list(voted.values())
-        core = self._core(judged, kept, query)
+    def agreed(self, kept: Sequence[bool]) -> list[str]:
+        """Return of each vote the sentences that agree about best with all of those that were kept."""
+        core = self.core(kept)
         parts = [
-            [(sentence, core.agreement(judged.spelling(sentence))) for sentence in sentences(text)]
-            for text in voted.values()
+            [(sentence, core.agreement(without_accents(sentence))) for sentence in sentences(text)]
+            for text in self.one_each(kept)
         ]
         best = max((agreed for group in parts for _, agreed in group), default=0.0)
         agreed = [[sentence for sentence, own in group if own >= AGREED * best] for group in parts]
         return [" ".join(group) for group in agreed if group]
 
-    def _confidence(self, judged: _Judged, kept: Sequence[bool], query: str, answer: str) -> float:
-        documents = [item.document for item in judged.selection.judgments]
-        vote = weights(judged.groups, [item.trusted for item in documents], self.config.trusted_weight)
-        question_stems = {stem(word) for word in words(query)}
-        said = signed_words(judged.spelling(answer), question_stems)
+    def one_each(self, kept: Sequence[bool]) -> list[str]:
+        """Return one summary of each vote: repetition is no confirmation."""
+        voted: dict[int, str] = {}
+        for index in np.flatnonzero(kept).tolist():
+            voted.setdefault(self.groups[index], self.summaries[index])
+        return list(voted.values())
+
+    def confidence(self, kept: Sequence[bool], answer: str) -> float:
+        """Return the expected share of further votes that support an answer, by the rule of succession."""
+        question_stems = {stem(word) for word in words(self.query)}
+        said = signed_words(without_accents(answer), question_stems)
         supporting = total = 0.0
-        for index, document in enumerate(documents):
-            if not judged.summaries[index]:
+        for index, document in enumerate(self.documents):
+            if not self.summaries[index]:
                 continue
-            total += float(vote[index])
+            total += float(self.weight[index])
             if kept[index]:
-                text = judged.spelling(f"{judged.summaries[index]}\n{without_orders(document.text)}")
+                text = without_accents(f"{self.summaries[index]}\n{without_orders(document.text)}")
                 own = signed_words(text, question_stems)
-                supporting += float(vote[index]) * (len(said & own) >= SUPPORTED * len(said))
+                supporting += float(self.weight[index]) * (len(said & own) >= SUPPORTED * len(said))
         return (supporting + 1) / (total + 2)
 
-    def _judge_or_reject(self, documents: Sequence[Document], query: str) -> _Judged:
+    def camp(self, members: frozenset[int], share: float) -> Camp:
+        """Return a side with the sentence that most of its votes agree with."""
+        core = self.core([index in members for index in range(len(self.documents))])
+        parts = [part for index in sorted(members) for part in sentences(self.summaries[index])]
+        claim = max(parts, key=lambda part: core.agreement(without_accents(part)), default="")
+        return Camp(claim, tuple(self.documents[index].id for index in sorted(members)), share)
+
+
+@dataclass(frozen=True, slots=True)
+class Consensus:
+    """Keeps the documents whose summaries agree, and answers from them.
+
+    `strictness` decides when a second camp makes the result abstain: never (`answer`), from a third
+    of the votes (`balanced`), or from a fifth (`strict`). A sentence of a summary with a cosine to
+    the query below `floor` is off the task. A group with a trusted document has the weight
+    `trusted_weight`.
+    """
+
+    reader: Reader
+    embedding: Embedding
+    rule: Rule = "sound"
+    strictness: Strictness = "answer"
+    floor: float = 0.1
+    trusted_weight: float = 3.0
+
+    def __post_init__(self) -> None:
+        if self.rule not in RULES:
+            raise ConfigError("rule", got=repr(self.rule), expected=", ".join(RULES))
+        if self.strictness not in STRICTNESS:
+            raise ConfigError("strictness", got=repr(self.strictness), expected=", ".join(STRICTNESS))
+        if not 0 <= self.floor <= 1:
+            raise ConfigError("floor", got=self.floor, expected="0 to 1")
+        if self.trusted_weight < 1:
+            raise ConfigError("trusted_weight", got=self.trusted_weight, expected="1 or more")
+
+    def answer(self, documents: Sequence[Document], query: str) -> ConsensusResult:
+        """Judge the documents and answer the query from the summaries of those that were kept.
+
+        A failure rejects all of them.
+        """
         try:
-            return self._judge(documents, query)
+            return self._answer(documents, query)
         except Exception as error:  # fail closed
             reason = f"the consensus failed, so nothing is kept: {type(error).__name__}: {error}"
             selection = reject_all(documents, "detector_error", reason, error=reason)
-            return _Judged(selection, ("",) * len(documents), list(range(len(documents))))
+            return ConsensusResult(selection, "", reason, ("",) * len(documents))
 
-    def _judge(self, documents: Sequence[Document], query: str) -> _Judged:
-        if not documents:
-            return _Judged(Selection(()), (), [])
-        texts = [document.text for document in documents]
-        if self.config.rule == "sound":
-            texts = [without_orders(text) for text in texts]
+    def _answer(self, documents: Sequence[Document], query: str) -> ConsensusResult:
+        texts = [item.text if self.rule == "original" else without_orders(item.text) for item in documents]
         texts = [text if words(text) else "" for text in texts]
         present = [text for text in texts if text]
         found = self.reader.summarise_each(query, present) if present else []
@@ -223,92 +192,99 @@ class Consensus:
             raise TextDefenseError("the reader lost a summary", got=len(found), expected=len(present))
         summarised = iter(found)
         readings = [next(summarised) if text else ReaderAnswer("") for text in texts]
-        failed = {index: reading.error for index, reading in enumerate(readings) if reading.error}
-        summaries = [reading.text for reading in readings]
-        judged = (
-            self._judge_original(documents, summaries, failed)
-            if self.config.rule == "original"
-            else self._judge_sound(documents, texts, query, summaries, failed)
-        )
-        return judged._replace(selection=replace(judged.selection, failures=failures(readings)))
+        judge = self._judge_original if self.rule == "original" else self._judge_sound
+        votes, selection, rivalry = judge(documents, texts, query, readings)
+        camps: tuple[Camp, ...] = ()
+        split = ""
+        if rivalry:
+            sides = (rivalry.first, 1 - rivalry.share), (rivalry.second, rivalry.share)
+            camps = tuple(votes.camp(members, share) for members, share in sides)
+            if self._abstains(rivalry):
+                split = f"{_contradiction(rivalry)}; at this strictness no answer is given"
+        kept = [item.kept for item in selection.judgments]
+        parts = votes.one_each(kept) if self.rule == "original" else [] if split else votes.agreed(kept)
+        summaries, failed = tuple(votes.summaries), failures(readings)
+        if split or not parts:
+            selection = replace(selection, failures=failed)
+            return ConsensusResult(selection, "", split or "no document was kept", summaries, camps=camps)
+        reading = self.reader.answer(query, parts)
+        selection = replace(selection, failures=(*failed, *failures([reading])))
+        confidence = votes.confidence(kept, reading.text) if reading.text else 0.0
+        return ConsensusResult(selection, reading.text, reading.error, summaries, confidence, camps)
+
+    def _abstains(self, rivalry: Rivalry) -> bool:
+        return rivalry.share >= STRICTNESS[self.strictness] - 1e-9
+
+    def _weights(self, groups: Sequence[int], documents: Sequence[Document]) -> Floats:
+        return weights(groups, [document.trusted for document in documents], self.trusted_weight)
 
     def _judge_original(
-        self, documents: Sequence[Document], summaries: Sequence[str], failed: dict[int, str]
-    ) -> _Judged:
-        present = [index for index in range(len(documents)) if index not in failed]
-        similarity = mean_similarity(self.embedding.embed([summaries[index] for index in present]))
-        limit = -np.inf
-        if len(present) >= FEWEST:
-            limit = float(similarity.mean() - similarity.std())
+        self,
+        documents: Sequence[Document],
+        texts: Sequence[str],
+        query: str,
+        readings: Sequence[ReaderAnswer],
+    ) -> tuple[_Votes, Selection, Rivalry | None]:
+        present = [index for index, reading in enumerate(readings) if not reading.error]
+        similarity = mean_similarity(self.embedding.embed([readings[index].text for index in present]))
+        limit = float(similarity.mean() - similarity.std()) if len(present) >= FEWEST else -math.inf
         score = dict(zip(present, similarity.tolist(), strict=True))
         judgments = []
         for index, document in enumerate(documents):
-            if index in failed:
-                judgments.append(_failed(document, failed[index]))
+            if index not in score:
+                judgments.append(_failed(document, readings[index].error))
                 continue
             low = score[index] < limit
             reason = f"mean similarity to the other summaries {score[index]:.3f}, limit {limit:.3f}"
-            figures = {"similarity": score[index], "limit": limit}
-            rule = "outlier" if low else "agrees"
-            judgments.append(Judgment(document, not low, rule, reason, figures if np.isfinite(limit) else {}))
-        return _Judged(Selection(tuple(judgments)), tuple(summaries), list(range(len(documents))))
+            figures = {"similarity": score[index], "limit": limit} if math.isfinite(limit) else {}
+            judgments.append(Judgment(document, not low, "outlier" if low else "agrees", reason, figures))
+        groups = list(range(len(documents)))
+        summaries = [reading.text for reading in readings]
+        votes = _Votes(query, documents, summaries, groups, self._weights(groups, documents))
+        return votes, Selection(tuple(judgments)), None
 
     def _judge_sound(
         self,
         documents: Sequence[Document],
         texts: Sequence[str],
         query: str,
-        summaries: Sequence[str],
-        failed: dict[int, str],
-    ) -> _Judged:
+        readings: Sequence[ReaderAnswer],
+    ) -> tuple[_Votes, Selection, Rivalry | None]:
+        if not documents:
+            return _Votes(query, (), (), [], np.zeros(0)), Selection(()), None
         vectors = self.embedding.embed([document.text for document in documents])
-        groups = dependent_groups(documents, vectors, query, self.config.duplicate)
-        cleaned = self._on_task(query, summaries)
-        vote = weights(groups, [document.trusted for document in documents], self.config.trusted_weight)
-        voting = [index for index in range(len(documents)) if index not in failed and cleaned[index]]
-        voted = [cleaned[index] if index in voting else "" for index in range(len(documents))]
-        near = self._nearest(query, voted)
-        spelling = Spelling.of([query, *texts], self.embedding)
+        groups = dependent_groups(documents, vectors, query, DUPLICATE)
+        voted = self._on_task(query, [reading.text for reading in readings])
+        weight = self._weights(groups, documents)
         rivalry = find_camps(
-            list(map(spelling, voted)), list(map(spelling, texts)), query, vote, groups, self.embedding.embed
+            list(map(without_accents, voted)),
+            list(map(without_accents, texts)),
+            query,
+            weight,
+            groups,
+            self.embedding.embed,
         )
         # Documents on another topic agree with each other as well, but contradict nothing.
-        if rivalry and not _both_near(rivalry, near):
+        if rivalry and not _both_near(rivalry, self._nearest(query, voted)):
             rivalry = None
-        notes = [f"{len(documents)} documents, {len({groups[index] for index in voting})} independent votes"]
+        independent = len({group for group, text in zip(groups, voted, strict=True) if text})
+        notes = [f"{len(documents)} documents, {independent} independent votes"]
         ordering = sum(text != document.text for text, document in zip(texts, documents, strict=True))
         if ordering:
             notes.append(f"orders to a model were taken out of {ordering} documents")
-        abstains = rivalry is not None and rivalry.share >= STRICTNESS[self.config.strictness] - 1e-9
-        split = ""
-        if rivalry:
-            notes.append(
-                f"the documents contradict each other: {rivalry.word!r} or {rivalry.rival!r}, "
-                f"{rivalry.share:.0%} of the votes for the second"
-            )
-            split = f"{notes.pop()}; at this strictness no answer is given" if abstains else ""
-        judgments = [
+        abstains = rivalry is not None and self._abstains(rivalry)
+        if rivalry and not abstains:
+            notes.append(_contradiction(rivalry))
+        judgments = tuple(
             no_words(document)
             if not words(document.text)
-            else _failed(document, failed[index])
-            if index in failed
+            else _failed(document, readings[index].error)
+            if readings[index].error
             else _verdict(index, document, bool(voted[index]), rivalry, abstains)
             for index, document in enumerate(documents)
-        ]
-        found = _Judged(Selection(tuple(judgments), tuple(notes)), tuple(voted), groups, spelling, (), split)
-        return found._replace(camps=self._camps(found, query, rivalry)) if rivalry else found
-
-    def _camps(self, judged: _Judged, query: str, rivalry: Rivalry) -> tuple[Camp, ...]:
-        """Return both sides, each with the sentence that most of its votes agree with."""
-        camps = []
-        for members, share in ((rivalry.first, 1 - rivalry.share), (rivalry.second, rivalry.share)):
-            own = [index in members for index in range(len(judged.groups))]
-            core = self._core(judged, own, query)
-            parts = [part for index in sorted(members) for part in sentences(judged.summaries[index])]
-            claim = max(parts, key=lambda part: core.agreement(judged.spelling(part)), default="")
-            ids = tuple(judged.selection.judgments[index].document.id for index in sorted(members))
-            camps.append(Camp(claim, ids, share))
-        return tuple(camps)
+        )
+        votes = _Votes(query, documents, voted, groups, weight)
+        return votes, Selection(judgments, tuple(notes)), rivalry
 
     def _nearest(self, query: str, summaries: Sequence[str]) -> Floats:
         """Return the cosine to the query of each summary's nearest sentence; 0 for an empty summary."""
@@ -326,7 +302,7 @@ class Consensus:
         judged = [added(query, sentence) for sentence in flat]
         rows = self.embedding.embed([query, *judged])
         near = rows[1:] @ rows[0]
-        best, floor = float(near.max()), self.config.floor
+        best, floor = float(near.max()), self.floor
         plain = [" ".join(words(sentence)) for sentence in flat]
         repeated = Counter(" ".join(words(sentence)) for group in parts for sentence in set(group))
         # Several documents with the same sentence suggest a planted one, unless it is near to the question or
@@ -384,6 +360,13 @@ def added(query: str, sentence: str) -> str:
         return sentence
     rest = [word for word in words(sentence) if word not in set(question_words)]
     return " ".join(rest) if len(rest) >= FEWEST_ADDED else sentence
+
+
+def _contradiction(rivalry: Rivalry) -> str:
+    return (
+        f"the documents contradict each other: {rivalry.word!r} or {rivalry.rival!r}, "
+        f"{rivalry.share:.0%} of the votes for the second"
+    )
 
 
 def _both_near(rivalry: Rivalry, near: Floats) -> bool:

@@ -1,32 +1,132 @@
-"""Judge a batch and add it to a Chroma collection, all accepted documents or none."""
+"""Chroma collections of documents: judge a batch and add it, all accepted documents or none; find the nearest ones."""
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from codeguard.index.embedding import Embedding
+from codeguard.index.store.chroma import embedded_client, lock_folder
 from codeguard.text.model import Document, Judgment, Selection, TextDefense, TextDefenseError
 
+FOLDER = "text"  # subfolder of the store, apart from the collection of code
+MADE_WITH = "codeguard_embedding"
 BATCH_KEY = "codeguard_batch"
 LABEL_KEY = "label"
 ADD_LIMIT = 5_000  # embedded Chroma refuses more than 5,461 records in one call
+_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{1,510}[a-zA-Z0-9]")
+_MAKE = "make it with: codeguard text ingest FILE --collection NAME --base TRUSTED"
 
 
-class Collection(Protocol):
-    """The methods of a Chroma collection that ingestion uses."""
+@contextmanager
+def open_collection(store: Path, name: str, embedding: Embedding, *, create: bool = False) -> Iterator[Any]:
+    """Open the collection `name` in the folder of a store, which is locked for this process until the block ends.
 
-    def add(self, ids: Any, embeddings: Any = ..., metadatas: Any = ..., documents: Any = ...) -> None:
-        """Add records; Chroma ignores ids that exist."""
+    A new collection that is still empty then is deleted.
 
-    def get(self, ids: Any = ..., where: Any = ..., *, include: Any = ...) -> Any:
-        """Return records by id or by metadata."""
-        ...
+    Raises:
+        StoreError: another process uses the folder.
+        TextDefenseError: the collection does not exist, or it was made with another embedding.
+    """
+    folder = store / FOLDER
+    if not create and not folder.is_dir():
+        raise TextDefenseError(f"no collection {name!r} in {store}", hint=_MAKE)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    lock = lock_folder(folder)
+    client = None
+    try:
+        client = embedded_client(folder)
+        collection = _collection(client, store, name, embedding, create)
+        try:
+            yield collection
+        finally:
+            if create and not collection.count():
+                client.delete_collection(name)
+    except Exception as error:
+        if not type(error).__module__.startswith("chromadb"):
+            raise
+        # In our words: Chroma's hold paths, addresses and advice for its own programmers.
+        raise TextDefenseError(
+            f"the collection {name!r} of {store} cannot be used",
+            got=type(error).__name__,
+            hint=None if _NAME.fullmatch(name) else "a name has 3 to 512 of the characters a-z A-Z 0-9 . _ -",
+        ) from None
+    finally:
+        if client is not None:
+            client.close()
+        lock.release()
 
-    def delete(self, ids: Any = ...) -> Any:
-        """Remove records by id."""
+
+def _collection(client: Any, store: Path, name: str, embedding: Embedding, create: bool) -> Any:
+    known = {item.name for item in client.list_collections()}
+    if name not in known:
+        if not create:
+            got = ", ".join(sorted(known)) or "no collections"
+            raise TextDefenseError(f"no collection {name!r} in {store}", got=got, hint=_MAKE)
+        return client.create_collection(
+            name,
+            embedding_function=None,
+            metadata={MADE_WITH: embedding.identity},
+            configuration={"hnsw": {"space": "cosine"}},
+        )
+    found = client.get_collection(name, embedding_function=None)
+    made_with = (found.metadata or {}).get(MADE_WITH)
+    if made_with != embedding.identity:
+        raise TextDefenseError(
+            f"the collection {name!r} was made with another embedding",
+            got=embedding.identity,
+            expected=made_with or "an embedding of its own",
+        )
+    return found
+
+
+def rank_documents(
+    documents: Sequence[Document], query: str, count: int, embedding: Embedding
+) -> tuple[Document, ...]:
+    """Return the `count` documents nearest to a query by cosine, nearest first."""
+    rows = embedding.embed([query, *(document.text for document in documents)])
+    order = np.argsort(-(rows[1:] @ rows[0]), kind="stable")[:count]
+    return tuple(documents[index] for index in order.tolist())
+
+
+def nearest_documents(collection: Any, query: str, count: int, embedding: Embedding) -> tuple[Document, ...]:
+    """Return the documents of a collection nearest to a query, nearest first.
+
+    The vectors come from the store, so anyone who can write to it can distort the result.
+    """
+    stored = collection.count()
+    if not stored:
+        raise TextDefenseError("the collection is empty", hint="fill it with: codeguard text ingest")
+    found = collection.query(
+        query_embeddings=embedding.embed([query]),
+        n_results=min(count, stored),
+        include=["documents", "metadatas"],
+    )
+    return tuple(_documents(found["ids"][0], found["documents"][0], found["metadatas"][0]))
+
+
+def stored_documents(collection: Any) -> tuple[Document, ...]:
+    """Return the labelled documents of a collection, to build a `LabelledBase` from their texts.
+
+    The stored vectors are not used: anyone who can write to the store can change them.
+    """
+    found = collection.get(include=["documents", "metadatas"])
+    documents = _documents(found["ids"], found["documents"], found["metadatas"])
+    return tuple(document for document in documents if document.text and document.label)
+
+
+def _documents(ids: Sequence[str], texts: Sequence[str], metadatas: Sequence[Any]) -> Iterator[Document]:
+    for name, text, metadata in zip(ids, texts, metadatas, strict=True):
+        label, source = (str((metadata or {}).get(key, "")) for key in (LABEL_KEY, "source"))
+        yield Document(text or "", name, label, source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +142,9 @@ class IngestReport:
     selection: Selection
     skipped: tuple[str, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the report as plain values."""
-        return {
-            "batch": self.batch,
-            "added": list(self.added),
-            "skipped": list(self.skipped),
-            **self.selection.to_json(),
-        }
-
 
 def ingest(
-    collection: Collection,
-    documents: Sequence[Document],
-    defense: TextDefense,
-    *,
-    embedding: Any = None,
-    add_limit: int = ADD_LIMIT,
+    collection: Any, documents: Sequence[Document], defense: TextDefense, *, embedding: Any = None
 ) -> IngestReport:
     """Judge a batch and add the accepted documents, all or none.
 
@@ -66,7 +152,7 @@ def ingest(
     the collection holds with another label is rejected. So is a text with two labels in the batch,
     unless only one of them is accepted. If adding fails, the added records are removed again and
     the error is raised. A process that is killed between two calls for one batch (more than
-    `add_limit` documents) leaves a part of it, which `remove_batch` deletes.
+    `ADD_LIMIT` documents) leaves a part of it, which `remove_batch` deletes.
 
     Raises:
         TextDefenseError: one id has two different texts, in the batch or in the collection, or
@@ -74,57 +160,47 @@ def ingest(
     """
     distinct: dict[tuple[str, str], Document] = {}
     texts: dict[str, str] = {}
+    skipped: list[str] = []
     for document in documents:
         if texts.setdefault(document.id, document.text) != document.text:
             raise TextDefenseError("two different texts of the batch have one id", got=repr(document.id))
+        if (document.id, document.label) in distinct:
+            skipped.append(document.id)
         distinct.setdefault((document.id, document.label), document)
-    stored = _stored_records(collection, list(texts), add_limit)
-    other = sorted(name for name, (text, _) in stored.items() if text != texts[name])
+    stored = _stored_records(collection, list(texts))
+    other = sorted(name for name, record in stored.items() if record.text != texts[name])
     if other:
         raise TextDefenseError(
             f"{len(other)} ids of the batch are in the collection already, with another text",
             got=repr(other[0]),
             hint="ingestion never overwrites: give new ids, or delete the old records first",
         )
-    already_stored = {key for key in distinct if key[0] in stored and stored[key[0]][1] == key[1]}
-    seen = set(already_stored)
-    skipped: list[str] = []
-    for document in documents:
-        key = document.id, document.label
-        if key in seen:
-            skipped.append(document.id)
-        seen.add(key)
-    selection = defense.select([item for key, item in distinct.items() if key[0] not in stored])
-    selection = _one_label_each(selection)
-    relabelled = [
-        Judgment(item, False, "other_label", f"the collection has it with the label {stored[key[0]][1]!r}")
-        for key, item in distinct.items()
-        if key[0] in stored and key not in already_stored
-    ]
-    selection = replace(selection, judgments=(*selection.judgments, *relabelled))
+    selection = defense.select([item for item in distinct.values() if item.id not in stored])
+    judgments = list(_one_label_each(selection))
+    for item in distinct.values():
+        if item.id in stored and stored[item.id].label == item.label:
+            skipped.append(item.id)
+        elif item.id in stored:
+            reason = f"the collection has it with the label {stored[item.id].label!r}"
+            judgments.append(Judgment(item, False, "other_label", reason))
+    selection = replace(selection, judgments=tuple(judgments))
     batch = uuid.uuid4().hex
     kept = selection.kept
     if kept:
-        _add_all(collection, kept, batch, embedding, add_limit)
+        _add_all(collection, kept, batch, embedding)
     return IngestReport(batch, tuple(document.id for document in kept), selection, tuple(skipped))
 
 
-def _one_label_each(selection: Selection) -> Selection:
+def _one_label_each(selection: Selection) -> Iterator[Judgment]:
     """Reject texts that were accepted with more than one label, because at least one is wrong."""
     labels = Counter(document.id for document in selection.kept)
     reason = "the batch gives this text two labels, and both could be right"
-    return replace(
-        selection,
-        judgments=tuple(
-            Judgment(item.document, False, "two_labels", reason, item.scores)
-            if item.kept and labels[item.document.id] > 1
-            else item
-            for item in selection.judgments
-        ),
-    )
+    for item in selection.judgments:
+        twice = item.kept and labels[item.document.id] > 1
+        yield replace(item, kept=False, rule="two_labels", reason=reason) if twice else item
 
 
-def remove_batch(collection: Collection, batch: str) -> int:
+def remove_batch(collection: Any, batch: str) -> int:
     """Remove every record of a batch and return their number."""
     ids = list(collection.get(where={BATCH_KEY: batch}, include=[])["ids"])
     for start in range(0, len(ids), ADD_LIMIT):
@@ -132,40 +208,29 @@ def remove_batch(collection: Collection, batch: str) -> int:
     return len(ids)
 
 
-def stored_documents(collection: Collection) -> tuple[Document, ...]:
-    """Return the labelled documents of a collection, to build a `LabelledBase` from their texts.
-
-    The stored vectors are not used: anyone who can write to the store can change them.
-    """
-    found = collection.get(include=["documents", "metadatas"])
-    return tuple(
-        Document(text=text, id=name, label=str(metadata[LABEL_KEY]))
-        for name, text, metadata in zip(found["ids"], found["documents"], found["metadatas"], strict=True)
-        if text and metadata and metadata.get(LABEL_KEY)
-    )
-
-
-def _stored_records(collection: Collection, ids: Sequence[str], size: int) -> dict[str, tuple[str, str]]:
-    """Return the text and the label of each id that the collection holds."""
-    records: dict[str, tuple[str, str]] = {}
-    for start in range(0, len(ids), size):
-        found = collection.get(ids=list(ids[start : start + size]), include=["documents", "metadatas"])
-        for name, text, metadata in zip(found["ids"], found["documents"], found["metadatas"], strict=True):
-            records[name] = (text or "", str((metadata or {}).get(LABEL_KEY, "")))
+def _stored_records(collection: Any, ids: Sequence[str]) -> dict[str, Document]:
+    """Return those of the ids that the collection holds, with their text and label."""
+    records: dict[str, Document] = {}
+    for start in range(0, len(ids), ADD_LIMIT):
+        found = collection.get(ids=list(ids[start : start + ADD_LIMIT]), include=["documents", "metadatas"])
+        for item in _documents(found["ids"], found["documents"], found["metadatas"]):
+            records[item.id] = item
     return records
 
 
-def _add_all(
-    collection: Collection, documents: Sequence[Document], batch: str, embedding: Any, size: int
-) -> None:
+def _add_all(collection: Any, documents: Sequence[Document], batch: str, embedding: Any) -> None:
     vectors = None if embedding is None else embedding.embed([document.text for document in documents])
     try:
-        for start in range(0, len(documents), size):
-            part = documents[start : start + size]
+        for start in range(0, len(documents), ADD_LIMIT):
+            part = documents[start : start + ADD_LIMIT]
             collection.add(
                 ids=[document.id for document in part],
-                embeddings=None if vectors is None else vectors[start : start + size],
-                metadatas=[_metadata(document, batch) for document in part],
+                embeddings=None if vectors is None else vectors[start : start + ADD_LIMIT],
+                metadatas=[
+                    {LABEL_KEY: item.label, BATCH_KEY: batch}
+                    | ({"source": item.source} if item.source else {})
+                    for item in part
+                ],
                 documents=[document.text for document in part],
             )
     except BaseException as error:
@@ -177,7 +242,7 @@ def _add_all(
         raise
 
 
-def _undo_batch(collection: Collection, batch: str, cause: BaseException) -> None:
+def _undo_batch(collection: Any, batch: str, cause: BaseException) -> None:
     # By the name of the batch, not by id: another process may have added a record with the same id.
     try:
         remove_batch(collection, batch)
@@ -186,12 +251,3 @@ def _undo_batch(collection: Collection, batch: str, cause: BaseException) -> Non
             f"adding the batch failed ({cause}), and so did undoing it ({error})",
             hint=f"remove the records with {BATCH_KEY} = {batch} when the store answers again",
         ) from cause
-
-
-def _metadata(document: Document, batch: str) -> Mapping[str, str | int | float | bool]:
-    values: dict[str, str | int | float | bool] = dict(document.metadata)
-    values[LABEL_KEY] = document.label
-    values[BATCH_KEY] = batch
-    if document.source:
-        values["source"] = document.source
-    return values

@@ -13,6 +13,7 @@ from codeguard.index.embedding.base import Vectors, unit_rows
 from codeguard.text.model import Document, TextDefenseError
 
 Floats = NDArray[np.float64]
+POWER = 8.0  # of a neighbour's cosine in its weight
 NEIGHBOUR_BLOCK = 512  # rows compared at once: 512 x 100,000 float32 similarities are 200 MB
 
 
@@ -89,28 +90,18 @@ class LabelledBase:
         cosines: Floats = _unit(rows) @ _unit(centers).T
         return cosines
 
-    def neighbour_shares(
-        self, vectors: NDArray[np.float32], k: int, *, power: float, exclude_self: bool = False
-    ) -> Floats:
+    def neighbour_shares(self, vectors: NDArray[np.float32], k: int) -> Floats:
         """Return every label's share of the k nearest documents of each vector; shape (n, labels).
 
-        A neighbour's weight is its cosine to the power `power` (negative cosines count as 0); power
-        0 is a plain majority vote. With `exclude_self`, the vectors are the base's own and none
-        counts as its own neighbour.
+        A neighbour's weight is its cosine to the power `POWER`; negative cosines count as 0.
         """
-        count = min(k, len(self) - int(exclude_self))
-        if count < 1:
-            raise TextDefenseError(
-                "too few documents for a nearest-neighbour vote", got=f"{len(self)} documents in the base"
-            )
+        count = min(k, len(self))
         shares = np.zeros((len(vectors), len(self.names)))
         for start in range(0, len(vectors), NEIGHBOUR_BLOCK):
             block = vectors[start : start + NEIGHBOUR_BLOCK] @ self.vectors.T
-            if exclude_self:
-                block[np.arange(len(block)), np.arange(start, start + len(block))] = -np.inf
             nearest = np.argpartition(-block, count - 1, axis=1)[:, :count]
             similarity = np.take_along_axis(block, nearest, axis=1).astype(np.float64)
-            weight = np.maximum(similarity, 1e-9) ** power
+            weight = np.maximum(similarity, 1e-9) ** POWER
             for code in range(len(self.names)):
                 shares[start : start + len(block), code] = np.where(
                     self.codes[nearest] == code, weight, 0.0

@@ -1,30 +1,33 @@
-"""Chat requests to OpenAI-compatible servers (OpenAI, Ollama, vLLM, llama.cpp) by the `openai` package.
+"""Chat requests to OpenAI-compatible servers (OpenAI, Ollama, vLLM, llama.cpp).
 
-That package connects, sends and tries again. The server is not trusted, so each call has one
-deadline and each answer a maximum size; compressed answers and redirects are refused, and the shape
-of an answer is checked. A call that fails yields an `LLMError` at its place in the list of answers.
+The server is not trusted, so each call has one deadline for all its attempts and each answer a maximum
+size; compressed answers and redirects are refused, and the shape of an answer is checked. A call that
+fails yields an `LLMError` at its place in the list of answers.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
 import ipaddress
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from codeguard.errors import CodeguardError, ConfigError, MissingExtraError
+from codeguard.errors import CodeguardError, ConfigError
+
+if TYPE_CHECKING:
+    import httpx
 
 Message = Mapping[str, str]
 
 MESSAGE_CHARACTERS = 300  # maximum length of a server's error message when shown
+PAUSE_S = 0.5  # before the second attempt, twice as long before each further one
+PASSING = (408, 409, 429)  # with those from 500 on: statuses of failures that may pass
 NEGOTIABLE = ("max_tokens", "temperature", "logprobs")  # newer models refuse some of these
 
 
@@ -83,15 +86,7 @@ class LLMClient:
     """Sends chat requests to one model, several at a time. Threads may share an instance."""
 
     def __init__(self, config: LLMConfig) -> None:
-        """Prepare a client; nothing is sent yet.
-
-        Raises:
-            MissingExtraError: the `openai` package is not installed.
-        """
-        try:
-            self._openai = importlib.import_module("openai")
-        except ImportError:
-            raise MissingExtraError("an LLM needs the openai package", "llm") from None
+        """Prepare a client; nothing is sent yet."""
         self.config = config
         self._refused: set[str] = set()  # request parameters that this server refuses
 
@@ -119,56 +114,80 @@ class LLMClient:
     async def _gather(
         self, prompts: Sequence[Sequence[Message]], logprobs: bool
     ) -> list[Completion | LLMError]:
-        gate = asyncio.Semaphore(self.config.concurrency)
-        async with self._connect() as client:
+        import httpx  # a tenth of a second: only when used
+
+        config = self.config
+        gate = asyncio.Semaphore(config.concurrency)
+        headers = {
+            "Accept-Encoding": "identity",
+            "Authorization": f"Bearer {config.api_key or 'none'}",
+            "Content-Type": "application/json",
+        }
+        async with httpx.AsyncClient(
+            headers=httpx.Headers(headers, encoding="utf-8"),
+            trust_env=not config.local,
+            timeout=config.timeout_s,
+        ) as client:
 
             async def one(messages: Sequence[Message]) -> Completion | LLMError:
+                request: dict[str, Any] = {
+                    "model": config.model,
+                    "messages": [dict(message) for message in messages],
+                    "max_tokens": config.max_tokens,
+                    "temperature": config.temperature,
+                }
+                if logprobs:
+                    request["logprobs"] = True
                 try:
-                    async with gate:
-                        return await self._complete_one(client, messages, logprobs)
+                    async with gate, asyncio.timeout(config.timeout_s):
+                        return parse_answer(await self._send(client, request))
+                except TimeoutError:
+                    return LLMError(f"no answer within {config.timeout_s:g} s")
                 except LLMError as error:
                     return error
 
             return list(await asyncio.gather(*(one(messages) for messages in prompts)))
 
-    async def _complete_one(self, client: Any, messages: Sequence[Message], logprobs: bool) -> Completion:
-        config = self.config
-        request: dict[str, Any] = {
-            "model": config.model,
-            "messages": [dict(message) for message in messages],
-            "max_tokens": config.max_tokens,
-            "temperature": config.temperature,
-        }
-        if logprobs:
-            request["logprobs"] = True
-        try:
-            async with asyncio.timeout(config.timeout_s):
-                return parse_answer(await self._send(client, request))
-        except TimeoutError:
-            raise LLMError(f"no answer within {config.timeout_s:g} s") from None
+    async def _send(self, client: httpx.AsyncClient, request: Mapping[str, Any]) -> bytes:
+        """Return the body of a successful answer; failures that may pass are tried again."""
+        import httpx
 
-    async def _send(self, client: Any, request: Mapping[str, Any]) -> bytes:
-        openai = self._openai
+        failed = 0
         while True:
             sent = self._accepted_parameters(request)
+            pause, passing = PAUSE_S * 2**failed, True
             try:
-                response = await client.chat.completions.with_raw_response.create(**sent)
-                return bytes(response.http_response.content)
-            except openai.APIStatusError as error:
-                message = server_message(error.response.content)
-                if error.status_code in (400, 422) and self._drop_refused_parameter(message, sent):
+                status, wait, body = await self._post(client, sent)
+            except httpx.TimeoutException:
+                raise TimeoutError from None
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                what = f"the connection to the model's server failed ({error or type(error).__name__})"
+            else:
+                if 200 <= status < 300:
+                    return body
+                message = server_message(body)
+                if status in (400, 422) and self._drop_refused_parameter(message, sent):
                     continue
-                what = f"the model's server answered with status {error.status_code}{message}"
-            except openai.APITimeoutError:
-                what = f"no answer within {self.config.timeout_s:g} s"
-            except openai.APIConnectionError as error:
-                refused = _refused_answer(error)
-                what = f"the connection to the model's server failed ({refused or error.__cause__ or error})"
-            except AnswerRefusedError as error:
-                what = str(error)
-            except openai.OpenAIError as error:
-                what = f"the call failed ({type(error).__name__}: {error})"[:MESSAGE_CHARACTERS]
-            raise LLMError(what, hint=f"asked {self.config.base_url}")
+                what = f"the model's server answered with status {status}{message}"
+                passing = status in PASSING or status >= 500
+                pause = float(wait) if wait.isascii() and wait.isdigit() else pause
+            failed += 1
+            if not passing or failed >= self.config.attempts:
+                raise LLMError(what, hint=f"asked {self.config.base_url}")
+            await asyncio.sleep(pause)
+
+    async def _post(self, client: httpx.AsyncClient, sent: Mapping[str, Any]) -> tuple[int, str, bytes]:
+        """Return the status of an answer, its Retry-After and its body, which is read up to the limit."""
+        limit, body = self.config.answer_bytes, bytearray()
+        url = f"{self.config.base_url.rstrip('/')}/chat/completions"
+        async with client.stream("POST", url, content=json.dumps(sent)) as response:
+            if response.headers.get("content-encoding", "identity") != "identity":
+                raise LLMError("the model's server compressed its answer, which it was asked not to do")
+            async for part in response.aiter_raw():
+                body += part
+                if len(body) > limit:
+                    raise LLMError(f"the model's answer is larger than {limit} bytes")
+            return response.status_code, response.headers.get("retry-after", ""), bytes(body)
 
     def _accepted_parameters(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the request without the parameters that this server refuses, or with their newer names."""
@@ -188,30 +207,9 @@ class LLMClient:
         self._refused.update(named[:1])
         return bool(named)
 
-    def _connect(self) -> Any:
-        config, openai = self.config, self._openai
-        http = openai.DefaultAsyncHttpxClient(
-            follow_redirects=False,
-            trust_env=not config.local,
-            timeout=config.timeout_s,
-            event_hooks={"response": [_size_limit_hook(_http_module(openai), config.answer_bytes)]},
-        )
-        return openai.AsyncOpenAI(
-            base_url=config.base_url,
-            api_key=config.api_key or "none",
-            max_retries=config.attempts - 1,
-            timeout=config.timeout_s,
-            http_client=http,
-            default_headers={"Accept-Encoding": "identity"},
-        )
-
 
 # The reasoning before an answer. A block that is not closed was cut off, and no answer follows it.
 _REASONING = re.compile(r"\A(?:<(think|thinking|reasoning)>.*?(?:</\1>\s*|\Z))+", re.DOTALL | re.IGNORECASE)
-
-
-class AnswerRefusedError(Exception):
-    """The body of an answer is compressed or larger than the limit."""
 
 
 def parse_answer(body: bytes) -> Completion:
@@ -278,48 +276,3 @@ def _logprobs(choice: Any) -> tuple[float, ...]:
         if isinstance(value, bool) or not isinstance(value, int | float) or not -1e6 < value <= 1e-6:
             return ()
     return tuple(float(value) for value in values)
-
-
-def _http_module(openai: ModuleType) -> ModuleType:
-    """Return the HTTP library that the installed version of openai is built on, httpx or its successor."""
-    for kind in openai.DefaultAsyncHttpxClient.__mro__:
-        if kind.__name__ == "AsyncClient":
-            return importlib.import_module(kind.__module__.split(".")[0])
-    raise MissingExtraError("this version of the openai package is built on an unknown HTTP library", "llm")
-
-
-def _size_limit_hook(http: ModuleType, limit: int) -> Callable[[Any], Coroutine[Any, Any, None]]:
-    """Return a response hook that refuses compressed bodies and bodies of more than `limit` bytes."""
-    base: Any = http.AsyncByteStream
-
-    class BoundedStream(base):  # type: ignore[misc]
-        def __init__(self, inner: Any) -> None:
-            self._inner = inner
-
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            left = limit
-            async for part in self._inner:
-                left -= len(part)
-                if left < 0:
-                    raise AnswerRefusedError(f"the model's answer is larger than {limit} bytes")
-                yield part
-
-        async def aclose(self) -> None:
-            await self._inner.aclose()
-
-    async def bound(response: Any) -> None:
-        if response.headers.get("content-encoding", "identity") != "identity":
-            raise AnswerRefusedError("the model's server compressed its answer, which it was asked not to do")
-        response.stream = BoundedStream(response.stream)
-
-    return bound
-
-
-def _refused_answer(error: BaseException) -> AnswerRefusedError | None:
-    """Return our own error if it caused the connection error that openai raises in its place."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, AnswerRefusedError):
-            return cause
-        cause = cause.__cause__ or cause.__context__
-    return None

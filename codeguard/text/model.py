@@ -29,7 +29,6 @@ class Document:
     label: str = ""
     source: str = ""
     trusted: bool = False
-    metadata: Mapping[str, str | int | float | bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.id:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -69,6 +70,11 @@ def longest_echo(query: Sequence[str], text: Sequence[str]) -> float:
                 best = max(best, current[position])
         previous = current
     return best / max(1, len(query))
+
+
+def without_accents(text: str) -> str:
+    """Return a text with compatible characters replaced by common ones and without accents."""
+    return "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char))
 
 
 def _bounded(sentence: str) -> list[str]:

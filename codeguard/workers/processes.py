@@ -24,7 +24,6 @@ import subprocess
 import sys
 import threading
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future
 from pathlib import Path
@@ -38,7 +37,6 @@ from codeguard.workers.tasks import (
     DIED,
     FAILED,
     MEMORY,
-    NO_BOUNDS,
     ItemBounds,
     Run,
     Shared,
@@ -62,7 +60,7 @@ GROWN_BYTES = 600 << 20  # above its baseline, a worker is replaced
 SLACK_BYTES = 64 << 20  # allowance for garbage
 PIPE_BYTES = 1 << 16
 
-READY, REFUSED, PART, DONE = b"r", b"x", b"p", b"d"
+READY, REFUSED, PART, DONE, ENDED = b"r", b"x", b"p", b"d", b"e"
 _FRAME = struct.Struct(">cQ")
 _LENGTH = struct.Struct(">Q")
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
@@ -78,20 +76,7 @@ class _Item(NamedTuple):
     bounds: ItemBounds
 
 
-class Pool(Executor, ABC):
-    """An executor of any kind, with `count` workers."""
-
-    count: int
-
-    @abstractmethod
-    def abort(self) -> None:
-        """Cancel every task at once."""
-
-    def check(self) -> None:
-        """Raise WorkerError if nobody is left to work."""
-
-
-class Processes(Pool):
+class Processes(Executor):
     """Runs tasks in processes that are started on demand, and replaced when they are killed.
 
     The processes are started fresh, a further one only if all others are busy. With `fork` the first ones are
@@ -157,38 +142,6 @@ class Processes(Pool):
             worker.kill()
         self.shutdown(wait=True, cancel_futures=True)
 
-    def wait(self, seconds: float) -> None:
-        """Wait for the threads to end, with a timeout."""
-        for thread in self._threads:
-            thread.join(seconds)
-
-    def is_free(self) -> None:
-        """Count an idle thread."""
-        self._idle.release()
-
-    def next_item(self) -> _Item | None:
-        """Wait for an item; return None if there will be no more, raise queue.Empty on timeout."""
-        while (item := self._tasks.get(timeout=IDLE_S)) is not None:
-            if self.aborted:
-                _cancel(item)
-            elif item.future.set_running_or_notify_cancel():
-                return item
-        return None
-
-    def start(self) -> _Worker:
-        """Start a worker."""
-        with self._guard:
-            if self.aborted:
-                raise BrokenExecutor("the workers were ended")
-            worker = _Worker.started()
-            self._workers.add(worker)
-            return worker
-
-    def end(self, worker: _Worker, patience_s: float) -> None:
-        """End a worker."""
-        worker.end(0.0 if self.aborted else patience_s)
-        self._workers.discard(worker)
-
 
 def _cancel(item: _Item) -> None:
     """Cancel a queued item and tell who waits for it, which `Future.cancel` alone does not."""
@@ -208,23 +161,30 @@ class _Slot:
         try:
             while True:
                 try:
-                    item = self._pool.next_item()
+                    item = self._pool._tasks.get(timeout=IDLE_S)
                 except queue.Empty:
                     self._end(PATIENCE_S)
                     continue
                 if item is None:
                     return
-                try:
-                    answers = [self._answer(item, payload) for payload in item.payloads]
-                except Exception as error:
-                    self._end()
-                    self._pool.is_free()
-                    item.future.set_exception(error)
-                else:
-                    self._pool.is_free()  # before the caller gets the answer and submits more
-                    item.future.set_result(answers)
+                if self._pool.aborted:
+                    _cancel(item)
+                elif item.future.set_running_or_notify_cancel():
+                    self._serve(item)
         finally:
             self._end(PATIENCE_S)
+
+    def _serve(self, item: _Item) -> None:
+        idle = self._pool._idle
+        try:
+            answers = [self._answer(item, payload) for payload in item.payloads]
+        except Exception as error:
+            self._end()
+            idle.release()
+            item.future.set_exception(error)
+        else:
+            idle.release()  # before the caller gets the answer and submits more
+            item.future.set_result(answers)
 
     def _answer(self, item: _Item, payload: bytes) -> TaskAnswer:
         """Return the answer to one payload; retry if the worker died."""
@@ -253,7 +213,7 @@ class _Slot:
                 self._end(PATIENCE_S)
             fresh = self._worker is None
             if self._worker is None:
-                self._worker = self._pool.start()
+                self._worker = self._started()
             try:
                 self._worker.make_ready(item.name, item.shared)
                 return self._worker
@@ -267,10 +227,20 @@ class _Slot:
             f"workers were lost {STARTS} times before they could begin", hint="see codeguard doctor"
         )
 
+    def _started(self) -> _Worker:
+        pool = self._pool
+        with pool._guard:
+            if pool.aborted:
+                raise BrokenExecutor("the workers were ended")
+            worker = _Worker.started()
+            pool._workers.add(worker)
+            return worker
+
     def _end(self, patience_s: float = 0.0) -> None:
         worker, self._worker = self._worker, None
         if worker is not None:
-            self._pool.end(worker, patience_s)
+            worker.end(0.0 if self._pool.aborted else patience_s)
+            self._pool._workers.discard(worker)
 
 
 def send(
@@ -299,7 +269,8 @@ def default_workers() -> Processes:
 def _shut_down(pool: Processes) -> None:
     if pool.owner == os.getpid():
         pool.shutdown(wait=False, cancel_futures=True)
-        pool.wait(PATIENCE_S)
+        for thread in pool._threads:
+            thread.join(PATIENCE_S)
         pool.abort()
 
 
@@ -397,25 +368,21 @@ class _Worker:
         memory = bounds.memory_bytes
         head = json.dumps({"run": self._task, "memory": memory}).encode()
         parts: list[bytes] = []
-        try:
-            for kind, data in self._frames(_message(head) + _message(payload), bounds):
-                if kind == PART:
-                    parts.append(data)
-                    continue
-                end = json.loads(data)
-                self.spent = bool(end["spent"])
-                ended = str(end["ended"])
-                why = str(end["why"]) or (end_clause(ended, bounds) if ended else "")
-                return TaskAnswer(tuple(parts), ended, why, lasting=ended != WALL)
-        except _OutOfBoundsError as error:
-            self.spent = True
-            return TaskAnswer(
-                tuple(parts), error.bound, end_clause(error.bound, bounds), lasting=error.bound != WALL
-            )
+        for kind, data in self._frames(_message(head) + _message(payload), bounds):
+            if kind == PART:
+                parts.append(data)
+                continue
+            end = {"ended": data.decode(), "why": "", "spent": True} if kind == ENDED else json.loads(data)
+            self.spent, ended = bool(end["spent"]), str(end["ended"])
+            why = str(end["why"]) or (end_clause(ended, bounds) if ended else "")
+            return TaskAnswer(tuple(parts), ended, why, lasting=ended != WALL)
         raise EOFError
 
     def _frames(self, request: bytes, bounds: ItemBounds) -> Iterator[tuple[bytes, bytes]]:
-        """Send a request and yield the frames of the answer, until the caller stops reading."""
+        """Send a request and yield the frames of the answer, until the caller stops reading.
+
+        The last one is `ENDED`, with the limit, if the process was killed at it.
+        """
         clock = _Clock(self._pid, bounds)
         unsent, answer = memoryview(request), bytearray()
         poll = select.poll()
@@ -427,7 +394,8 @@ class _Worker:
             bound = clock.passed() if not ready or size > LONGEST else ""
             if bound or size > LONGEST:
                 self.kill()
-                raise _OutOfBoundsError(bound or FAILED)
+                yield ENDED, (bound or FAILED).encode()
+                return
             try:
                 for descriptor, _ in ready:
                     if descriptor == self._sink:
@@ -485,14 +453,6 @@ class _Worker:
         poll = select.poll()
         poll.register(self._source, select.POLLHUP)
         poll.poll(1000 * patience_s)
-
-
-class _OutOfBoundsError(Exception):
-    """A process was killed at a limit."""
-
-    def __init__(self, bound: str) -> None:
-        super().__init__(bound)
-        self.bound = bound
 
 
 class _Clock:
@@ -685,15 +645,3 @@ def _limit_memory(size: int | None) -> None:
     wanted = hard if size is None else min(size, hard) if highest else size
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))
-
-
-def run_bounded(
-    name: str, payloads: Sequence[bytes], shared: Shared | None, bounds: ItemBounds
-) -> list[TaskAnswer]:
-    """Return the answers to items of a task, within the limits; runs on a cluster's worker."""
-    module, _, attribute = name.partition(":")
-    task = getattr(importlib.import_module(module), attribute)
-    if bounds == NO_BOUNDS:
-        run = task() if shared is None else task(shared)
-        return [TaskAnswer(tuple(run(payload))) for payload in payloads]
-    return send(default_workers(), task, payloads, shared, bounds).result()

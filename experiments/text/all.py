@@ -2,80 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from codeguard.errors import MissingExtraError
 from codeguard.index.embedding import open_embedding
 from codeguard.text import label_embedding
 from experiments.text import consensus, filterrag, label_flip
 from experiments.text.common import Rows, show
 
 Section = dict[str, Any]
-CONSENSUS = "Map-reduce consensus"
 REPORTED = ("prefix", "garag")  # the crudest attack and the most fluent one; the others take minutes more
 
 
 def run(data: Path, embedding: str = "auto") -> tuple[dict[str, Any], list[Section]]:
-    """Run all three; return their figures by name and one section each.
-
-    Without the extra `llm` the consensus has no client for its model: its section says so.
-    """
+    """Run all three; return their figures by name and one section each."""
     flips = label_flip.run(data, label_embedding(embedding))
     filters = filterrag.run(data, open_embedding(embedding, prose=True), REPORTED)
+    votes = consensus.run(None, open_embedding(embedding, prose=True))
     sections = [
         _section(
             "Label flips at ingestion",
-            [
-                f"{flips['messages']} messages of the SMS Spam Collection, batches of {label_flip.BATCH_SIZE}, "
-                f"{flips['seeds']} seeds, {flips['embedding']}. In brackets 95 % intervals over the seeds. "
-                "Keyword attacks are the known limit: the last table."
-            ],
-            [flips["rows"], flips["keywords"]],
-            flips["plots"],
+            f"{flips['messages']} messages of the SMS Spam Collection, batches of {label_flip.BATCH_SIZE}, "
+            f"{flips['seeds']} seeds, {flips['embedding']}. In brackets 95 % intervals over the seeds. "
+            "Keyword attacks are the known limit: the last table.",
+            flips["rows"],
+            flips["keywords"],
         ),
         _section(
             "FilterRAG and ML-FilterRAG",
-            [
-                f"{filters['questions']} questions, {filters['rounds']} rounds of {filterrag.ROUND}; top "
-                f"{filterrag.TOP}, {filterrag.KEEP} handed on; {filters['embedding']}, extractive reader. The "
-                "second clean text is the nearest golden passage of another question. ATR: share of poison "
-                "among what is handed on.",
-            ],
-            [filters["rows"]],
-            filters["plots"],
+            f"{filters['questions']} questions, {filters['rounds']} rounds of {filterrag.ROUND}; top "
+            f"{filterrag.TOP}, {filterrag.KEEP} handed on; {filters['embedding']}, extractive reader. The "
+            "second clean text is the nearest golden passage of another question. ATR: share of poison "
+            "among what is handed on.",
+            filters["rows"],
+        ),
+        _section(
+            "Map-reduce consensus",
+            f"{votes['questions']} questions, {votes['draws']} draws, {votes['embedding']}, a scripted model "
+            "on loopback that obeys its context. Cells count where the undefended attack succeeds in at "
+            "least half of the runs. First what is lost without an attack, then the worst cells.",
+            votes["clean"],
+            votes["summary"],
+            votes["rows"],
         ),
     ]
-    results = {"label_flip": flips, "filterrag": filters}
-    try:
-        votes = consensus.run(None, open_embedding(embedding, prose=True))
-    except MissingExtraError as error:
-        sections.append(_section(CONSENSUS, [f"Not run: {error}."], [], {}))
-        return results, sections
-    sections.append(
-        _section(
-            CONSENSUS,
-            [
-                f"{votes['questions']} questions, {votes['draws']} draws, {votes['embedding']}, a scripted model "
-                "on loopback that obeys its context. Cells count where the undefended attack succeeds in at "
-                "least half of the runs. First what is lost without an attack, then the worst cells.",
-            ],
-            [votes["clean"], votes["summary"], votes["rows"]],
-            votes["plots"],
-        )
-    )
-    return results | {"consensus": votes}, sections
+    return {"label_flip": flips, "filterrag": filters, "consensus": votes}, sections
 
 
-def _section(title: str, paragraphs: Sequence[str], tables: Sequence[Rows], plots: dict[str, str]) -> Section:
-    return {
-        "title": title,
-        "paragraphs": list(paragraphs),
-        "tables": [
-            {"head": list(rows[0]), "rows": [[show(cell) for cell in row.values()] for row in rows]}
-            for rows in tables
-            if rows
-        ],
-        "charts": list(plots.values()),
-    }
+def _section(title: str, paragraph: str, *tables: Rows) -> Section:
+    shown = [
+        {"head": list(rows[0]), "rows": [[show(cell) for cell in row.values()] for row in rows]}
+        for rows in tables
+        if rows
+    ]
+    return {"title": title, "paragraphs": [paragraph], "tables": shown, "charts": []}

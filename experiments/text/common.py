@@ -1,8 +1,7 @@
-"""What the three text experiments share: intervals, tables, plots as SVG, cached vectors, the data folder."""
+"""What the three text experiments share: intervals, tables, cached vectors, the data folder."""
 
 from __future__ import annotations
 
-import html
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -17,7 +16,6 @@ from codeguard.index.embedding import Embedding
 from codeguard.index.embedding.base import Vectors
 
 Rows = list[dict[str, Any]]
-COLOURS = ("#1f6fb4", "#d1495b", "#2e8b57", "#b8860b", "#6a4c93", "#444444")
 
 
 def data_folder(given: Path | None, name: str) -> Path:
@@ -105,60 +103,3 @@ def text_table(rows: Rows, columns: Sequence[str] | None = None) -> str:
     ]
     lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
     return "\n".join(lines)
-
-
-def line_plot(
-    title: str,
-    series: Mapping[str, Sequence[tuple[float, float]]],
-    *,
-    x_label: str,
-    y_label: str,
-    y_range: tuple[float, float] = (0.0, 1.0),
-) -> str:
-    """Return a self-contained SVG of lines with dots, one colour a series, with a legend."""
-    width, height, left, bottom, top, right = 640, 320, 56, 44, 30, 190
-    points = [point for line in series.values() for point in line]
-    if not points:
-        return ""
-    x_low, x_high = min(x for x, _ in points), max(x for x, _ in points)
-    x_span, (y_low, y_high) = (x_high - x_low) or 1.0, y_range
-
-    def place(x: float, y: float) -> tuple[float, float]:
-        inner = min(max(y, y_low), y_high)
-        return (
-            left + (x - x_low) / x_span * (width - left - right),
-            height - bottom - (inner - y_low) / (y_high - y_low) * (height - bottom - top),
-        )
-
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
-        f'font-family="sans-serif" font-size="11"><title>{html.escape(title)}</title>',
-        f'<text x="{left}" y="16" font-size="13" font-weight="bold">{html.escape(title)}</text>',
-    ]
-    for step in range(5):
-        value = y_low + (y_high - y_low) * step / 4
-        _, y = place(x_low, value)
-        parts.append(f'<line x1="{left}" x2="{width - right}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>')
-        parts.append(f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{value:.2f}</text>')
-    for value in sorted({x for x, _ in points}):
-        x, _ = place(value, y_low)
-        parts.append(f'<text x="{x:.1f}" y="{height - bottom + 16}" text-anchor="middle">{value:g}</text>')
-    parts.append(
-        f'<text x="{(left + width - right) / 2:.0f}" y="{height - 8}" text-anchor="middle">'
-        f"{html.escape(x_label)}</text>"
-    )
-    parts.append(
-        f'<text transform="translate(14 {(height - bottom + top) / 2:.0f}) rotate(-90)" '
-        f'text-anchor="middle">{html.escape(y_label)}</text>'
-    )
-    for number, (name, line) in enumerate(series.items()):
-        colour = COLOURS[number % len(COLOURS)]
-        dash = "" if number < len(COLOURS) else ' stroke-dasharray="4 3"'
-        placed = [place(x, y) for x, y in line if not math.isnan(y)]
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in placed)
-        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>')
-        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.6" fill="{colour}"/>' for x, y in placed]
-        row = top + 14 * number + 8
-        parts.append(f'<rect x="{width - right + 12}" y="{row - 8}" width="10" height="10" fill="{colour}"/>')
-        parts.append(f'<text x="{width - right + 27}" y="{row + 1}">{html.escape(name)}</text>')
-    return "".join(parts) + "</svg>"

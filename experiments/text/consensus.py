@@ -21,12 +21,10 @@ import numpy as np
 
 from codeguard.index.embedding import Embedding, open_embedding
 from codeguard.text import Document
-from codeguard.text.consensus import Consensus, ConsensusConfig, ConsensusResult, Rule
-from codeguard.text.extractive import ExtractiveReader
+from codeguard.text.consensus import Consensus, ConsensusResult, Rule
 from codeguard.text.llm import LLMClient, LLMConfig
-from codeguard.text.llm_reader import ANSWER, SUMMARY, LLMReader, prompt
-from codeguard.text.reading import Reader, ReaderAnswer
-from experiments.text.common import CachedEmbedding, Rows, line_plot, share, text_table
+from codeguard.text.reading import ANSWER, SUMMARY, ExtractiveReader, LLMReader, Reader, ReaderAnswer, prompt
+from experiments.text.common import CachedEmbedding, Rows, share, text_table
 from experiments.text.consensus_corpus import TUNING, Topic, load_topics
 from experiments.text.consensus_poison import ATTACKS, Attack, Mode, poison, succeeded
 from experiments.text.gullible import gullible
@@ -106,7 +104,7 @@ def draw(topic: Topic, k: int, bad: int, attack: Attack, mode: Mode, seed: int) 
 
 def cell(
     topics: Sequence[Topic], k: int, bad: int, attack: Attack, mode: Mode,
-    reader: CountingReader, embedding: Embedding, config: ConsensusConfig,
+    reader: CountingReader, embedding: Embedding,
 ) -> Tally:  # fmt: skip
     """Run one cell of the grid."""
     tally = Tally()
@@ -114,10 +112,8 @@ def cell(
         for seed in range(DRAWS):
             documents = draw(topic, k, bad, attack, mode, seed)
             plain = reader.answer(topic.question, [item.text for item in documents]).text
-            old = Consensus(reader, embedding, ConsensusConfig(rule="original")).answer(
-                documents, topic.question
-            )
-            new = Consensus(reader, embedding, config).answer(documents, topic.question)
+            old = Consensus(reader, embedding, rule="original").answer(documents, topic.question)
+            new = Consensus(reader, embedding).answer(documents, topic.question)
             tally.runs += 1
             tally.plain += succeeded(attack, topic, plain)
             tally.original += succeeded(attack, topic, old.answer)
@@ -127,16 +123,14 @@ def cell(
     return tally
 
 
-def grid(
-    topics: Sequence[Topic], reader: CountingReader, embedding: Embedding, config: ConsensusConfig
-) -> Rows:
+def grid(topics: Sequence[Topic], reader: CountingReader, embedding: Embedding) -> Rows:
     """Run every cell and return one row each."""
     rows: Rows = []
     for attack in ATTACKS:
         for mode in MODES[attack]:
             for k, bads in GRID:
                 for bad in bads:
-                    found = cell(topics, k, bad, attack, mode, reader, embedding, config)
+                    found = cell(topics, k, bad, attack, mode, reader, embedding)
                     rows.append(
                         {
                             "attack": attack,
@@ -154,9 +148,7 @@ def grid(
     return rows
 
 
-def clean_rows(
-    topics: Sequence[Topic], reader: CountingReader, embedding: Embedding, config: ConsensusConfig
-) -> Rows:
+def clean_rows(topics: Sequence[Topic], reader: CountingReader, embedding: Embedding) -> Rows:
     """Measure what is lost, and what it costs, where nothing is poisoned."""
     rows: Rows = []
     systems: tuple[tuple[str, Rule | None], ...] = (
@@ -176,10 +168,8 @@ def clean_rows(
                     if rule is None:
                         answer = reader.answer(topic.question, [item.text for item in documents]).text
                     else:
-                        chosen = config if rule == "sound" else ConsensusConfig(rule="original")
-                        result: ConsensusResult = Consensus(reader, embedding, chosen).answer(
-                            documents, topic.question
-                        )
+                        judge = Consensus(reader, embedding, rule)
+                        result: ConsensusResult = judge.answer(documents, topic.question)
                         lost += len(result.selection.rejected)
                         answer = result.answer
                     silent += not answer
@@ -199,23 +189,22 @@ def clean_rows(
 
 
 def run(
-    data: Path | None = None, embedding: Embedding | None = None, *, tuning: bool = False,
-    config: ConsensusConfig | None = None,
+    data: Path | None = None, embedding: Embedding | None = None, *, tuning: bool = False
 ) -> dict[str, Any]:  # fmt: skip
-    """Run the experiment and return its tables and plots; `data` is not needed.
+    """Run the experiment and return its tables; `data` is not needed.
 
     With `tuning` the figures are of the ten questions for choosing settings.
     """
     topics = load_topics()
     topics = topics[:TUNING] if tuning else topics[TUNING:]
-    chosen, config = CachedEmbedding(embedding or open_embedding(prose=True)), config or ConsensusConfig()
+    chosen = CachedEmbedding(embedding or open_embedding(prose=True))
     model = gullible({topic.question: (topic.right, topic.wrong) for topic in topics})
     with serve(model) as server:
         reader = CountingReader(LLMReader(LLMClient(LLMConfig(server.url, "gullible", concurrency=4))))
-        clean = clean_rows(topics, reader, chosen, config)
-        rows = grid(topics, reader, chosen, config)
+        clean = clean_rows(topics, reader, chosen)
+        rows = grid(topics, reader, chosen)
     extractive = CountingReader(ExtractiveReader(chosen))
-    second = clean_rows(topics, extractive, chosen, config)
+    second = clean_rows(topics, extractive, chosen)
     return {
         "name": "consensus",
         "embedding": chosen.identity,
@@ -225,7 +214,6 @@ def run(
         "clean, extractive reader": second,
         "rows": rows,
         "summary": summary(rows),
-        "plots": {attack: _plot(rows, attack) for attack in ATTACKS},
     }
 
 
@@ -258,21 +246,6 @@ def summary(rows: Rows) -> Rows:
                     }
                 )
     return result
-
-
-def _plot(rows: Rows, attack: Attack) -> str:
-    series = {
-        f"{system}, {mode}": [
-            (float(row["poisoned"]), row[system]["value"])
-            for row in rows
-            if (row["attack"], row["poison"], row["k"]) == (attack, mode, 10)
-        ]
-        for system in ("plain RAG", "original", "sound")
-        for mode in MODES[attack]
-    }
-    return line_plot(
-        f"{attack}, k = 10", series, x_label="poisoned documents of 10", y_label="attack success"
-    )
 
 
 def main() -> None:

@@ -5,15 +5,12 @@
 Even questions are trained and calibrated on while odd ones are tested, then
 the other way round: ten rounds of ten test questions. The second clean text
 of a question is the nearest golden passage of another question of the same
-half, since the data holds one golden passage a question. RAGDefender is
-measured as well if it is installed (`pip install ragdefender`, with torch).
+half, since the data holds one golden passage a question.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
-import importlib.util
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,14 +20,12 @@ from typing import Any
 import numpy as np
 
 from codeguard.index.embedding import Embedding, open_embedding
-from codeguard.text import Document, Judgment, Selection, TextDefense
-from codeguard.text.extractive import ExtractiveReader
-from codeguard.text.features import FEATURES, PAPER_FEATURES
-from codeguard.text.filterrag import CleanPair, FilterConfig, FilterRAG, calibrate_threshold
-from codeguard.text.frequency import WordMatcher
-from codeguard.text.mlfilter import LabelledText, MLFilterRAG, train_filter
+from codeguard.text import Document, TextDefense
+from codeguard.text.filterrag import CleanPair, FilterRAG, LengthThreshold, calibrate_threshold
+from codeguard.text.mlfilter import FEATURES, PAPER_FEATURES, LabelledText, MLFilterRAG, train_filter
+from codeguard.text.reading import ExtractiveReader
 from codeguard.text.tokens import content_words, words
-from experiments.text.common import CachedEmbedding, Rows, data_folder, line_plot, share, text_table
+from experiments.text.common import CachedEmbedding, Rows, data_folder, share, text_table
 
 TOP, KEEP, ROUND = 4, 2, 10
 EXTRA = 5  # adversarial texts a question that training sees, and as many clean ones of the top 15
@@ -229,16 +224,13 @@ def defenses_for(
     attacks: Sequence[str],
     embedding: Embedding,
     reader: ExtractiveReader,
-    semantic: WordMatcher,
 ) -> dict[str, TextDefense]:
     """Return every defense under test; the learned ones are trained on this attack, or on all others."""
-    literal = WordMatcher()
-    pairs = clean_pairs(half.train, embedding)
-    described = calibrate_threshold(pairs, reader, semantic).threshold
+    described = calibrate_threshold(clean_pairs(half.train, embedding), reader, embedding).threshold
     found: dict[str, TextDefense] = {
-        "FilterRAG, 0.2": FilterRAG(reader, semantic, FilterConfig(TOP, KEEP)),
-        "FilterRAG, calibrated": FilterRAG(reader, semantic, FilterConfig(TOP, KEEP, threshold=described)),
-    } | published_defenses(embedding)
+        "FilterRAG, 0.2": FilterRAG(reader, LengthThreshold.constant(0.2), embedding, TOP, KEEP),
+        "FilterRAG, calibrated": FilterRAG(reader, described, embedding, TOP, KEEP),
+    }
     own = examples_of(half.train, [attack], embedding)
     foreign = examples_of(half.train, [name for name in attacks if name != attack], embedding)
     plans = [
@@ -248,45 +240,9 @@ def defenses_for(
     if len(attacks) > 1:
         plans.append(("all features, attack not seen", foreign, FEATURES))
     for name, examples, features in plans:
-        model = train_filter(examples, embedding, reader, features=features, matcher=literal)
-        found[name] = MLFilterRAG(model, embedding, reader, literal, TOP, KEEP)
+        model = train_filter(examples, embedding, reader, features=features)
+        found[name] = MLFilterRAG(model, embedding, reader, TOP, KEEP)
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class RagDefender:
-    """RAGDefender with the embedding of the other systems, for questions of one hop or of several."""
-
-    defender: Any
-
-    @classmethod
-    def of(cls, embedding: Embedding, task: str) -> RagDefender:
-        """Open the installed package."""
-        torch = importlib.import_module("torch")
-
-        class Encoder:
-            def encode(self, texts: list[str], **_: object) -> Any:
-                return torch.from_numpy(np.array(embedding.embed(texts)))
-
-        package = importlib.import_module("ragdefender")
-        return cls(package.RAGDefender(embedder=Encoder(), task_type=task, device="cpu"))
-
-    def select(self, documents: Sequence[Document], query: str = "") -> Selection:
-        """Reject what it removes."""
-        _, removed = self.defender.defend(query, [item.text for item in documents], return_indices=True)
-        return Selection(
-            tuple(
-                Judgment(item, place not in removed, "ragdefender", "")
-                for place, item in enumerate(documents)
-            )
-        )
-
-
-def published_defenses(embedding: Embedding) -> dict[str, TextDefense]:
-    """Return RAGDefender in both of its modes if it is installed."""
-    if not all(map(importlib.util.find_spec, ("ragdefender", "torch"))):
-        return {}
-    return {f"RAGDefender, {task}": RagDefender.of(embedding, task) for task in ("single_hop", "multi_hop")}
 
 
 def run(
@@ -295,19 +251,18 @@ def run(
     attacks: Sequence[str] = ATTACKS,
     name: str = "poisonedrag_nq",
 ) -> dict[str, Any]:
-    """Run the experiment, on all attacks or on some, and return its tables and plots."""
+    """Run the experiment, on all attacks or on some, and return its tables."""
     chosen = CachedEmbedding(embedding or open_embedding(prose=True))
     reader, short = ExtractiveReader(chosen), ExtractiveReader(chosen, answer_words=SHORT_ANSWER)
     questions = load_questions(data_folder(data, name), chosen, attacks)
     halves = [Half(questions[0::2], questions[1::2]), Half(questions[1::2], questions[0::2])]
-    semantic = WordMatcher(chosen)
     rows: Rows = []
     totals: dict[tuple[str, str, str], dict[str, int]] = {}
     for half in halves:
         rounds = [half.test[start : start + ROUND] for start in range(0, len(half.test), ROUND)]
         for attack in attacks:
             defenses: dict[str, TextDefense | None] = {"no defense": None}
-            defenses |= defenses_for(half, attack, attacks, chosen, short, semantic)
+            defenses |= defenses_for(half, attack, attacks, chosen, short)
             for name, defense in defenses.items():
                 for mix in ("clean", "half", "poison"):
                     total = totals.setdefault((attack, mix, name), {})
@@ -323,23 +278,7 @@ def run(
         "questions": len(questions),
         "rounds": len(questions) // ROUND,
         "rows": rows,
-        "plots": {"passed": _plot(rows, attacks)},
     }
-
-
-def _plot(rows: Rows, attacks: Sequence[str]) -> str:
-    names = [row["defense"] for row in rows if (row["attack"], row["top 4"]) == (attacks[0], "half")]
-    series = {
-        name: [
-            (float(place), row["poison passed"]["value"])
-            for place, attack in enumerate(attacks, start=1)
-            for row in rows
-            if (row["attack"], row["top 4"], row["defense"]) == (attack, "half", name)
-        ]
-        for name in names
-    }
-    label = ", ".join(f"{place} {attack}" for place, attack in enumerate(attacks, start=1))
-    return line_plot("Poison that passes (2 of 4 poisoned)", series, x_label=label, y_label="share of poison")
 
 
 def main() -> None:

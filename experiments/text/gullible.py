@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from codeguard.text.llm_reader import SUMMARY
+from codeguard.text.reading import SUMMARY
 from codeguard.text.tokens import content_words, sentences
 from experiments.text.loopback import Reply, completion
 

@@ -15,6 +15,7 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 from codeguard.index.embedding import Embedding
 from codeguard.models import text_digest
-from codeguard.text import Document, LabelFlipConfig, LabelFlipDefense, LabelledBase, label_embedding
+from codeguard.text import Document, LabelFlipDefense, LabelledBase, label_embedding
 from codeguard.text.label_flip import DETECTORS, Detector, Level
 from codeguard.text.labels import Floats
 from experiments.text.common import (
@@ -31,7 +32,6 @@ from experiments.text.common import (
     Rows,
     bootstrap,
     data_folder,
-    line_plot,
     share,
     text_table,
 )
@@ -148,8 +148,8 @@ def figures(counts: dict[str, int]) -> dict[str, float]:
 class RememberingDefense(LabelFlipDefense):
     """Scores each message once: the batches of a seed are drawn from one pool."""
 
-    def __init__(self, base: LabelledBase, config: LabelFlipConfig) -> None:
-        super().__init__(base, config)
+    def __init__(self, base: LabelledBase, detector: Detector, level: Level) -> None:
+        super().__init__(base, detector, level)
         self._seen: dict[bytes, Floats] = {}
 
     def scores(self, vectors: NDArray[np.float32]) -> Floats:
@@ -196,23 +196,6 @@ def measure(
     return row
 
 
-def tune(messages: Sequence[Document], embedding: Embedding) -> Rows:
-    """Return the error of k and power by leaving one out, on the tuning third alone."""
-    base = LabelledBase.of([item for item in messages if for_tuning(item)], embedding)
-    rows: Rows = []
-    for neighbours in (1, 5, 11, 21, 41):
-        for power in (0.0, 4.0, 8.0, 16.0):
-            shares = base.neighbour_shares(base.vectors, neighbours, power=power, exclude_self=True)
-            rows.append(
-                {
-                    "k": neighbours,
-                    "power": power,
-                    "error": float((shares.argmax(axis=1) != base.codes).mean()),
-                }
-            )
-    return rows
-
-
 def keyword_rows(splits: Sequence[Split], bases: Sequence[LabelledBase]) -> Rows:
     """Measure spam called ham with ham-like words added; the attacker knows the tuning third."""
     rows: Rows = []
@@ -226,8 +209,7 @@ def keyword_rows(splits: Sequence[Split], bases: Sequence[LabelledBase]) -> Rows
                 batch = [
                     Document(" ".join([item.text, *rng.choice(words, count)]), label="ham") for item in spam
                 ]
-                config = LabelFlipConfig(detector=detector, level="entry")
-                selection = LabelFlipDefense(base, config).select(batch)
+                selection = LabelFlipDefense(base, detector).select(batch)
                 caught += len(selection.rejected)
                 total += len(batch)
             rows.append({"words added": count, "detector": detector, "TPR": share(caught, total)})
@@ -235,18 +217,15 @@ def keyword_rows(splits: Sequence[Split], bases: Sequence[LabelledBase]) -> Rows
 
 
 def run(data: Path | None = None, embedding: Embedding | None = None, seeds: int = 10) -> dict[str, Any]:
-    """Run the experiment and return its tables (lists of rows) and plots (SVG strings)."""
+    """Run the experiment and return its tables (lists of rows)."""
     messages = load_messages(data_folder(data, "sms_spam"))
     chosen = CachedEmbedding(embedding or label_embedding())
     splits = [split(messages, seed) for seed in range(seeds)]
     bases = [LabelledBase.of(part.base, chosen) for part in splits]
     rows: Rows = []
     levels: tuple[Level, ...] = ("entry", "batch")
-    plans: list[tuple[Detector, Level]] = [(name, level) for name in DETECTORS for level in levels]
-    plans += [("knn-weighted", "mixed"), ("knn-weighted", "auto")]
-    for detector, level in plans:
-        config = LabelFlipConfig(detector=detector, level=level)
-        defenses = [RememberingDefense(base, config) for base in bases]
+    for detector, level in product(DETECTORS, levels):
+        defenses = [RememberingDefense(base, detector, level) for base in bases]
         for attack_name, attack in (("uniform", uniform_flips), ("spam to ham", targeted_flips)):
             for rate in RATES:
                 if attack is targeted_flips and rate == 0:
@@ -261,38 +240,9 @@ def run(data: Path | None = None, embedding: Embedding | None = None, seeds: int
         "embedding": chosen.identity,
         "messages": len(messages),
         "seeds": seeds,
-        "tuning": tune(messages, chosen),
         "rows": rows,
         "keywords": keywords,
-        "plots": {"tpr": _plot(rows, "TPR"), "fpr": _plot(rows, "FPR"), "keywords": _keyword_plot(keywords)},
     }
-
-
-def _plot(rows: Rows, name: str) -> str:
-    series = {
-        str(detector): [
-            (row["flipped"] * 100, row[name]["value"])
-            for row in rows
-            if (row["attack"], row["detector"], row["level"]) == ("uniform", detector, "entry")
-        ]
-        for detector in DETECTORS
-    }
-    top = (0.8, 1.0) if name == "TPR" else (0.0, 0.2)
-    return line_plot(
-        f"Entry level: {name}", series, x_label="share of the batch flipped, %", y_label=name, y_range=top
-    )
-
-
-def _keyword_plot(rows: Rows) -> str:
-    series = {
-        str(detector): [
-            (row["words added"], row["TPR"]["value"]) for row in rows if row["detector"] == detector
-        ]
-        for detector in DETECTORS
-    }
-    return line_plot(
-        "Spam called ham, with ham-like words added", series, x_label="words added", y_label="TPR"
-    )
 
 
 def main() -> None:
@@ -305,7 +255,6 @@ def main() -> None:
     arguments = parser.parse_args()
     result = run(arguments.data, label_embedding(arguments.embedding), arguments.seeds)
     print(f"{result['messages']} messages, {result['embedding']}, {result['seeds']} seeds")
-    print(text_table(result["tuning"]))
     print(text_table(result["rows"]))
     print(text_table(result["keywords"]))
     if arguments.out:

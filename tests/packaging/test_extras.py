@@ -98,7 +98,7 @@ def test_every_extra_is_known_by_its_imports() -> None:
     assert set(EXTRA_OF.values()) == EXTRAS.keys() - DEVELOPMENT
     (everything,) = EXTRAS["all"]
     named = set(re.findall(r"[\w-]+", everything.partition("[")[2]))
-    assert named == EXTRAS.keys() - (DEVELOPMENT - {"languages"}) - {"sentence-transformers", "openvino"}
+    assert named == EXTRAS.keys() - (DEVELOPMENT - {"languages"})
 
 
 @pytest.mark.parametrize("module", sorted(EXTRA_OF))

@@ -15,7 +15,7 @@ MERSENNE = 2**61 - 1  # integers that differ by it have the same hash
 
 
 def call(value: object) -> list[object]:
-    return ["call", "returned", value, None, [], "", ""]
+    return ["call", "returned", value, None, [], "", "", []]
 
 
 def nested(depth: int) -> object:
@@ -33,6 +33,7 @@ def read(frame: object) -> object:
 HOSTILE = {
     "not JSON": b"\xff",
     "not an array": {"a": 1},
+    "a number": 7,
     "empty": [],
     "unknown frame": ["surprise"],
     "tag of a list": call([["l"], 5]),
@@ -42,19 +43,26 @@ HOSTILE = {
     "set of an instance with a list": call(["s", ["o", "x", "field", ["l"]]]),
     "dict with a key twice": call(["d", 1, 1, 1, 2]),
     "dict without a value": call(["d", 1]),
-    "arguments that are no tuple": ["call", "returned", 1, 5, [], "", ""],
-    "outcome unknown": ["call", "believed", 1, None, [], "", ""],
-    "outcome of the host": ["call", "not_run", None, None, [], "", ""],
-    "outcome that cannot be hashed": ["call", [], 1, None, [], "", ""],
-    "names of an exception that are no texts": ["call", "raised", None, None, [1], "", ""],
+    "dict with a list as a key": call(["d", ["l"], 3]),
+    "call without its end": ["call", "returned", 1],
+    "files without content": ["call", "returned", 1, None, [], "", "", [["a"]]],
+    "files that hold numbers": ["call", "returned", 1, None, [], "", "", [["a", 1]]],
+    "arguments that are no tuple": ["call", "returned", 1, 5, [], "", "", []],
+    "outcome unknown": ["call", "believed", 1, None, [], "", "", []],
+    "outcome of the host": ["call", "not_run", None, None, [], "", "", []],
+    "outcome that cannot be hashed": ["call", [], 1, None, [], "", "", []],
+    "names of an exception that are no texts": ["call", "raised", None, None, [1], "", "", []],
     "text of broken utf-8": call(["u", "ff"]),
     "odd hexadecimal": call(["b", "abc"]),
-    "infinite float as a number": b'["call","returned",1e999,null,[],"",""]',
-    "NaN as a number": b'["call","returned",NaN,null,[],"",""]',
-    "integer longer than its form": b'["call","returned",' + b"9" * 5000 + b',null,[],"",""]',
+    "infinite float as a number": b'["call","returned",1e999,null,[],"","",[]]',
+    "NaN as a number": b'["call","returned",NaN,null,[],"","",[]]',
+    "integer longer than its form": b'["call","returned",' + b"9" * 5000 + b',null,[],"","",[]]',
     "deeper than the limit": call(nested(400)),
     "brackets without end": b"[" * 200_000,
     "iterator with too many items": call(["g", "x", True, *[1] * 5000]),
+    "end without its end": ["end", "completed"],
+    "end with effects as a number": ["end", "completed", "", 7, None],
+    "end with arcs of one": ["end", "completed", "", [], [[1], [2], [3]]],
     "end with effects as an object": ["end", "completed", "", {"a": 1}, None],
     "end with coverage as an object": ["end", "completed", "", [], {"a": 1}],
     "end with lines that are texts": ["end", "completed", "", [], [["a"], [], []]],
@@ -131,7 +139,8 @@ def test_no_frame_raises_anything_else(first: object, second: object, third: obj
     for frame in (
         [first, second, third, fourth],
         call(first),
-        ["call", "raised", first, second, third, fourth, ""],
+        ["call", "raised", first, second, third, fourth, "", []],
+        ["call", "returned", 1, None, [], "", "", first],
         ["end", "completed", first, second, third],
     ):
         try:
@@ -147,13 +156,3 @@ def test_no_bytes_raise_anything_else(data: bytes) -> None:
             decoding.calls_and_end([body], [(1,)])
         except decoding.MalformedError:
             continue
-
-
-@pytest.mark.parametrize(("after", "left"), [(None, [(1,), (2,)]), (["t", 5], [(5,), (5,)])])
-def test_a_frame_that_comes_again_tells_of_the_arguments_of_its_own_call(
-    after: object, left: list[tuple[int, ...]]
-) -> None:
-    body = json.dumps(["call", "returned", 7, after, [], "", "", []], separators=(",", ":")).encode()
-    results, _ = decoding.calls_and_end([body, body], [(1,), (2,)])
-    assert [result.value for result in results] == [7, 7]
-    assert [result.args_after for result in results] == left

@@ -14,7 +14,7 @@ from attacks.case import ADD_VALUES, Attack, Proof, spoof
 from attacks.catalogue import ALL, CATEGORIES, ONLY_LAYER
 from attacks.confined import Range
 
-from codeguard.sandbox import Job, Level, Sandbox, Status, Tier
+from codeguard.sandbox import Level, Tier
 
 # A proof starts two interpreters in namespaces and runs nothing of codeguard; the quick subset takes one attack of
 # each kind a category, `make soak` all of them.
@@ -266,8 +266,3 @@ def test_wrong_function_fails_and_right_one_passes(range_: Range) -> None:
     wrong = range_.run(spoof("x", "x", "def add(a, b):\n    return a - b\n"), Tier.RESTRICTED)
     assert tuple(call.value for call in right.calls) == ADD_VALUES
     assert tuple(call.value for call in wrong.calls) != ADD_VALUES
-
-
-def test_native_tier_is_refused_below_level_two() -> None:
-    with Sandbox(level_required=Level.L2, without=frozenset({"namespaces", "landlock"})) as sandbox:
-        assert sandbox.run(Job("x = 1\n", (), Tier.NATIVE)).status is Status.UNSUPPORTED

@@ -133,7 +133,7 @@ SCRIPTS: dict[str, tuple[str, ...]] = {
         "[(t := tempfile.NamedTemporaryFile('w+', dir='.')).write('ab'), t.seek(0), t.read(), t.close(), os.path.exists(t.name)]",
         "[(t := tempfile.TemporaryFile(dir='.')).write(b'ab'), t.seek(0), t.read()]",
         "[(t := tempfile.mkstemp(dir='.')), os.close(t[0]), os.remove(t[1])][1:]",
-        "sorted(shutil.disk_usage('.')._fields)", "shutil.make_archive('arch', 'zip', 'data') and zipfile.is_zipfile('arch.zip')",
+        "shutil.make_archive('arch', 'zip', 'data') and zipfile.is_zipfile('arch.zip')",
         "os.remove('arch.zip')",
     ),
     "formats": (
@@ -313,8 +313,8 @@ BOUNDS = {
     "one long file": ("open('f', 'wb').truncate(1 << 40)", "ENOSPC"),
     "files": ("[open(f'f{i}', 'wb').close() for i in range(100_000)]", "ENOSPC"),
     "open files": ("[open('notes.txt') for _ in range(100_000)]", "EMFILE"),
-    "devices": ("os.mkfifo('pipe')", "EPERM"),
-    "owner": ("os.chown('notes.txt', 0, 0)", "EPERM"),
+    "devices": ("os.mkfifo('pipe')", "EACCES"),
+    "owner": ("os.chown('notes.txt', 0, 0)", "EACCES"),
     "no permission": ("[os.chmod('notes.txt', 0), read('notes.txt')]", "EACCES"),
     "no permission to write": ("[os.chmod('notes.txt', 0o400), wrote('notes.txt', 'x')]", "EACCES"),
 }

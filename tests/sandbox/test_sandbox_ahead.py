@@ -126,12 +126,12 @@ def test_no_child_ends_those_that_wait(without: set[str]) -> None:
         if without and not versions["landlock"].startswith(("version 6", "version 7", "version 8")):
             pytest.skip("this kernel's Landlock does not know signals")
         sandbox.run(native("import os\ndef f():\n    return 1\n"))
-        zygote = sandbox._roster.idle()[-1]
+        zygote = sandbox.idle()[-1]
         for number in range(SPARE + 1):
             sandbox.run(native(KILL))
             result = sandbox.run(native(f"import os\ndef f():\n    return {number}\n"))
             assert result.calls[0].value == number
-        assert zygote in sandbox._roster.idle()
+        assert zygote in sandbox.idle()
 
 
 def test_a_job_larger_than_a_pipe_arrives_whole(sandbox: Sandbox) -> None:
@@ -160,7 +160,7 @@ def test_a_child_that_dribbles_holds_nobody_up_and_ends_at_its_deadline() -> Non
 def test_waiting_children_end_with_the_sandbox() -> None:
     with Sandbox() as sandbox:
         sandbox.run(native("def f():\n    return 1\n"))
-        (zygote,) = sandbox._roster.idle()
+        (zygote,) = sandbox.idle()
         assert isinstance(zygote, Zygote)
         pids = [zygote.pid, *_below(zygote.pid)]
         assert len(pids) >= 1 + SPARE
@@ -171,7 +171,7 @@ def test_a_waiting_child_that_dies_costs_no_verdict() -> None:
     job = Job("def f():\n    return 7\n", (Call("f"),), limits=Limits(wall_s=20.0))
     with Sandbox() as sandbox:
         sandbox.run(job)
-        (zygote,) = sandbox._roster.idle()
+        (zygote,) = sandbox.idle()
         assert isinstance(zygote, Zygote)
         for pid in _below(zygote.pid)[-SPARE:]:
             with contextlib.suppress(ProcessLookupError):  # one that was just buried

@@ -80,7 +80,7 @@ def test_what_a_check_does_to_it_the_next_does_not_meet() -> None:
     attack += "import sys\nfor one in sys.meta_path:\n    getattr(one, '_texts', {}).clear()\n"
     probe = "import helper, helper.later, single\ndef f(x):\n"
     probe += "    return helper.twice(x), single.TABLE['a'], helper.later.VALUE\n"
-    with Sandbox(given=tuple(sorted(PACKAGE.items())), zygotes=1) as sandbox:
+    with Sandbox(given=tuple(sorted(PACKAGE.items()))) as sandbox:
         for source in (attack, attack + "def f(x):\n    return 0\n"):
             sandbox.run(Job(source, (Call("f", (3,)),), tier=Tier.NATIVE))
         assert sandbox.run(Job(probe, (Call("f", (3,)),), tier=Tier.NATIVE)).calls[0].value == (6, 1, 42)

@@ -26,7 +26,7 @@ PACKAGE = {
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[Sandbox]:
-    with Sandbox(workers=1, zygotes=1) as made:
+    with Sandbox(workers=1) as made:
         if made.level < Level.L2:
             pytest.skip(f"this machine's sandbox reaches {made.level.name} only")
         yield made
@@ -220,7 +220,7 @@ TAMPERING = {
 @pytest.mark.parametrize("act", TAMPERING)
 def test_what_one_check_does_to_a_module_the_next_does_not_meet(act: str) -> None:
     hostile = with_module("shop.own", f"{TAMPERING[act]}\nfrom .cart import total\n")
-    with Sandbox(workers=1, zygotes=1) as made:
+    with Sandbox(workers=1) as made:
         for _ in range(2):
             made.run(job(hostile, "shop.own", "total(3)"))
         assert shown(made.run(job(PACKAGE, "shop.cart", "total(3)", is_trusted=True))) == [107]

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from codeguard.errors import SandboxError
-from codeguard.sandbox import Call, Job, Level, Limits, Sandbox, Status, World, imports, zygotes
-from codeguard.sandbox.codes import code_key
+from codeguard.sandbox import Call, Job, Level, Limits, Sandbox, Status, World, zygotes
+from codeguard.sandbox.jobs import code_key, zygote_for
 from codeguard.sandbox.model import Tier
-from codeguard.sandbox.zygotes import Zygote
+from codeguard.sandbox.zygotes import LoadedModules, Zygote
 
 pytestmark = pytest.mark.ci
 
@@ -111,7 +111,7 @@ def killer(sandbox: Sandbox, done: threading.Event) -> None:
     for _ in range(15):
         if done.wait(0.05):
             return
-        for zygote in list(sandbox._roster.idle()):
+        for zygote in list(sandbox.idle()):
             if isinstance(zygote, Zygote):
                 os.kill(zygote.pid, signal.SIGKILL)
 
@@ -136,7 +136,7 @@ def test_a_zygote_that_stops_is_replaced(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(zygotes, "_HUNG_S", 2.0)
     with Sandbox(Level.L1) as sandbox:
         assert sandbox.run(numbered(1)).calls[0].value == 1
-        (zygote,) = sandbox._roster.idle()
+        (zygote,) = sandbox.idle()
         assert isinstance(zygote, Zygote)
         serving = Path(f"/proc/{zygote.pid}/task/{zygote.pid}/children").read_text().split()
         for pid in [zygote.pid, *map(int, serving)]:
@@ -147,14 +147,14 @@ def test_a_zygote_that_stops_is_replaced(monkeypatch: pytest.MonkeyPatch) -> Non
                 numbered(number), limits=Limits(wall_s=5.0)
             )  # a child that stopped is waited for so long
             assert sandbox.run(job).calls[0].value == number
-        assert zygote not in sandbox._roster.idle()
+        assert zygote not in sandbox.idle()
 
 
 def test_closing_leaves_no_process_and_no_descriptor() -> None:
     before = len(list(Path("/proc/self/fd").iterdir()))
     sandbox = Sandbox(Level.L1, workers=2)
     list(sandbox.run_many(map(numbered, range(4))))
-    pids = [zygote.pid for zygote in sandbox._roster.idle() if isinstance(zygote, Zygote)]
+    pids = [zygote.pid for zygote in sandbox.idle() if isinstance(zygote, Zygote)]
     assert pids
     sandbox.close()
     # Other tests' threads may close some of theirs meanwhile.
@@ -164,7 +164,7 @@ def test_closing_leaves_no_process_and_no_descriptor() -> None:
 
 
 def test_constructing_starts_nothing() -> None:
-    assert Sandbox(workers=3)._roster.idle() == ()
+    assert Sandbox(workers=3).idle() == ()
     with pytest.raises(SandboxError, match="1 or more"):
         Sandbox(workers=0)
 
@@ -196,8 +196,8 @@ def test_each_hash_seed_has_a_zygote_of_its_own(sandbox: Sandbox) -> None:
     ],
 )
 def test_a_job_goes_to_the_zygote_that_has_its_modules(source: str, wide: bool) -> None:
-    assert (imports.needed(Job(source, ())) > imports.LoadedModules.CORE) is wide
-    assert (imports.needed(Job("x = 1", (Call("f", setup=source),))) > imports.LoadedModules.CORE) is wide
+    assert (zygote_for(Job(source, ())).loaded > LoadedModules.CORE) is wide
+    assert (zygote_for(Job("x = 1", (Call("f", setup=source),))).loaded > LoadedModules.CORE) is wide
 
 
 def test_code_is_compiled_once(sandbox: Sandbox) -> None:
@@ -209,66 +209,3 @@ def test_code_is_compiled_once(sandbox: Sandbox) -> None:
 
 def test_the_key_of_code_depends_on_all_that_made_it() -> None:
     assert len({code_key(text, tier) for text in ("a", "b") for tier in Tier}) == 2 * len(Tier)
-
-
-def test_another_zygote_takes_turns_once_there_is_work_for_it() -> None:
-    if len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("one core: one zygote")
-    with Sandbox(Level.L1) as sandbox:
-        for number in range(400):
-            assert sandbox.run(numbered(number)).calls[0].value == number
-            if len(sandbox._roster.idle()) == 2:
-                break
-        first, second = sandbox._roster.idle()
-        sandbox.run(numbered(1))
-        assert sandbox._roster.idle() == (second, first)
-
-
-def test_a_zygote_that_dies_while_it_starts_in_the_background_is_no_loss() -> None:
-    if len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("one core: one zygote")
-    with Sandbox(Level.L1) as sandbox:
-        number = 0
-        while not sandbox._roster._starting:
-            number += 1
-            assert sandbox.run(numbered(number)).calls[0].value == number
-        (starting,) = sandbox._roster._starting
-        os.kill(starting.pid, signal.SIGKILL)
-        starting._process.wait()
-        for number in range(5):
-            assert sandbox.run(numbered(number)).calls[0].value == number
-        assert sandbox._roster._starting == []
-        assert starting not in sandbox._roster.idle()
-
-
-def test_no_more_zygotes_than_asked_for() -> None:
-    with Sandbox(Level.L1, zygotes=1) as sandbox:
-        for number in range(150):
-            sandbox.run(numbered(number))
-        assert len(sandbox._roster.idle()) == 1
-
-
-@pytest.mark.parametrize("cores", [1, 2])
-def test_zygotes_keep_to_a_core_each_where_the_sandbox_uses_all(cores: int) -> None:
-    usable = sorted(os.sched_getaffinity(0))
-    if len(usable) < cores:
-        pytest.skip("too few cores")
-    given = usable[:cores]
-    os.sched_setaffinity(0, given)
-    try:
-        with Sandbox(Level.L1, workers=2) as sandbox:
-            assert all(
-                result.status is Status.COMPLETED for result in sandbox.run_many(map(numbered, range(20)))
-            )
-            held = [
-                sorted(os.sched_getaffinity(pid))
-                for zygote in sandbox._roster.idle()
-                if isinstance(zygote, Zygote)
-                for pid in map(
-                    int, Path(f"/proc/{zygote.pid}/task/{zygote.pid}/children").read_text().split()
-                )
-            ]
-            assert sorted(held) == ([[core] for core in given] if cores > 1 else [given] * 2)
-        assert sorted(os.sched_getaffinity(0)) == given
-    finally:
-        os.sched_setaffinity(0, usable)

@@ -13,8 +13,8 @@ from codeguard.cli import main
 from codeguard.errors import CorpusError
 from codeguard.reports.text_selection import selection_lines
 from codeguard.text import Document, files
-from codeguard.text.llm_reader import SUMMARY
 from codeguard.text.model import reject_all
+from codeguard.text.reading import SUMMARY
 from experiments.text.consensus_corpus import load_topics
 from experiments.text.loopback import Reply, completion, serve
 
@@ -36,7 +36,7 @@ def base(tmp_path: Path) -> str:
     return write(tmp_path / "base.jsonl", clean_base())
 
 
-OPTIONS = ["--embedding", "lexical", "--neighbours", "3", "--detector", "knn-weighted"]
+OPTIONS = ["--embedding", "lexical", "--detector", "centroid"]
 
 
 def test_a_clean_batch_exits_0(base: str, tmp_path: Path) -> None:
@@ -100,26 +100,14 @@ def test_a_blank_question_is_a_mistake_of_use(base: str, command: str) -> None:
 
 def test_a_missing_filter_is_said_to_be_missing(base: str, tmp_path: Path) -> None:
     done = invoke(
-        ["filter", base, "--query", "x", "--model", str(tmp_path / "m.npz"), "--embedding", "lexical"]
+        ["filter", base, "--query", "x", "--model", str(tmp_path / "m.json"), "--embedding", "lexical"]
     )
     assert (done.exit_code, "no such file: " in done.stderr, "Error" in done.stderr) == (2, True, False)
 
 
-def test_a_table_has_a_line_for_every_document(base: str, tmp_path: Path) -> None:
-    batch = write(tmp_path / "batch.jsonl", clean_batch()[:5] + flipped(clean_batch()[5:6]))
-    result = invoke(["label-flip", batch, "--base", base, "--format", "table", *OPTIONS])
-    heading, *rows = [line for line in result.stdout.splitlines()[:-1] if not line.startswith("note:")]
-    assert heading.split() == ["verdict", "id", "label", "rule", "scores", "text"]
-    assert [line.split()[0] for line in rows] == ["kept"] * 5 + ["rejected"]
-    assert {
-        line.index(row_id)
-        for line, row_id in zip(rows, ("bh0", "bh1", "bh2", "bh3", "bs0", "bs1"), strict=True)
-    } == {heading.index("id")}
-
-
 def test_tsv_files_are_read_with_their_heading(base: str, tmp_path: Path) -> None:
     batch = tmp_path / "batch.tsv"
-    batch.write_text("Label\tSMS\nspam\tfree prize, call now to claim\n", encoding="utf-8")
+    batch.write_text("label\ttext\nspam\tfree prize, call now to claim\n", encoding="utf-8")
     result = invoke(["label-flip", str(batch), "--base", base, *OPTIONS])
     assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, "1 kept, 0 rejected")
 
@@ -227,7 +215,7 @@ def test_filter_trains_saves_and_uses_a_model(tmp_path: Path) -> None:
             (f"So, {topic.question}? Certainly {topic.wrong}.", True),
         )
     ]
-    examples, model = tmp_path / "examples.jsonl", tmp_path / "filter.npz"
+    examples, model = tmp_path / "examples.jsonl", tmp_path / "filter.json"
     examples.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     trained = invoke(["filter", "--train", str(examples), "--model", str(model), "--embedding", "lexical"])
     assert (trained.exit_code, model.exists()) == (0, True)
@@ -274,43 +262,29 @@ def test_consensus_answers_or_says_why_not(tmp_path: Path) -> None:
     assert [camp["share"] for camp in answer["camps"]] == [0.5, 0.5]
 
 
-RECORDS = [("free prize, call now to claim", "spam", 7), ("shall we meet at home after class", "ham", 8)]
-FORMATS = {
-    "array.json": json.dumps([{"contents": text, "kind": kind, "nr": nr} for text, kind, nr in RECORDS]),
-    "lines.jsonl": "".join(
-        json.dumps({"contents": text, "kind": kind, "nr": nr}) + "\n" for text, kind, nr in RECORDS
-    ),
-    "table.csv": "nr,kind,contents\n" + "".join(f'{nr},{kind},"{text}"\n' for text, kind, nr in RECORDS),
-    "table.tsv": "nr\tkind\tcontents\n" + "".join(f"{nr}\t{kind}\t{text}\n" for text, kind, nr in RECORDS),
-}
-MAPPING = ["--text-field", "contents", "--label-field", "kind", "--id-field", "nr"]
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_every_format_is_read_with_fields_of_any_name_and_integer_ids(
-    base: str, tmp_path: Path, name: str
-) -> None:
-    path = tmp_path / name
-    path.write_text(FORMATS[name], encoding="utf-8")
-    rows = [{"contents": item.text, "kind": item.label, "nr": item.id} for item in clean_base()]
-    own = tmp_path / "own.json"
-    own.write_text(json.dumps(rows), encoding="utf-8")
-    result = invoke(["label-flip", str(path), "--base", str(own), *MAPPING, *OPTIONS, "--format", "json"])
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("lines.jsonl", '{"text": "free prize, call now", "label": "spam", "id": 7}\n'),
+        ("table.csv", 'id,label,text\n7,spam,"free prize, call now"\n'),
+        ("table.tsv", "id\tlabel\ttext\n7\tspam\tfree prize, call now\n"),
+    ],
+)
+def test_every_format_is_read_with_integer_ids(base: str, tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    result = invoke(["label-flip", str(tmp_path / name), "--base", base, *OPTIONS, "--format", "json"])
     answer = json.loads(result.stdout)
-    assert (result.exit_code, [item["id"] for item in answer["judgments"]]) == (0, ["7", "8"])
+    assert (result.exit_code, [item["id"] for item in answer["judgments"]]) == (0, ["7"])
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.csv", "label,text2\nham,hello\n", "--text-field"),
+        ("a.csv", "label,text2\nham,hello\n", "no column 'text'"),
         ("a.csv", "", "no column 'text'"),
         ("a.csv", 'label,text\nham,"never closed\nspam,free prize\n', "is not readable"),
-        ("a.json", "{}", "an array of objects"),
-        ("a.json", "[3]", "entry 1"),
-        ("a.json", "[", "not JSON"),
         ("a.jsonl", '{"text": "x", "label": "ham", "id": true}', "line 1: id"),
-        ("a.tsv", "hello", "no tab"),
+        ("a.tsv", "hello", "no column 'text'"),
     ],
 )
 def test_a_malformed_record_is_named(
@@ -391,15 +365,6 @@ def test_a_collection_that_cannot_be_used_exits_2_and_leaves_none_behind(
     assert "no collection 'mails'" in after.stderr
 
 
-def test_a_page_holds_nothing_of_a_document_as_markup(base: str, tmp_path: Path) -> None:
-    hostile = Document("<script>alert(1)</script> free prize\x1b[2J", id="<b>", label="<i>")
-    batch = write(tmp_path / "batch.jsonl", [hostile])
-    result = invoke(["label-flip", batch, "--base", base, *OPTIONS, "--format", "html"])
-    assert "<script>" not in result.stdout
-    assert "\x1b" not in result.stdout
-    assert "&lt;b&gt; labelled <code>&lt;i&gt;</code></p>" in result.stdout
-
-
 def passages(path: Path, count: int = 30) -> str:
     rows = [
         {"text": " ".join(topic.documents[start : start + 3]), "query": topic.question}
@@ -415,7 +380,7 @@ def test_a_filter_without_calibration_is_refused_unless_a_threshold_is_given_and
 ) -> None:
     topic = load_topics()[29]
     found = write(tmp_path / "found.jsonl", [Document(" ".join(topic.documents[:3]), id="clean")])
-    asked = ["--query", topic.question, "--embedding", "lexical", "--matching", "literal"]
+    asked = ["--query", topic.question, "--embedding", "lexical"]
     arguments = ["filter", found, *asked]
     refused = invoke(arguments)
     assert (refused.exit_code, refused.stdout) == (2, "")
@@ -442,7 +407,6 @@ def test_a_filter_without_calibration_is_refused_unless_a_threshold_is_given_and
 COMMANDS = {
     "consensus": ["consensus", "FOUND", "--query", "what is new"],
     "filter": ["filter", "FOUND", "--query", "what is new", "--threshold", "0.2"],
-    "label-flip": ["label-flip", "FOUND", "--base", "BASE", "--detector", "centroid", "--level", "entry"],
 }
 HOSTILE = "out of credit\x1b[2J\u202e"
 OUT_OF_CREDIT = Reply(json.dumps({"error": {"message": HOSTILE}}).encode(), 402)
@@ -463,8 +427,6 @@ OUT_OF_CREDIT = Reply(json.dumps({"error": {"message": HOSTILE}}).encode(), 402)
 def test_a_failing_endpoint_exits_2_with_the_server_s_own_words(
     base: str, tmp_path: Path, command: str, reply: Reply, message: str, form: str
 ) -> None:
-    pytest.importorskip("openai")
-    # Fits two labels about as well, so that label-flip asks the model as well.
     odd = Document("call me now when the lecture is over, I won a prize", id="odd", label="ham")
     paths = {"BASE": base, "FOUND": write(tmp_path / "found.jsonl", [odd])}
     with serve(lambda request: reply) as server:
@@ -478,7 +440,6 @@ def test_a_failing_endpoint_exits_2_with_the_server_s_own_words(
 
 @pytest.mark.parametrize("failing", ["summary", "answer"])
 def test_one_failed_call_of_many_exits_2_too(tmp_path: Path, failing: str) -> None:
-    pytest.importorskip("openai")
     topic = load_topics()[2]
     path = write(tmp_path / "found.jsonl", [Document(item) for item in topic.documents[:5]])
 
@@ -498,7 +459,6 @@ def test_one_failed_call_of_many_exits_2_too(tmp_path: Path, failing: str) -> No
 
 
 def test_a_model_that_cannot_be_reached_exits_2_and_keeps_nothing(tmp_path: Path) -> None:
-    pytest.importorskip("openai")
     path = write(tmp_path / "found.jsonl", clean_batch()[:2])
     with serve(lambda request: completion("x")) as server:
         url = server.url
@@ -513,7 +473,6 @@ def test_a_model_that_cannot_be_reached_exits_2_and_keeps_nothing(tmp_path: Path
 
 
 def test_examples_that_the_model_could_not_read_train_nothing(tmp_path: Path) -> None:
-    pytest.importorskip("openai")
     examples = tmp_path / "examples.jsonl"
     rows = [
         {"query": topic.question, "text": item, "poisoned": bad}
@@ -523,8 +482,8 @@ def test_examples_that_the_model_could_not_read_train_nothing(tmp_path: Path) ->
     examples.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     with serve(lambda request: OUT_OF_CREDIT) as server:
         where = ["--embedding", "lexical", "--llm-url", server.url]
-        result = invoke(["filter", "--train", str(examples), "--model", str(tmp_path / "m.npz"), *where])
-    assert (result.exit_code, (tmp_path / "m.npz").exists()) == (2, False)
+        result = invoke(["filter", "--train", str(examples), "--model", str(tmp_path / "m.json"), *where])
+    assert (result.exit_code, (tmp_path / "m.json").exists()) == (2, False)
     assert "out of credit" in result.stderr
 
 

@@ -9,17 +9,13 @@ from codeguard.index.embedding import LexicalEmbedding
 from codeguard.text import Document
 from codeguard.text.consensus import (
     Consensus,
-    ConsensusConfig,
     Strictness,
     added,
     mean_similarity,
     without_orders,
 )
-from codeguard.text.extractive import ExtractiveReader
 from codeguard.text.llm import LLMClient, LLMConfig
-from codeguard.text.llm_reader import LLMReader
-from codeguard.text.reading import ReaderAnswer
-from codeguard.text.spelling import Spelling
+from codeguard.text.reading import ExtractiveReader, LLMReader, ReaderAnswer
 from codeguard.text.votes import Core, dependent_groups, find_camps, weights
 from experiments.text.consensus_corpus import load_topics
 from experiments.text.consensus_poison import ATTACKS, PHRASE, poison, replace_answer, succeeded
@@ -28,7 +24,7 @@ from experiments.text.loopback import Reply, completion, serve
 
 EMBEDDING = LexicalEmbedding()
 BONES = load_topics()[2]
-CONFIG = ConsensusConfig(floor=0.02)  # the lexical embedding's cosines are smaller than MiniLM's
+FLOOR = 0.02  # the lexical embedding's cosines are smaller than MiniLM's
 
 
 class Scripted:
@@ -92,7 +88,7 @@ def test_a_group_s_vote_is_shared_and_a_trusted_member_raises_it() -> None:
 def test_no_clean_question_is_abstained_from() -> None:
     abstained, lost = [], 0
     for topic in load_topics():
-        judge = Consensus(ExtractiveReader(EMBEDDING), EMBEDDING, CONFIG)
+        judge = Consensus(ExtractiveReader(EMBEDDING), EMBEDDING, floor=FLOOR)
         result = judge.answer(documents(*topic.documents), topic.question)
         lost += len(result.selection.rejected)
         if not result.answer:
@@ -104,7 +100,7 @@ def test_no_clean_question_is_abstained_from() -> None:
 @pytest.mark.parametrize("other", [0, 1, 3, 4, 5])
 def test_two_retrieved_documents_on_another_matter_are_no_rival_camp(other: int) -> None:
     found = documents(*BONES.documents[:8], *load_topics()[other].documents[:2])
-    result = Consensus(Scripted(), EMBEDDING, ConsensusConfig(floor=0.0)).answer(found, BONES.question)
+    result = Consensus(Scripted(), EMBEDDING, floor=0.0).answer(found, BONES.question)
     assert result.abstained == ""
     assert "206" in result.answer
 
@@ -227,7 +223,7 @@ def test_a_statement_that_has_all_that_is_common_and_as_much_of_its_own_is_not_a
     tea = "the autumn tea of the valley: dried plants, brewed with honey"
     clean = [f"{tea}, {pair}" for pair in pairs]
     lie = f"{tea}, apple, cinnamon, barley and ginger gave way to pear slices, clove buds, rye flakes, mint"
-    result = Consensus(Scripted(), EMBEDDING, CONFIG).answer(
+    result = Consensus(Scripted(), EMBEDDING, floor=FLOOR).answer(
         documents(*clean, lie), "what is in the autumn tea"
     )
     assert result.answer in clean
@@ -236,7 +232,7 @@ def test_a_statement_that_has_all_that_is_common_and_as_much_of_its_own_is_not_a
 def test_the_answer_is_made_from_what_most_votes_say() -> None:
     # Two poisoned documents that no test of rivalry finds, since they name two different answers.
     poisoned = [f"How many bones does an adult human have? There are {count} bones." for count in (212, 305)]
-    result = Consensus(Scripted(), EMBEDDING, CONFIG).answer(
+    result = Consensus(Scripted(), EMBEDDING, floor=FLOOR).answer(
         documents(*BONES.documents[:6], *poisoned), BONES.question
     )
     assert "206" in result.answer
@@ -259,7 +255,7 @@ def test_the_answer_is_what_most_say_and_not_what_is_nearest_to_the_question() -
         "The viaduct has trains that roll on twelve arches.",
         "Trains roll on its twelve arches, a viaduct of note.",
     ]
-    judge = Consensus(ExtractiveReader(EMBEDDING), EMBEDDING, ConsensusConfig(floor=0.0))
+    judge = Consensus(ExtractiveReader(EMBEDDING), EMBEDDING, floor=0.0)
     result = judge.answer(documents(*clean, *poisoned), "how many arches has the viaduct")
     assert "seventeen" in result.answer
 
@@ -288,14 +284,14 @@ def test_summaries_that_take_different_sentences_of_texts_that_say_both_make_no_
 
 def test_the_original_rule_drops_below_mean_minus_one_deviation_and_none_of_three() -> None:
     texts = ["206 bones in the adult", "the adult has 206 bones", "adult bones: 206", "quarterly tax report"]
-    old = Consensus(Scripted(), EMBEDDING, ConsensusConfig(rule="original"))
-    assert [item.kept for item in old.select(documents(*texts), "bones").judgments] == [
+    old = Consensus(Scripted(), EMBEDDING, rule="original")
+    assert [item.kept for item in old.answer(documents(*texts), "bones").selection.judgments] == [
         True,
         True,
         True,
         False,
     ]
-    assert len(old.select(documents(*texts[1:]), "bones").kept) == 3
+    assert len(old.answer(documents(*texts[1:]), "bones").selection.kept) == 3
     similarity = mean_similarity(EMBEDDING.embed(texts))
     rows = EMBEDDING.embed(texts)
     expected = [np.mean([rows[i] @ rows[j] for j in range(4) if j != i]) for i in range(4)]
@@ -304,7 +300,7 @@ def test_the_original_rule_drops_below_mean_minus_one_deviation_and_none_of_thre
 
 def test_copies_of_one_poison_do_not_outvote_the_rest() -> None:
     wrong = [f"An adult human has 212 bones, there is no doubt. ({n})" for n in range(7)]
-    result = Consensus(Scripted(), EMBEDDING, CONFIG).answer(
+    result = Consensus(Scripted(), EMBEDDING, floor=FLOOR).answer(
         documents(*BONES.documents[:3], *wrong), BONES.question
     )
     assert "206" in result.answer
@@ -326,8 +322,8 @@ def test_both_camps_are_shown_and_strictness_decides_whether_the_larger_one_answ
 ) -> None:
     right = [Document(text, id=f"right {n}", trusted=True) for n, text in enumerate(BONES.documents[:6])]
     wrong = documents(*(replace_answer(text, BONES) for text in BONES.documents[6:]))
-    config = ConsensusConfig(floor=0.02, trusted_weight=weight, strictness=strictness)
-    result = Consensus(Scripted(), EMBEDDING, config).answer([*right, *wrong], BONES.question)
+    judge = Consensus(Scripted(), EMBEDDING, floor=FLOOR, trusted_weight=weight, strictness=strictness)
+    result = judge.answer([*right, *wrong], BONES.question)
     assert ("206" in result.answer, "212" in result.answer) == (answered, False)
     assert bool(result.abstained) != answered
     rules = [item.rule for item in result.selection.judgments[6:]]
@@ -353,7 +349,7 @@ def test_the_confidence_is_the_share_of_supporting_votes_by_the_rule_of_successi
         def answer(self, query: str, texts: Sequence[str]) -> ReaderAnswer:
             return ReaderAnswer("It is 206.")
 
-    result = Consensus(Short(), EMBEDDING, CONFIG).answer(documents(*texts), BONES.question)
+    result = Consensus(Short(), EMBEDDING, floor=FLOOR).answer(documents(*texts), BONES.question)
     assert result.confidence == pytest.approx(confidence)
 
 
@@ -363,7 +359,7 @@ def test_a_document_supports_an_answer_with_half_of_its_words(said: str, confide
         def answer(self, query: str, texts: Sequence[str]) -> ReaderAnswer:
             return ReaderAnswer(said)
 
-    result = Consensus(Fixed(), EMBEDDING, CONFIG).answer(
+    result = Consensus(Fixed(), EMBEDDING, floor=FLOOR).answer(
         documents("An adult has 206 bones."), BONES.question
     )
     assert result.confidence == pytest.approx((confidence + 1) / 3)
@@ -372,49 +368,12 @@ def test_a_document_supports_an_answer_with_half_of_its_words(said: str, confide
 def test_a_trusted_document_decides_between_camps() -> None:
     wrong = [replace_answer(text, BONES) for text in BONES.documents[4:]]
     right = documents(*BONES.documents[:4])
-    judge = Consensus(Scripted(), EMBEDDING, CONFIG)
+    judge = Consensus(Scripted(), EMBEDDING, floor=FLOOR)
     assert "212" in judge.answer([*right, *documents(*wrong)], BONES.question).answer
     trusted = [Document(item.text, trusted=True) for item in right]
     result = judge.answer([*trusted, *documents(*wrong)], BONES.question)
     assert "206" in result.answer
     assert [item.rule for item in result.selection.rejected] == ["rival_claim"] * 6
-
-
-@pytest.mark.parametrize(
-    ("texts", "one", "other"),
-    [
-        (["Our colour is teal", "the color, teal"], "colour", "color"),
-        (["we run postgres here", "it is PostgreSQL", "PostgreSQL 16"], "postgres", "PostgreSQL"),
-        (["Zürich holds it", "in Zurich"], "Zürich", "Zurich"),
-        (["kept in New York City", "the NYC office"], "NYC", "New York City"),
-    ],
-)
-def test_variants_of_a_word_are_written_in_the_same_way(texts: list[str], one: str, other: str) -> None:
-    same = {word: [1.0] for word in ("colour", "color", "postgres", "postgresql")}
-    spelling = Spelling.of(texts, Placed(same))
-    assert spelling(one).lower() == spelling(other).lower()
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("1887", "1889"),
-        ("safe", "unsafe"),
-        ("hypotension", "hypertension"),
-        ("Anna", "Anne"),
-        ("cat", "category"),
-    ],
-)
-def test_words_that_differ_in_meaning_stay_apart(one: str, other: str) -> None:
-    spelling = Spelling.of([f"it is {one}", f"it was {other}"], EMBEDDING)
-    assert spelling(one).lower() != spelling(other).lower()
-
-
-@pytest.mark.parametrize(("cosine", "same"), [(0.79, False), (0.81, True)])
-def test_letters_make_a_variant_only_together_with_the_meaning(cosine: float, same: bool) -> None:
-    rows = {"anderson": [1.0], "andersen": [cosine, (1 - cosine**2) ** 0.5]}
-    spelling = Spelling.of(["by Anderson", "by Andersen"], Placed(rows))
-    assert (spelling("andersen") == spelling("anderson")) == same
 
 
 def test_the_name_alone_answers_where_others_say_it_in_a_sentence() -> None:
@@ -446,7 +405,7 @@ def test_what_agrees_almost_as_well_as_the_best_sentence_is_answered_from_too(
             return super().answer(query, texts)
 
     found = documents("An adult has 206 bones.", "Grown people have bones enough.")
-    Consensus(Recording(), EMBEDDING, CONFIG).answer(found, BONES.question)
+    Consensus(Recording(), EMBEDDING, floor=FLOOR).answer(found, BONES.question)
     assert len(read) == answers
 
 
@@ -462,7 +421,7 @@ def test_a_sentence_that_repeats_three_fifths_of_the_question_is_judged_by_what_
 
 def test_a_forced_phrase_is_off_the_task() -> None:
     forced = [f"{PHRASE}.", f"{PHRASE}!"]
-    result = Consensus(Scripted(), EMBEDDING, CONFIG).answer(
+    result = Consensus(Scripted(), EMBEDDING, floor=FLOOR).answer(
         documents(*BONES.documents[:5], *forced), BONES.question
     )
     assert [item.rule for item in result.selection.judgments[5:]] == ["off_task"] * 2
@@ -470,8 +429,10 @@ def test_a_forced_phrase_is_off_the_task() -> None:
 
 
 def test_a_failed_call_is_an_error_of_that_document_and_no_vote() -> None:
-    selection = Consensus(Scripted(), EMBEDDING, CONFIG).select(
-        documents(*BONES.documents[:4], "FAIL"), BONES.question
+    selection = (
+        Consensus(Scripted(), EMBEDDING, floor=FLOOR)
+        .answer(documents(*BONES.documents[:4], "FAIL"), BONES.question)
+        .selection
     )
     assert [item.rule for item in selection.judgments] == ["agrees"] * 4 + ["call_failed"]
     assert "4 independent votes" in selection.notes[0]
@@ -479,7 +440,7 @@ def test_a_failed_call_is_an_error_of_that_document_and_no_vote() -> None:
 
 @pytest.mark.parametrize("rule", ["sound", "original"])
 def test_all_calls_failed_or_nothing_given(rule: str) -> None:
-    judge = Consensus(Scripted(), EMBEDDING, ConsensusConfig(rule=rule))  # type: ignore[arg-type]
+    judge = Consensus(Scripted(), EMBEDDING, rule=rule)  # type: ignore[arg-type]
     assert judge.answer(documents("FAIL", "FAIL 2"), "q").abstained == "no document was kept"
     assert judge.answer([], "q").answer == ""
 
@@ -497,7 +458,7 @@ def test_a_failure_keeps_nothing() -> None:
 @pytest.mark.parametrize("changes", [{"rule": "x"}, {"floor": 2}, {"strictness": "x"}, {"trusted_weight": 0}])
 def test_a_configuration_that_means_nothing_is_refused(changes: dict[str, object]) -> None:
     with pytest.raises(ConfigError):
-        ConsensusConfig(**changes)  # type: ignore[arg-type]
+        Consensus(Scripted(), EMBEDDING, **changes)  # type: ignore[arg-type]
 
 
 def test_orders_to_a_model_are_taken_out_before_any_model_reads_the_documents() -> None:
@@ -510,7 +471,7 @@ def test_orders_to_a_model_are_taken_out_before_any_model_reads_the_documents() 
             return super().summarise_each(query, texts)
 
     found = documents(*BONES.documents[:4], f"{BONES.documents[4]} {order}", order)
-    result = Consensus(Recording(), EMBEDDING, CONFIG).answer(found, BONES.question)
+    result = Consensus(Recording(), EMBEDDING, floor=FLOOR).answer(found, BONES.question)
     assert len(read) == 5  # nothing is left of the last document
     assert not any("7731" in text for text in read)
     assert [item.document.text for item in result.selection.rejected] == [order]
@@ -525,33 +486,33 @@ def test_hardly_a_sentence_of_an_honest_document_is_taken_for_an_order() -> None
 @pytest.mark.ci
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_through_a_real_server_a_gullible_model_is_kept_from_two_of_ten(attack: str) -> None:
-    pytest.importorskip("openai")
     texts = [*BONES.documents[:8], *poison(BONES, attack, "distinct", 2, list(BONES.documents[8:]))]  # type: ignore[arg-type]
     with serve(gullible({BONES.question: (BONES.right, BONES.wrong)})) as server:
         reader = LLMReader(LLMClient(LLMConfig(server.url, "gullible")))
         plain = reader.answer(BONES.question, texts).text
-        result = Consensus(reader, EMBEDDING, CONFIG).answer(documents(*texts), BONES.question)
+        result = Consensus(reader, EMBEDDING, floor=FLOOR).answer(documents(*texts), BONES.question)
     assert succeeded(attack, BONES, plain) == (attack != "incorrect fact")  # type: ignore[arg-type]
     assert not succeeded(attack, BONES, result.answer)  # type: ignore[arg-type]
 
 
 @pytest.mark.ci
 def test_a_server_that_fails_for_one_document_costs_that_document() -> None:
-    pytest.importorskip("openai")
 
     def respond(request: dict[str, object]) -> Reply:
         return Reply(b"{}", 400) if "OVERLOAD" in str(request) else completion("An adult has 206 bones.")
 
     with serve(respond) as server:
         reader = LLMReader(LLMClient(LLMConfig(server.url, "m")))
-        selection = Consensus(reader, EMBEDDING, CONFIG).select(
-            documents(*BONES.documents[:4], "OVERLOAD"), BONES.question
+        selection = (
+            Consensus(reader, EMBEDDING, floor=FLOOR)
+            .answer(documents(*BONES.documents[:4], "OVERLOAD"), BONES.question)
+            .selection
         )
     assert [item.rule for item in selection.judgments] == ["agrees"] * 4 + ["call_failed"]
 
 
 def test_the_embedded_reader_needs_no_server() -> None:
-    judge = Consensus(ExtractiveReader(EMBEDDING), EMBEDDING, CONFIG)
+    judge = Consensus(ExtractiveReader(EMBEDDING), EMBEDDING, floor=FLOOR)
     assert "206" in judge.answer(documents(*BONES.documents), BONES.question).answer
 
 

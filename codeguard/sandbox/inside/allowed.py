@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .words import words
+from . import words
 
 # pure computation: facades in the restricted tier
 _COMPUTING = words(

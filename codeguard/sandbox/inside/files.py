@@ -11,8 +11,10 @@ the audit event that the real one raises.
 from __future__ import annotations
 
 import _pyio  # type: ignore[import-not-found]
+import abc
 import contextlib
 import errno
+import functools
 import io
 import os
 import sys
@@ -25,8 +27,6 @@ from .filesystem import Node, ResolvedPath, Tree, error
 
 _FIRST = 1000  # descriptor
 _MOST_OPEN = 1024
-_NOT_HERE = getattr(errno, "ENOTSUP", errno.EOPNOTSUPP)
-_BUFFER = io.DEFAULT_BUFFER_SIZE
 _OWN = __name__.rpartition(".")[0]
 
 
@@ -66,11 +66,6 @@ def _text(path: Any) -> str:
     if "\0" in found:
         raise ValueError("embedded null byte")
     return found
-
-
-def _no_folder(*descriptors: object) -> None:
-    if any(descriptor is not None for descriptor in descriptors):
-        raise NotImplementedError("dir_fd unavailable on this platform")
 
 
 class Entry:
@@ -193,9 +188,6 @@ class Files:
             raise error(errno.EBADF)
         return found
 
-    def _is_own(self, descriptor: Any) -> bool:
-        return isinstance(descriptor, int) and descriptor >= _FIRST
-
     def _node(self, path: Any, follow: bool = True) -> Node:
         """Return the node of a path or of one of these descriptors."""
         if isinstance(path, int):
@@ -214,13 +206,8 @@ class Files:
 
     # -- descriptors -------------------------------------------------------------------------
 
-    def open(self, path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
-        _no_folder(dir_fd)
+    def open(self, path: Any, flags: int, mode: int = 0o777) -> int:
         sys.audit("open", path, None, flags)
-        return self.open_node(path, flags, mode)
-
-    def open_node(self, path: Any, flags: int, mode: int) -> int:
-        """Open without an event; the descriptor."""
         with _named(path):
             name = _text(path)
             if flags & os.O_CREAT and name.endswith("/") and name.strip("/"):
@@ -256,13 +243,8 @@ class Files:
         return descriptor
 
     def close(self, fd: int) -> None:
-        if fd == wire.RESULT:
-            raise error(errno.EBADF)  # in an ordinary process nothing is open there
-        if not self._is_own(fd):
-            return self._real["close"](fd)  # type: ignore[no-any-return]
         self.handle(fd)
         del self._handles[fd]
-        return None
 
     def closerange(self, fd_low: int, fd_high: int, /) -> None:
         for descriptor in [found for found in self._handles if fd_low <= found < fd_high]:
@@ -271,11 +253,9 @@ class Files:
         self._real["closerange"](max(fd_low, wire.RESULT + 1), fd_high)
 
     def dup(self, fd: int, /) -> int:
-        return self._given(self.handle(fd)) if self._is_own(fd) else self._real["dup"](fd)
+        return self._given(self.handle(fd))
 
     def read(self, fd: int, length: int, /) -> bytes:
-        if not self._is_own(fd):
-            return self._real["read"](fd, length)  # type: ignore[no-any-return]
         handle = self.handle(fd)
         found = self.pread(fd, length, handle.at)
         handle.at += len(found)
@@ -289,17 +269,7 @@ class Files:
             raise error(errno.EINVAL)
         return bytes(handle.node.data[offset : offset + length])
 
-    def readinto(self, fd: int, buffer: Any) -> int:
-        """Read into a buffer; how many bytes."""
-        view, handle = memoryview(buffer).cast("B"), self.handle(fd)
-        found = self.pread(fd, len(view), handle.at)
-        handle.at += len(found)
-        view[: len(found)] = found
-        return len(found)
-
     def write(self, fd: int, data: Any, /) -> int:
-        if not self._is_own(fd):
-            return self._real["write"](fd, data)  # type: ignore[no-any-return]
         handle = self.handle(fd)
         if handle.flags & os.O_APPEND:
             handle.at = len(handle.node.data)
@@ -316,8 +286,6 @@ class Files:
         return self.tree.write(handle.node, offset, bytes(memoryview(data).cast("B")))
 
     def lseek(self, fd: int, position: int, whence: int, /) -> int:
-        if not self._is_own(fd):
-            return self._real["lseek"](fd, position, whence)  # type: ignore[no-any-return]
         handle = self.handle(fd)
         size = 0 if handle.node.is_folder else len(handle.node.data)
         starts = {os.SEEK_SET: 0, os.SEEK_CUR: handle.at, os.SEEK_END: size}
@@ -332,43 +300,30 @@ class Files:
         self.tree.truncate(self.handle(fd).node, length)
 
     def isatty(self, fd: int, /) -> bool:
-        return False if self._is_own(fd) else self._real["isatty"](fd)
+        self.handle(fd)
+        return False
 
     def fsync(self, fd: int) -> None:
         self.handle(fd)
 
     fdatasync = fsync
 
-    def get_inheritable(self, fd: int, /) -> bool:
-        return False if self._is_own(fd) else self._real["get_inheritable"](fd)
-
-    def set_inheritable(self, fd: int, inheritable: int, /) -> None:
-        self.handle(fd)
-
     # -- what is there -----------------------------------------------------------------------
 
-    def stat(self, path: Any, *, dir_fd: int | None = None, follow_symlinks: bool = True) -> os.stat_result:
-        _no_folder(dir_fd)
-        if isinstance(path, int) and not self._is_own(path):
+    def stat(self, path: Any, follow_symlinks: bool = True) -> os.stat_result:
+        if isinstance(path, int) and path < _FIRST:
             return self._real["fstat"](path)  # type: ignore[no-any-return]
         return self._node(path, follow_symlinks).status()
 
-    def lstat(self, path: Any, *, dir_fd: int | None = None) -> os.stat_result:
-        return self.stat(path, dir_fd=dir_fd, follow_symlinks=False)
+    def lstat(self, path: Any) -> os.stat_result:
+        return self.stat(path, follow_symlinks=False)
 
     def fstat(self, fd: int) -> os.stat_result:
         return self.stat(fd)
 
     def access(
-        self,
-        path: Any,
-        mode: int,
-        *,
-        dir_fd: int | None = None,
-        effective_ids: bool = False,
-        follow_symlinks: bool = True,
+        self, path: Any, mode: int, *, effective_ids: bool = False, follow_symlinks: bool = True
     ) -> bool:
-        _no_folder(dir_fd)
         try:
             node = self._node(path, follow_symlinks)
         except OSError:
@@ -393,8 +348,7 @@ class Files:
                 for name, node in entries.items()
             ]
 
-    def readlink(self, path: Any, *, dir_fd: int | None = None) -> Any:
-        _no_folder(dir_fd)
+    def readlink(self, path: Any) -> Any:
         node = self._node(path, follow=False)
         if not node.is_link:
             with _named(path):
@@ -408,127 +362,59 @@ class Files:
     def getcwdb(self) -> bytes:
         return os.fsencode(self.tree.folder)
 
-    def statvfs(self, path: Any) -> os.statvfs_result:
-        self._node(path)
-        return os.statvfs_result((4096, 4096, 1 << 20, 1 << 19, 1 << 19, 1 << 16, 1 << 15, 1 << 15, 0, 255))
-
     def listxattr(self, path: Any = None, *, follow_symlinks: bool = True) -> list[str]:
         self._node("." if path is None else path, follow_symlinks)
         return []
 
-    def getxattr(self, path: Any, attribute: Any, *, follow_symlinks: bool = True) -> bytes:
-        self._node(path, follow_symlinks)
-        with _named(path):
-            raise error(errno.ENODATA)
-
-    def setxattr(
-        self, path: Any, attribute: Any, value: Any, flags: int = 0, *, follow_symlinks: bool = True
-    ) -> None:
-        self._node(path, follow_symlinks)
-        with _named(path):
-            raise error(_NOT_HERE)
-
     # -- changes -----------------------------------------------------------------------------
 
-    def mkdir(self, path: Any, mode: int = 0o777, *, dir_fd: int | None = None) -> None:
-        _no_folder(dir_fd)
+    def mkdir(self, path: Any, mode: int = 0o777) -> None:
         sys.audit("os.mkdir", path, mode, -1)
         with _named(path):
             self.tree.make(self._entry(path), {}, mode)
 
-    def mkfifo(self, path: Any, mode: int = 0o666, *, dir_fd: int | None = None) -> None:
-        with _named(path):
-            self._place(path).free()
-            raise error(errno.EPERM)
-
-    def mknod(self, path: Any, mode: int = 0o600, device: int = 0, *, dir_fd: int | None = None) -> None:
-        self.mkfifo(path, mode)
-
-    def rmdir(self, path: Any, *, dir_fd: int | None = None) -> None:
-        _no_folder(dir_fd)
+    def rmdir(self, path: Any) -> None:
         sys.audit("os.rmdir", path, -1)
         with _named(path):
             self.tree.remove(self._place(path), folder=True)
 
-    def unlink(self, path: Any, *, dir_fd: int | None = None) -> None:
-        _no_folder(dir_fd)
+    def unlink(self, path: Any) -> None:
         sys.audit("os.remove", path, -1)
         with _named(path):
             self.tree.remove(self._place(path), folder=False)
 
     remove = unlink
 
-    def rename(
-        self, src: Any, dst: Any, *, src_dir_fd: int | None = None, dst_dir_fd: int | None = None
-    ) -> None:
-        _no_folder(src_dir_fd, dst_dir_fd)
+    def rename(self, src: Any, dst: Any) -> None:
         sys.audit("os.rename", src, dst, -1, -1)
         with _named(src, dst):
             self.tree.rename(self._entry(src), self._entry(dst))
 
     replace = rename
 
-    def link(
-        self,
-        src: Any,
-        dst: Any,
-        *,
-        src_dir_fd: int | None = None,
-        dst_dir_fd: int | None = None,
-        follow_symlinks: bool = True,
-    ) -> None:
-        _no_folder(src_dir_fd, dst_dir_fd)
+    def link(self, src: Any, dst: Any, *, follow_symlinks: bool = True) -> None:
         sys.audit("os.link", src, dst, -1, -1)
         with _named(src, dst):
             self.tree.link(self._place(src).there(), self._entry(dst))  # a link itself, as link(2) does
 
-    def symlink(
-        self, src: Any, dst: Any, target_is_directory: bool = False, *, dir_fd: int | None = None
-    ) -> None:
-        _no_folder(dir_fd)
+    def symlink(self, src: Any, dst: Any, target_is_directory: bool = False) -> None:
         sys.audit("os.symlink", src, dst, -1)
         with _named(src, dst):
             self.tree.make(self._entry(dst), _text(src), 0o777)
 
-    def chmod(self, path: Any, mode: int, *, dir_fd: int | None = None, follow_symlinks: bool = True) -> None:
-        _no_folder(dir_fd)
+    def chmod(self, path: Any, mode: int, follow_symlinks: bool = True) -> None:
         sys.audit("os.chmod", path, mode, -1)
         self.tree.alter(self._node(path, follow_symlinks), mode=mode)
 
     def fchmod(self, fd: int, mode: int) -> None:
         self.chmod(fd, mode)
 
-    def chown(
-        self, path: Any, uid: int, gid: int, *, dir_fd: int | None = None, follow_symlinks: bool = True
-    ) -> None:
-        _no_folder(dir_fd)
-        sys.audit("os.chown", path, uid, gid, -1)
-        owner = self._node(path, follow_symlinks).status()
-        if uid not in (-1, owner.st_uid) or gid not in (-1, owner.st_gid):
-            with _named(path):
-                raise error(errno.EPERM)
-
-    def lchown(self, path: Any, uid: int, gid: int) -> None:
-        self.chown(path, uid, gid, follow_symlinks=False)
-
-    def fchown(self, fd: int, uid: int, gid: int) -> None:
-        self.chown(fd, uid, gid)
-
     def truncate(self, path: Any, length: int) -> None:
         sys.audit("os.truncate", path, length)
         with _named(path):
             self.tree.truncate(self._node(path), length)
 
-    def utime(
-        self,
-        path: Any,
-        times: Any = None,
-        *,
-        ns: Any = None,
-        dir_fd: int | None = None,
-        follow_symlinks: bool = True,
-    ) -> None:
-        _no_folder(dir_fd)
+    def utime(self, path: Any, times: Any = None, *, ns: Any = None, follow_symlinks: bool = True) -> None:
         sys.audit("os.utime", path, times, ns, -1)
         if times is not None and ns is not None:
             raise ValueError("utime: you may specify either 'times' or 'ns' but not both")
@@ -561,7 +447,8 @@ class Files:
             real = getattr(os, name, None)
             if real is not None:
                 self._real[name] = real
-                put(real, getattr(self, name))
+                stand = _by_path(getattr(self, name))
+                put(real, _by_number(stand, real) if name in _OF_DESCRIPTORS else stand)
         put(io.open, self.opened)
         put(io.FileIO, self.file_class)
         put(io.open_code, lambda path: self.opened(path, "rb"))
@@ -571,8 +458,8 @@ class Files:
                 _exchange(vars(module), stands)
         os.supports_dir_fd = set()
         os.supports_effective_ids = set()
-        os.supports_fd = {getattr(self, name) for name in _BY_DESCRIPTOR}
-        os.supports_follow_symlinks = {getattr(self, name) for name in _BY_LINK}
+        os.supports_fd = {getattr(os, name) for name in _BY_DESCRIPTOR}
+        os.supports_follow_symlinks = {getattr(os, name) for name in _BY_LINK}
         if "shutil" in sys.modules:  # it asked when it was imported
             for name in (
                 "_use_fd_functions",
@@ -585,19 +472,36 @@ class Files:
 
 
 _FUNCTIONS = tuple(name for name, found in vars(Files).items() if callable(found) and hasattr(os, name))
-_BY_DESCRIPTOR = (
-    "access",
-    "chdir",
-    "chmod",
-    "chown",
-    "listdir",
-    "scandir",
-    "stat",
-    "statvfs",
-    "truncate",
-    "utime",
-)
-_BY_LINK = ("chmod", "chown", "link", "stat", "utime", "access", "listxattr", "getxattr", "setxattr")
+_OF_DESCRIPTORS = ("close", "dup", "read", "write", "lseek", "isatty")
+_BY_DESCRIPTOR = ("access", "chdir", "chmod", "listdir", "scandir", "stat", "truncate", "utime")
+_BY_LINK = ("chmod", "link", "stat", "utime", "access", "listxattr")
+
+
+def _by_path(own: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function without what is not there: paths relative to a descriptor."""
+
+    @functools.wraps(own)
+    def act(*arguments: Any, **named: Any) -> Any:
+        for name in ("dir_fd", "src_dir_fd", "dst_dir_fd"):
+            if named.pop(name, None) is not None:
+                raise NotImplementedError("dir_fd unavailable on this platform")
+        return own(*arguments, **named)
+
+    del act.__wrapped__  # leads to the files
+    return act
+
+
+def _by_number(own: Callable[..., Any], real: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that does to a descriptor of these files what `own` does, and to others what `real` does."""
+
+    def act(fd: Any, *rest: Any) -> Any:
+        if isinstance(fd, int) and fd >= _FIRST:
+            return own(fd, *rest)
+        if fd == wire.RESULT and own.__name__ == "close":
+            raise error(errno.EBADF)  # in an ordinary process nothing is open there
+        return real(fd, *rest)
+
+    return act
 
 
 Stands = dict[int, tuple[Any, Any]]  # by the real object's id: it, so that it lives, and what stands for it
@@ -627,154 +531,41 @@ def _exchange_defaults(function: types.FunctionType, stands: Stands) -> None:
     named.update((name, stands[id(value)][1]) for name, value in named.items() if id(value) in stands)
 
 
-_MODES = {
-    "r": os.O_RDONLY,
-    "w": os.O_WRONLY | os.O_CREAT | os.O_TRUNC,
-    "a": os.O_WRONLY | os.O_CREAT | os.O_APPEND,
-    "x": os.O_WRONLY | os.O_CREAT | os.O_EXCL,
-}
-
-
 def _file_class(files: Files) -> type[io.RawIOBase]:
-    """Return the replacement for io.FileIO.
+    """Return the replacement for io.FileIO: Python's own in Python, whose system is these files and nothing else.
 
-    The class is a closure over the files, so that no attribute leads to them: code in the restricted
-    tier can reach the class. Real file descriptors are refused for the same reason.
+    No attribute of the class leads to them, and no number that code puts into an instance to a real descriptor:
+    code in the restricted tier can reach the class.
     """
 
-    class FileIO(io.RawIOBase):
-        """Raw access to a file."""
+    def close(descriptor: int) -> None:
+        with contextlib.suppress(OSError):  # the call that opened it is over
+            files.close(descriptor)
 
-        def __init__(
-            self, file: Any, mode: str = "r", closefd: bool = True, opener: Callable[..., int] | None = None
-        ) -> None:
-            kind = mode.replace("b", "").replace("+", "")
-            if kind not in _MODES:
-                raise ValueError(
-                    "Must have exactly one of create/read/write/append mode and at most one plus"
-                )
-            flags = _MODES[kind] | getattr(os, "O_CLOEXEC", 0)
-            if "+" in mode:
-                flags = flags & ~os.O_ACCMODE | os.O_RDWR
-            if isinstance(file, int):
-                if file < 0:
-                    raise ValueError("negative file descriptor")
-                files.handle(file)
-                self._fd, self._closes = int(file), closefd
-            elif not closefd:
-                raise ValueError("Cannot use closefd=False with file name")
-            else:
-                sys.audit("open", file, mode, flags)
-                self._fd, self._closes = self._of(file, flags, opener), True
-            if files.handle(self._fd).node.is_folder:
-                with _named(file):
-                    raise error(errno.EISDIR)
-            self._flags = flags
-            self._plus = "+" in mode
-            self._kind = kind
-            self.name = file
-            if kind == "a":
-                files.lseek(self._fd, 0, os.SEEK_END)
+    system = types.SimpleNamespace(strerror=os.strerror, close=close)
+    for name in ("open", "fstat", "read", "write", "lseek", "ftruncate", "isatty"):
+        setattr(system, name, getattr(files, name))
+    system.fstat = lambda descriptor: files.handle(descriptor).node.status()
+    vars(system).update((name, value) for name, value in vars(os).items() if name.startswith("O_"))
+    names, cell = {**vars(_pyio), "os": system}, types.CellType()
 
-        @staticmethod
-        def _of(file: Any, flags: int, opener: Callable[..., int] | None) -> int:
-            if opener is None:
-                return files.open_node(file, flags, 0o666)
-            descriptor = opener(file, flags)
-            if not isinstance(descriptor, int):
-                raise TypeError("expected integer from opener")
-            if descriptor < 0:
-                raise ValueError(f"opener returned {descriptor}")
-            return descriptor
+    def bound(written: Any) -> Any:
+        closure = (cell,) * len(written.__code__.co_freevars)  # the class, for `super`
+        return types.FunctionType(written.__code__, names, written.__name__, written.__defaults__, closure)
 
-        def _open_fd(self, readable: bool = False, writable: bool = False) -> int:
-            if self.closed:
-                raise ValueError("I/O operation on closed file")
-            if readable and not self.readable():
-                raise io.UnsupportedOperation("File not open for reading")
-            if writable and not self.writable():
-                raise io.UnsupportedOperation("File not open for writing")
-            files.handle(self._fd)
-            return self._fd
-
-        def readable(self) -> bool:
-            self._checked()
-            return self._plus or self._kind == "r"
-
-        def writable(self) -> bool:
-            self._checked()
-            return self._plus or self._kind != "r"
-
-        def seekable(self) -> bool:
-            self._checked()
-            return True
-
-        def _checked(self) -> None:
-            if self.closed:
-                raise ValueError("I/O operation on closed file")
-
-        def fileno(self) -> int:
-            return self._open_fd()
-
-        def isatty(self) -> bool:
-            self._checked()
-            return False
-
-        _isatty_open_only = isatty
-        _blksize = _BUFFER
-
-        def readinto(self, buffer: Any) -> int:
-            return files.readinto(self._open_fd(readable=True), buffer)
-
-        def readall(self) -> bytes:
-            descriptor = self._open_fd(readable=True)
-            return files.read(descriptor, len(files.handle(descriptor).node.data))
-
-        def write(self, data: Any) -> int:
-            return files.write(self._open_fd(writable=True), data)
-
-        def seek(self, position: int, whence: int = os.SEEK_SET) -> int:
-            if isinstance(position, float):
-                raise TypeError("an integer is required")
-            return files.lseek(self._open_fd(), position, whence)
-
-        def tell(self) -> int:
-            return self.seek(0, os.SEEK_CUR)
-
-        def truncate(self, size: int | None = None) -> int:
-            descriptor = self._open_fd(writable=True)
-            size = self.tell() if size is None else size
-            files.ftruncate(descriptor, size)
-            return size
-
-        def close(self) -> None:
-            if not self.closed:
-                try:
-                    super().close()
-                finally:
-                    descriptor = getattr(self, "_fd", -1)
-                    if descriptor >= _FIRST and self._closes:
-                        with contextlib.suppress(OSError):  # the call that opened it is over
-                            files.close(descriptor)
-
-        @property
-        def closefd(self) -> bool:
-            return self._closes
-
-        @property
-        def mode(self) -> str:
-            kinds = {"r": "rb", "w": "wb", "a": "ab", "x": "xb"}
-            if not self._plus:
-                return kinds[self._kind]
-            return "rb+" if self._kind in "rw" else f"{kinds[self._kind]}+"
-
-        def __repr__(self) -> str:
-            if self.closed:
-                return "<_io.FileIO [closed]>"
-            return f"<_io.FileIO name={self.name!r} mode={self.mode!r} closefd={self._closes!r}>"
-
-    FileIO.__module__, FileIO.__qualname__ = "_io", "FileIO"
-    return FileIO
+    body: dict[str, Any] = {}
+    for name, value in vars(_pyio.FileIO).items():
+        if (
+            isinstance(value, types.FunctionType) and name != "__del__"
+        ):  # that of the base closes without a warning
+            body[name] = bound(value)
+        elif isinstance(value, property):
+            body[name] = property(bound(value.fget))
+        elif not name.startswith("__"):
+            body[name] = value
+    made: Any = abc.ABCMeta("FileIO", (io.RawIOBase,), {**body, "__module__": "_io"})
+    cell.cell_contents = made
+    return made  # type: ignore[no-any-return]
 
 
 def _opening(raw: type[io.RawIOBase]) -> Callable[..., Any]:

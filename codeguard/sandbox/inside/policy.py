@@ -22,8 +22,8 @@ from typing import Any
 
 from RestrictedPython.transformer import INSPECT_ATTRIBUTES, RestrictingNodeTransformer
 
+from . import words
 from .allowed import withheld
-from .words import words
 
 # double underscore attributes that only say what an object is called or are operators by name
 _OPEN_DUNDERS = frozenset(

@@ -9,8 +9,7 @@ from __future__ import annotations
 import errno
 from typing import NamedTuple
 
-from . import wire
-from .words import words
+from . import wire, words
 
 # name:x86-64:arm64, with a hyphen where a machine does not have the call
 _NUMBERS = words(

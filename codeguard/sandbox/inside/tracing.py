@@ -40,23 +40,15 @@ class Tracer:
         self._names = names
         self.executable: set[int] = set().union(*map(executable_lines, codes)) if codes else set()
         self.arcs: set[tuple[int, int]] = set()
-        self._last: dict[int, int] = {}
         self._wanted = set(map(id, codes))  # a code object's own hash reads all of it
 
     def start(self) -> None:
         """Start tracing."""
-        if sys.version_info >= (3, 12):
-            self._monitor()
-        else:
-            sys.settrace(self._trace)
+        sys.settrace(self._trace)
 
     def stop(self) -> None:
         """Stop tracing, unless the code under test has replaced the trace function."""
-        if sys.version_info >= (3, 12):
-            for code in self.codes:
-                sys.monitoring.set_local_events(sys.monitoring.COVERAGE_ID, code, 0)
-        else:
-            sys.settrace(None)
+        sys.settrace(None)
 
     def report(self) -> list[Any]:
         """Return executable lines, reached lines and arcs as plain lists."""
@@ -83,30 +75,3 @@ class Tracer:
             return local
 
         return local
-
-    def _monitor(self) -> None:
-        if sys.version_info < (3, 12):
-            return
-        monitoring = sys.monitoring
-        tool, events = monitoring.COVERAGE_ID, monitoring.events
-        monitoring.use_tool_id(tool, "coverage")
-        lines, note, frame_of = self._last, self.arcs.add, sys._getframe
-
-        def on_start(code: CodeType, offset: int) -> None:
-            lines[id(frame_of(1))] = -code.co_firstlineno
-
-        def on_line(code: CodeType, line: int) -> None:
-            frame = id(frame_of(1))
-            note((lines.get(frame, -code.co_firstlineno), line))
-            lines[frame] = line
-
-        def on_leave(code: CodeType, offset: int, value: object) -> None:
-            last = lines.pop(id(frame_of(1)), None)
-            if last is not None:
-                note((last, -code.co_firstlineno))
-
-        monitoring.register_callback(tool, events.PY_START, on_start)
-        monitoring.register_callback(tool, events.LINE, on_line)
-        monitoring.register_callback(tool, events.PY_RETURN, on_leave)
-        for code in self.codes:
-            monitoring.set_local_events(tool, code, events.PY_START | events.LINE | events.PY_RETURN)

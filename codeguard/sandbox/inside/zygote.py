@@ -12,7 +12,6 @@ descriptor of any other child.
 from __future__ import annotations
 
 import _socket
-import contextlib
 import gc
 import json
 import os
@@ -31,9 +30,6 @@ else:
 
 def main(options: dict[str, Any]) -> None:
     """Load, confine, report the layers, then serve until the control socket closes."""
-    if options["cores"]:
-        with contextlib.suppress(OSError):  # slower elsewhere, no worse
-            os.sched_setaffinity(0, options["cores"])
     control = _apart(options["control"])
     line = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, control)  # asks what the filter forbids
     try:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 # What stops an attack. The names of operating system layers are those of `Sandbox.layers()`.
 POLICY = "policy"  # RestrictedPython's rules on the source
@@ -81,3 +83,22 @@ def spoof(
     return Attack(
         id, mechanism, Proof.SPOOF, source, stopped_by, ADD_CALLS, judge=judge, needs=needs, residual=residual
     )
+
+
+def rows(
+    make: Callable[..., Attack], text: str, *more: Any, prelude: str = "", **named: Any
+) -> Iterator[Attack]:
+    """Yield an attack for each heading `=== id: mechanism` of a text and the source below it.
+
+    Below a heading, a line `needs: …` may give what the proof needs. What follows a line `---` is the next
+    argument of `make`, for instance the next check's source.
+    """
+    for part in text.split("\n=== ")[1:]:
+        heading, _, body = part.partition("\n")
+        name, _, mechanism = heading.partition(": ")
+        needs = {}
+        if body.startswith("needs: "):
+            needs["needs"], _, body = body.removeprefix("needs: ").partition("\n")
+        texts = body.rstrip("\n").split("\n---\n")
+        source, *others = (f"\n{found}\n" if "\n" in found else found for found in texts)
+        yield make(name, mechanism, prelude + source, *others, *more, **named, **needs)

@@ -47,9 +47,7 @@ class Range:
         self.arena = Arena()
         os.environ[SECRET_NAME] = self.arena.secret
         # one zygote: what an attack leaves in it, the next check meets
-        self.sandbox = Sandbox(
-            level_required=Level.L0 if without else Level.L2, without=self.without, zygotes=1
-        )
+        self.sandbox = Sandbox(level_required=Level.L0 if without else Level.L2, without=self.without)
         self.others = descendants(os.getpid())  # processes that other tests have started here
         self.probes: dict[tuple[str, Tier], object] = {}
         # Both kinds of zygote run before anything hostile does: starting one takes time.
@@ -70,7 +68,7 @@ class Range:
         """Run one attack and return the effects that it must not have had; none is what one hopes for."""
         if self.arena.changed() or self.arena.victim_change() or self.arena.waiter.woken():
             self._renew()
-        own = {worker.pid for worker in self.sandbox._roster.idle() if isinstance(worker, Zygote)}
+        own = {worker.pid for worker in self.sandbox.idle() if isinstance(worker, Zygote)}
         self.others = descendants(os.getpid(), without=own)
         clean = self._probe(attack, tier) if attack.proof is Proof.STATE else None
         results = [self._attack(attack, tier)]
@@ -166,7 +164,7 @@ class Range:
 
     def _expected(self) -> int:
         engaged = {layer.name for layer in self.sandbox.layers() if layer.engaged}
-        return len(self.sandbox._roster.idle()) * ((2 if "namespaces" in engaged else 1) + SPARE)
+        return len(self.sandbox.idle()) * ((2 if "namespaces" in engaged else 1) + SPARE)
 
     def _renew(self) -> None:
         """Start again after an attack got through, so that its traces are not counted twice."""

@@ -6,7 +6,7 @@ import getpass
 import os
 import time
 
-from attacks.case import FACADE, POLICY, WORLD, Attack, Proof
+from attacks.case import FACADE, POLICY, WORLD, Attack, Proof, rows
 
 NOW = time.time()
 # A clock that shows the real time lets a time bomb sleep for as long as it is tested.
@@ -44,74 +44,71 @@ def _tells(
 
 
 ATTACKS = (
-    _clock("time-time", "time.time", "import time", "time.time()"),
-    _clock(
-        "localtime",
-        "time.localtime and mktime read the C clock",
-        "import time",
-        "time.mktime(time.localtime())",
-    ),
-    _clock("clock-gettime", "time.clock_gettime(CLOCK_REALTIME)", "import time", "time.clock_gettime(0)"),
-    _clock(
-        "datetime-now",
-        "datetime.now reads the clock in its own C code",
-        "import datetime",
-        "datetime.datetime.now().timestamp()",
-    ),
-    _clock(
-        "formatted-date",
-        "a formatted date of email.utils",
-        "import email.utils, datetime",
-        "email.utils.parsedate_to_datetime(email.utils.formatdate()).timestamp()",
-    ),
-    _clock(
-        "uuid-time",
-        "a version 1 UUID contains the time",
-        "import uuid",
-        "(uuid.uuid1().time - 0x01b21dd213814000) / 1e7",
-    ),
-    _clock(
-        "log-record",
-        "a log record carries its time of creation",
-        "import logging",
-        "logging.LogRecord('', 0, '', 0, '', (), None).created",
-    ),
-    _clock(
-        "log-start",
-        "log records tell the time since logging was imported, in the zygote",
-        "import logging",
-        "logging._startTime / (1 if isinstance(logging._startTime, float) else 1e9)",
-    ),
-    _clock(
-        "compiled-datetime",
-        "the compiled module below datetime has the class with the real clock",
-        "import _datetime",
-        "_datetime.datetime.now().timestamp()",
-    ),
-    _clock(
-        "datetime-base",
-        "the class below the one that has the world's clock",
-        "import datetime",
-        "datetime.datetime.__mro__[-3].now().timestamp()",
-        residual=KERNEL_SAYS,
-    ),
-    _clock(
-        "numpy-now",
-        "numpy reads the clock for a date that is called now",
-        "import numpy",
-        "int(numpy.datetime64('now').astype('int64'))",
-    ),
-    _clock(
-        "numpy-array-now",
-        "numpy reads the clock for an array of such texts",
-        "import numpy",
-        "int(numpy.array(['now'], 'datetime64[s]').astype('int64')[0])",
-        residual=KERNEL_SAYS,
-    ),
-    _clock(
-        "session-time",
-        "a connection that ssl makes in memory says when it was made",
+    *rows(
+        _clock,
         """
+=== time-time: time.time
+import time
+---
+time.time()
+=== localtime: time.localtime and mktime read the C clock
+import time
+---
+time.mktime(time.localtime())
+=== clock-gettime: time.clock_gettime(CLOCK_REALTIME)
+import time
+---
+time.clock_gettime(0)
+=== datetime-now: datetime.now reads the clock in its own C code
+import datetime
+---
+datetime.datetime.now().timestamp()
+=== formatted-date: a formatted date of email.utils
+import email.utils, datetime
+---
+email.utils.parsedate_to_datetime(email.utils.formatdate()).timestamp()
+=== uuid-time: a version 1 UUID contains the time
+import uuid
+---
+(uuid.uuid1().time - 0x01b21dd213814000) / 1e7
+=== log-record: a log record carries its time of creation
+import logging
+---
+logging.LogRecord('', 0, '', 0, '', (), None).created
+=== log-start: log records tell the time since logging was imported, in the zygote
+import logging
+---
+logging._startTime / (1 if isinstance(logging._startTime, float) else 1e9)
+=== compiled-datetime: the compiled module below datetime has the class with the real clock
+import _datetime
+---
+_datetime.datetime.now().timestamp()
+=== numpy-now: numpy reads the clock for a date that is called now
+import numpy
+---
+int(numpy.datetime64('now').astype('int64'))
+=== file-date: the date of a new file or of /proc
+import os
+---
+os.stat('/proc/self').st_mtime
+=== sql-now: SQL's strftime('now')
+import sqlite3
+---
+int(sqlite3.connect(':memory:').execute("select strftime('%s','now')").fetchone()[0])
+""",
+    ),
+    *rows(
+        _clock,
+        """
+=== datetime-base: the class below the one that has the world's clock
+import datetime
+---
+datetime.datetime.__mro__[-3].now().timestamp()
+=== numpy-array-now: numpy reads the clock for an array of such texts
+import numpy
+---
+int(numpy.array(['now'], 'datetime64[s]').astype('int64')[0])
+=== session-time: a connection that ssl makes in memory says when it was made
 import ssl
 def seconds():
     contexts = [ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)]
@@ -128,60 +125,47 @@ def seconds():
             pass
         made[(2, 0)[step % 2]].write(made[(1, 3)[step % 2]].read())
     return ends[0].session.time
+---
+seconds()
 """,
-        "seconds()",
         residual=KERNEL_SAYS,
     ),
-    _clock("file-date", "the date of a new file or of /proc", "import os", "os.stat('/proc/self').st_mtime"),
-    _clock(
-        "sql-now",
-        "SQL's strftime('now')",
-        "import sqlite3",
-        "int(sqlite3.connect(':memory:').execute(\"select strftime('%s','now')\").fetchone()[0])",
-    ),
-    _tells(
-        "environment-variable",
-        "a variable of the host's environment",
+    *rows(
+        _tells,
         """
+=== environment-variable: a variable of the host's environment
 import os
 def attack():
     return os.environ.get('@SECRET_NAME@')
-""",
-        "@SECRET@",
-    ),
-    _tells(
-        "c-environment",
-        "getenv of libc and its environ array, past os.environ",
-        """
+---
+@SECRET@
+=== c-environment: getenv of libc and its environ array, past os.environ
 import ctypes
 def attack():
     f = ctypes.CDLL(None).getenv
     f.restype = ctypes.c_char_p
-"""
-        "    return f(b'@SECRET_NAME@').decode()\n",
-        "@SECRET@",
-    ),
-    _tells(
-        "host-name",
-        "the host's name",
-        """
+    return f(b'@SECRET_NAME@').decode()
+---
+@SECRET@
+=== host-name: the host's name
 import socket
 def attack():
     return ['name', socket.gethostname()]
+---
+["name", "@HOSTNAME@"]
+=== host-name-uname: uname(2) tells the host's name without a socket module
+import posix
+def attack():
+    return ['name', posix.uname().nodename]
+---
+["name", "@HOSTNAME@"]
+=== host-name-cached: a module that asked for the host's name when it was loaded still has it
+import platform
+def attack():
+    return ['name', platform.node()]
+---
+["name", "@HOSTNAME@"]
 """,
-        '["name", "@HOSTNAME@"]',
-    ),
-    _tells(
-        "host-name-uname",
-        "uname(2) tells the host's name without a socket module",
-        "import posix\ndef attack():\n    return ['name', posix.uname().nodename]\n",
-        '["name", "@HOSTNAME@"]',
-    ),
-    _tells(
-        "host-name-cached",
-        "a module that asked for the host's name when it was loaded still has it",
-        "import platform\ndef attack():\n    return ['name', platform.node()]\n",
-        '["name", "@HOSTNAME@"]',
     ),
     _tells(
         "user-name",
@@ -213,25 +197,28 @@ def attack():
         '["real", true]',
         residual=KERNEL_SAYS,
     ),
-    _varies(
-        "string-hash",
-        "the hash of a string differs from process to process",
-        "def attack():\n    return hash('attack')\n",
-    ),
-    _varies(
-        "random-module",
-        "the shared generator is seeded by the system",
-        "import random\ndef attack():\n    return random.random()\n",
-    ),
-    _varies(
-        "system-random",
-        "os.urandom is never the same twice",
-        "import os\ndef attack():\n    return os.urandom(8).hex()\n",
-    ),
-    _varies(
-        "ssl-random",
-        "OpenSSL has a generator of its own",
-        "import ssl\ndef attack():\n    return ssl.RAND_bytes(8).hex()\n",
+    *rows(
+        _varies,
+        """
+=== string-hash: the hash of a string differs from process to process
+def attack():
+    return hash('attack')
+=== random-module: the shared generator is seeded by the system
+import random
+def attack():
+    return random.random()
+=== system-random: os.urandom is never the same twice
+import os
+def attack():
+    return os.urandom(8).hex()
+=== ssl-random: OpenSSL has a generator of its own
+import ssl
+def attack():
+    return ssl.RAND_bytes(8).hex()
+=== set-order: the order of a set of strings
+def attack():
+    return [str(x) for x in {str(i) * 3 for i in range(50)}]
+""",
     ),
     _varies(
         "libc-random",
@@ -253,13 +240,5 @@ def attack():
             ("native", "addresses are randomised per zygote, and unmodified code may look at them"),
             ("restricted", "id() is ordinary Python; two zygotes give two addresses"),
         ),
-    ),
-    _varies(
-        "set-order",
-        "the order of a set of strings",
-        """
-def attack():
-    return [str(x) for x in {str(i) * 3 for i in range(50)}]
-""",
     ),
 )

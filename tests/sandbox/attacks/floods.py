@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attacks.case import CHANNEL, DEADLINE, POLICY, RLIMITS, Attack, Proof
+from attacks.case import CHANNEL, DEADLINE, POLICY, RLIMITS, Attack, Proof, rows
 
 CAPS = (CHANNEL, RLIMITS, DEADLINE)
 
@@ -12,70 +12,46 @@ def _cut(id: str, mechanism: str, source: str) -> Attack:  # noqa: A002
 
 
 ATTACKS = (
-    _cut(
-        "print-forever", "print without end", "def attack():\n    while True:\n        print('x' * 65536)\n"
-    ),
-    _cut(
-        "stderr-forever",
-        "writing to standard error without end",
+    *rows(
+        _cut,
         """
+=== print-forever: print without end
+def attack():
+    while True:
+        print('x' * 65536)
+=== stderr-forever: writing to standard error without end
 import sys
 def attack():
     while True:
         sys.stderr.write('x' * 65536)
-""",
-    ),
-    _cut("huge-string", "one very long string returned", "def attack():\n    return 'x' * (300 * 2 ** 20)\n"),
-    _cut(
-        "shared-nesting",
-        "a value of a few objects whose text is exponential",
-        """
+=== huge-string: one very long string returned
+def attack():
+    return 'x' * (300 * 2 ** 20)
+=== shared-nesting: a value of a few objects whose text is exponential
 def attack():
     x = ['x' * 100]
     for _ in range(60):
         x = [x, x]
     return x
-""",
-    ),
-    _cut(
-        "huge-exception",
-        "an exception with a very long message",
-        "def attack():\n    raise ValueError('x' * (300 * 2 ** 20))\n",
-    ),
-    _cut(
-        "huge-type-name",
-        "an exception whose type's name is very long",
-        """
+=== huge-exception: an exception with a very long message
+def attack():
+    raise ValueError('x' * (300 * 2 ** 20))
+=== huge-type-name: an exception whose type's name is very long
 def attack():
     raise type('E' * (40 * 2 ** 20), (Exception,), {})('x' * (260 * 2 ** 20))
-""",
-    ),
-    _cut(
-        "huge-integer",
-        "an integer of millions of digits returned",
-        """
+=== huge-integer: an integer of millions of digits returned
 import sys
 def attack():
     sys.set_int_max_str_digits(0)
     return 7 << (20 * 2 ** 20)
-""",
-    ),
-    _cut(
-        "huge-mutation",
-        "an argument that is made huge instead of a result",
-        """
+=== huge-mutation: an argument that is made huge instead of a result
 def grow(x):
     x.extend(['y' * 1000] * 300000)
 def attack():
     x = []
     grow(x)
     return x
-""",
-    ),
-    _cut(
-        "self-reference",
-        "a value that contains itself",
-        """
+=== self-reference: a value that contains itself
 def attack():
     x = []
     x.append(x)
@@ -83,12 +59,7 @@ def attack():
         pass
     y = [x] * 10 ** 8
     return y
-""",
-    ),
-    _cut(
-        "descriptor-flood",
-        "writing without end to every descriptor",
-        """
+=== descriptor-flood: writing without end to every descriptor
 import os
 def attack():
     while True:
@@ -97,12 +68,7 @@ def attack():
                 os.write(descriptor, b"x" * 65536)
             except OSError:
                 pass
-""",
-    ),
-    _cut(
-        "slow-drip",
-        "one byte at a time, so that a host which waits for more never stops",
-        """
+=== slow-drip: one byte at a time, so that a host which waits for more never stops
 import os, time
 def attack():
     while True:
@@ -112,17 +78,10 @@ def attack():
             except OSError:
                 pass
         time.sleep(0.01)
-""",
-    ),
-    _cut(
-        "wide-value",
-        "millions of small items",
-        "def attack():\n    return [str(i) for i in range(5 * 10 ** 6)]\n",
-    ),
-    _cut(
-        "warning-flood",
-        "warnings go to standard error through a path of their own",
-        """
+=== wide-value: millions of small items
+def attack():
+    return [str(i) for i in range(5 * 10 ** 6)]
+=== warning-flood: warnings go to standard error through a path of their own
 import warnings
 def attack():
     warnings.simplefilter("always")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attacks.case import NAMESPACES, POLICY, SECCOMP, Attack, Proof
+from attacks.case import NAMESPACES, POLICY, SECCOMP, Attack, Proof, rows
 from attacks.raw import RAW
 
 CALLS = (POLICY, SECCOMP, NAMESPACES)
@@ -109,100 +109,74 @@ def attack():
 """,
         CALLS,
     ),
-    _returns(
-        "compare-processes",
-        "kcmp tells what two processes share",
-        "def attack():\n    return ['compared', syscall('kcmp', me := syscall('getpid'), me, 2, 0, 0)]\n",
-        '["compared", 0]',
-    ),
-    _returns(
-        "io-uring",
-        "io_uring does I/O that a system call filter does not see",
+    *rows(
+        _returns,
         """
+=== compare-processes: kcmp tells what two processes share
+def attack():
+    return ['compared', syscall('kcmp', me := syscall('getpid'), me, 2, 0, 0)]
+---
+["compared", 0]
+=== io-uring: io_uring does I/O that a system call filter does not see
 def attack():
     parameters = C.create_string_buffer(120)
     return ["ring", syscall("io_uring_setup", 4, C.addressof(parameters)) > 0]
-""",
-        '["ring", true]',
-    ),
-    _returns(
-        "userfaultfd",
-        "userfaultfd stops the kernel in the middle of a copy, the lever of many exploits",
-        """
+---
+["ring", true]
+=== userfaultfd: userfaultfd stops the kernel in the middle of a copy, the lever of many exploits
 def attack():
     return ["fault", syscall("userfaultfd", 1) > 0]
-""",
-        '["fault", true]',
-    ),
-    _returns(
-        "perf-event",
-        "perf_event_open measures and has a history of kernel bugs",
-        """
+---
+["fault", true]
+=== perf-event: perf_event_open measures and has a history of kernel bugs
 import struct
 def attack():
     attributes = C.create_string_buffer(struct.pack("IIQQQQQ", 1, 112, 0, 0, 0, 0, 0x61), 112)
     return ["perf", syscall("perf_event_open", C.addressof(attributes), 0, -1, -1, 0) > 0]
-""",
-        '["perf", true]',
-    ),
-    _returns(
-        "personality",
-        "personality(READ_IMPLIES_EXEC, ADDR_NO_RANDOMIZE) weakens memory protection",
-        "def attack():\n    return ['person', syscall('personality', 0x0440000) >= 0]\n",
-        '["person", true]',
-    ),
-    _returns(
-        "file-handle",
-        "name_to_handle_at names a file past its path",
-        """
+---
+["perf", true]
+=== personality: personality(READ_IMPLIES_EXEC, ADDR_NO_RANDOMIZE) weakens memory protection
+def attack():
+    return ['person', syscall('personality', 0x0440000) >= 0]
+---
+["person", true]
+=== file-handle: name_to_handle_at names a file past its path
 def attack():
     handle = C.create_string_buffer((128).to_bytes(4, "little"), 136)
     mount, path = C.create_string_buffer(8), C.create_string_buffer(b"@SECRET_FILE@")
     result = syscall("name_to_handle_at", -100, C.addressof(path), C.addressof(handle), C.addressof(mount), 0)
     return ["handle", result]
-""",
-        '["handle", 0]',
-    ),
-    _returns(
-        "executable-memory",
-        "memory that is writable and executable holds machine code of one's own",
-        "def attack():\n    return ['mapped', syscall('mmap', 0, 4096, 7, 0x22, -1, 0) > 0]\n",
-        '["mapped", true]',
-    ),
-    _returns(
-        "new-mount-calls",
-        "open_tree opens a path without open(2); older lists of calls lack it",
-        """
+---
+["handle", 0]
+=== executable-memory: memory that is writable and executable holds machine code of one's own
+def attack():
+    return ['mapped', syscall('mmap', 0, 4096, 7, 0x22, -1, 0) > 0]
+---
+["mapped", true]
+=== new-mount-calls: open_tree opens a path without open(2); older lists of calls lack it
 def attack():
     path = C.create_string_buffer(b"/")
     return ["tree", syscall("open_tree", -100, C.addressof(path), 0) > 0]
-""",
-        '["tree", true]',
-    ),
-    _returns(
-        "openat2",
-        "openat2, whose flags lie in memory where a filter cannot look",
-        """
+---
+["tree", true]
+=== openat2: openat2, whose flags lie in memory where a filter cannot look
 import struct
 def attack():
     path, how = C.create_string_buffer(b"@SECRET_FILE@"), C.create_string_buffer(struct.pack("QQQ", 0, 0, 0))
     descriptor = syscall("openat2", -100, C.addressof(path), C.addressof(how), 24)
     return os.read(descriptor, 100).decode()
-""",
-        "@SECRET@",
-    ),
-    _returns(
-        "host-name-change",
-        "sethostname in one's own user namespace",
-        """
+---
+@SECRET@
+=== host-name-change: sethostname in one's own user namespace
 def attack():
     syscall("unshare", 0x14000000)
     name = C.create_string_buffer(b"attacked")
     syscall("sethostname", C.addressof(name), 8)
     import posix
     return posix.uname().nodename
+---
+attacked
 """,
-        "attacked",
     ),
     Attack(
         "foreign-architecture",

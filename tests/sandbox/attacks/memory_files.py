@@ -12,6 +12,7 @@ from attacks.case import (
     SECCOMP,
     Attack,
     Proof,
+    rows,
     spoof,
 )
 
@@ -62,30 +63,23 @@ ATTACKS = (
         "the real rename is kept by what stands for it",
         f"{REAL}\ndef attack():\n    real('rename')('@DIR@/log', '@DIR@/precious')\n",
     ),
-    _writes(
-        "module-of-the-functions",
-        "the module below os is imported and asked itself",
-        "import posix\ndef attack():\n    posix.mkdir('@MARKER@')\n",
-    ),
-    _writes(
-        "a-fresh-import",
-        "the module of raw files is thrown away and imported anew",
+    *rows(
+        _writes,
         """
+=== module-of-the-functions: the module below os is imported and asked itself
+import posix
+def attack():
+    posix.mkdir('@MARKER@')
+=== a-fresh-import: the module of raw files is thrown away and imported anew
 import importlib, sys
 def attack():
     sys.modules.pop('_io', None)
     importlib.import_module('_io').open('@MARKER@', 'w').close()
-""",
-    ),
-    _writes(
-        "written-in-python",
-        "Python's own open in Python",
-        "import _pyio\ndef attack():\n    _pyio.open('@MARKER@', 'w').close()\n",
-    ),
-    _writes(
-        "through-a-link",
-        "a symbolic link to a real folder is followed",
-        """
+=== written-in-python: Python's own open in Python
+import _pyio
+def attack():
+    _pyio.open('@MARKER@', 'w').close()
+=== through-a-link: a symbolic link to a real folder is followed
 import os
 def attack():
     os.symlink('@DIR@', 'way-@TOKEN@')
@@ -98,25 +92,18 @@ def attack():
         REAL
         + "\ndef attack():\n    open('@MARKER@', 'w', opener=lambda *asked: real('open')(*asked)).close()\n",
     ),
-    _reads(
-        "read-through-a-link",
-        "a symbolic link to a real file is read",
+    *rows(
+        _reads,
         """
+=== read-through-a-link: a symbolic link to a real file is read
 import os
 def attack():
     os.symlink('@SECRET_FILE@', 'to-@TOKEN@')
     return open('to-@TOKEN@').read()
-""",
-    ),
-    _reads(
-        "up-and-up",
-        "a path that leaves every folder",
-        "def attack():\n    return open('../' * 40 + '@SECRET_FILE@'.lstrip('/')).read()\n",
-    ),
-    _reads(
-        "inherited-descriptor",
-        "a raw file over every descriptor that may be open",
-        """
+=== up-and-up: a path that leaves every folder
+def attack():
+    return open('../' * 40 + '@SECRET_FILE@'.lstrip('/')).read()
+=== inherited-descriptor: a raw file over every descriptor that may be open
 import io, os
 def attack():
     found = b''
@@ -130,36 +117,25 @@ def attack():
         except (OSError, ValueError):
             pass
     return found.decode()
-""",
-    ),
-    _reads(
-        "loader",
-        "a module's loader reads any file",
-        """
+=== loader: a module's loader reads any file
 import importlib.machinery
 def attack():
     return importlib.machinery.SourceFileLoader('x', '@SECRET_FILE@').get_data('@SECRET_FILE@')
 """,
     ),
-    _stays(
-        "file-left-behind",
-        "a file is left for the next check",
+    *rows(
+        _stays,
         """
+=== file-left-behind: a file is left for the next check
 import os
 def attack():
     os.makedirs('left-@TOKEN@', exist_ok=True)
     open('left-@TOKEN@/word', 'w').close()
-""",
-        """
+---
 import os
 def probe():
     return os.path.exists('left-@TOKEN@/word')
-""",
-    ),
-    _stays(
-        "functions-replaced",
-        "what stands for a function is replaced for the next check",
-        """
+=== functions-replaced: what stands for a function is replaced for the next check
 import os
 def attack():
     pass
@@ -169,28 +145,22 @@ if holder is None or isinstance(holder, type(os)):
 else:
     type(holder).stat = lambda *given, **named: True
     os.path.exists = lambda path: True
+---
+import os
+def probe():
+    return os.path.exists('/nowhere')
 """,
-        "import os\ndef probe():\n    return os.path.exists('/nowhere')\n",
     ),
-    spoof(
-        "class-of-the-raw-file",
-        "the class of an open file's raw file is made anew over the result pipe",
-        FORGES
-        + """
+    *rows(
+        spoof,
+        """
+=== class-of-the-raw-file: the class of an open file's raw file is made anew over the result pipe
 def add(a, b):
     with open("x-@TOKEN@", "wb", buffering=0) as file:
         pipe, frames = forged()
         type(file)(pipe, "wb", closefd=False).write(frames)
     return 0
-""",
-        (POLICY, CHANNEL),
-        judge="frame",
-    ),
-    spoof(
-        "number-of-the-raw-file",
-        "an open file is given the number of the result pipe",
-        FORGES
-        + """
+=== number-of-the-raw-file: an open file is given the number of the result pipe
 def add(a, b):
     with open("y-@TOKEN@", "wb", buffering=0) as file:
         pipe, frames = forged()
@@ -204,12 +174,13 @@ def add(a, b):
     return 0
 """,
         (POLICY, CHANNEL),
+        prelude=FORGES,
         judge="frame",
     ),
-    _cut(
-        "long-files",
-        "files that are cut far beyond their end are read again and again",
+    *rows(
+        _cut,
         """
+=== long-files: files that are cut far beyond their end are read again and again
 def attack():
     with open("long-@TOKEN@", "wb") as file:
         file.truncate(48 << 20)
@@ -217,12 +188,7 @@ def attack():
     while True:
         with open("long-@TOKEN@", "rb") as file:
             kept.append(file.read())
-""",
-    ),
-    _cut(
-        "crowd-of-files",
-        "one file after another is made, whatever is said against it",
-        """
+=== crowd-of-files: one file after another is made, whatever is said against it
 def attack():
     number = 0
     while True:

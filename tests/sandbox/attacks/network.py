@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attacks.case import LANDLOCK, NAMESPACES, POLICY, SECCOMP, Attack, Proof
+from attacks.case import LANDLOCK, NAMESPACES, POLICY, SECCOMP, Attack, Proof, rows
 from attacks.raw import RAW
 
 SOCKETS = (POLICY, SECCOMP, NAMESPACES, LANDLOCK)
@@ -13,135 +13,75 @@ def _calls(id: str, mechanism: str, source: str, needs: str = "") -> Attack:  # 
 
 
 ATTACKS = (
-    _calls(
-        "tcp-connect",
-        "a TCP connection",
+    *rows(
+        _calls,
         """
+=== tcp-connect: a TCP connection
 import socket
 def attack():
     socket.create_connection(("127.0.0.1", @PORT@)).sendall(b"@TOKEN@")
-""",
-    ),
-    _calls(
-        "c-socket",
-        "_socket, the C module below socket, on a system where the Python one is patched",
-        """
+=== c-socket: _socket, the C module below socket, on a system where the Python one is patched
 import _socket
 def attack():
     line = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
     line.connect(("127.0.0.1", @PORT@))
     line.send(b"@TOKEN@")
-""",
-    ),
-    _calls(
-        "tcp-fast-open",
-        "sendto with MSG_FASTOPEN connects without connect(2)",
-        """
+=== tcp-fast-open: sendto with MSG_FASTOPEN connects without connect(2)
 import socket
 def attack():
     line = socket.socket()
     line.sendto(b"@TOKEN@", 0x20000000, ("127.0.0.1", @PORT@))
-""",
-    ),
-    _calls(
-        "smtp-connect",
-        "the socket of a mail client",
-        """
+=== smtp-connect: the socket of a mail client
 import smtplib
 def attack():
     smtplib.SMTP()._get_socket("127.0.0.1", @PORT@, 5).sendall(b"@TOKEN@")
-""",
-    ),
-    _calls(
-        "process-client",
-        "a connection of multiprocessing",
-        """
+=== process-client: a connection of multiprocessing
 from multiprocessing.connection import SocketClient
 def attack():
     SocketClient(("127.0.0.1", @PORT@)).send_bytes(b"@TOKEN@")
-""",
-    ),
-    _calls(
-        "mptcp",
-        "multipath TCP, a protocol that rules for TCP forget",
-        """
+=== mptcp: multipath TCP, a protocol that rules for TCP forget
+needs: __import__('pathlib').Path('/proc/sys/net/mptcp/enabled').exists()
 import socket
 def attack():
     line = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)
     line.connect(("127.0.0.1", @PORT@))
     line.sendall(b"@TOKEN@")
-""",
-        needs="__import__('pathlib').Path('/proc/sys/net/mptcp/enabled').exists()",
-    ),
-    _calls(
-        "mapped-address",
-        "an IPv4 address inside an IPv6 socket",
-        """
+=== mapped-address: an IPv4 address inside an IPv6 socket
+needs: __import__('pathlib').Path('/proc/net/if_inet6').exists()
 import socket
 def attack():
     line = socket.socket(socket.AF_INET6)
     line.connect(("::ffff:127.0.0.1", @PORT@))
     line.sendall(b"@TOKEN@")
-""",
-        needs="__import__('pathlib').Path('/proc/net/if_inet6').exists()",
-    ),
-    _calls(
-        "udp",
-        "a datagram needs no connection; Landlock's network rules know TCP only",
-        """
+=== udp: a datagram needs no connection; Landlock's network rules know TCP only
 import socket
 def attack():
     socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"@TOKEN@", ("127.0.0.1", @UDP_PORT@))
-""",
-    ),
-    _calls(
-        "unix-path",
-        "a Unix socket by its path",
-        """
+=== unix-path: a Unix socket by its path
 import socket
 def attack():
     line = socket.socket(socket.AF_UNIX)
     line.connect("@DIR@/unix")
     line.sendall(b"@TOKEN@")
-""",
-    ),
-    _calls(
-        "unix-abstract",
-        "an abstract Unix socket, which has no file for a path rule to forbid",
-        """
+=== unix-abstract: an abstract Unix socket, which has no file for a path rule to forbid
 import socket
 def attack():
     line = socket.socket(socket.AF_UNIX)
     line.connect("\\0arena-@TOKEN@")
     line.sendall(b"@TOKEN@")
-""",
-    ),
-    _calls(
-        "unix-datagram",
-        "an abstract Unix datagram",
-        """
+=== unix-datagram: an abstract Unix datagram
 import socket
 def attack():
     line = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     line.sendto(b"@TOKEN@", "\\0arena-dgram-@TOKEN@")
-""",
-    ),
-    _calls(
-        "http-client",
-        "a client of the standard library with its own socket module reference",
-        """
+=== http-client: a client of the standard library with its own socket module reference
 import urllib.request
 def attack():
     try:
         urllib.request.urlopen("http://127.0.0.1:@PORT@/@TOKEN@", timeout=0.3)
     except OSError:
         pass
-""",
-    ),
-    _calls(
-        "asyncio-client",
-        "an event loop connects without blocking",
-        """
+=== asyncio-client: an event loop connects without blocking
 import asyncio
 async def run():
     _, writer = await asyncio.open_connection("127.0.0.1", @PORT@)
@@ -149,6 +89,11 @@ async def run():
     await writer.drain()
 def attack():
     asyncio.run(run())
+=== shell-redirect: a program started from the check does the connecting
+import subprocess, sys
+def attack():
+    text = "import socket; socket.create_connection(('127.0.0.1', @PORT@)).sendall(b'@TOKEN@')"
+    subprocess.run([sys.executable, "-c", text])
 """,
     ),
     _calls(
@@ -162,16 +107,6 @@ def attack():
     address = C.create_string_buffer(struct.pack("<H", 2) + struct.pack(">H", @PORT@) + b"\\x7f\\0\\0\\1" + bytes(8))
     syscall("connect", line, C.addressof(address), 16)
     os.write(line, b"@TOKEN@")
-""",
-    ),
-    _calls(
-        "shell-redirect",
-        "a program started from the check does the connecting",
-        """
-import subprocess, sys
-def attack():
-    text = "import socket; socket.create_connection(('127.0.0.1', @PORT@)).sendall(b'@TOKEN@')"
-    subprocess.run([sys.executable, "-c", text])
 """,
     ),
     Attack(

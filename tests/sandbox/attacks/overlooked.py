@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attacks.case import DEADLINE, FACADE, FRESH, NAMESPACES, POLICY, RLIMITS, SECCOMP, Attack, Proof
+from attacks.case import DEADLINE, FACADE, FRESH, NAMESPACES, POLICY, RLIMITS, SECCOMP, Attack, Proof, rows
 from attacks.raw import RAW
 
 X86 = "platform.machine() == 'x86_64'"
@@ -43,23 +43,63 @@ def _gives(
 
 
 ATTACKS = (
-    _gives(
-        "hypervisor-socket",
-        "AF_VSOCK talks to the hypervisor, and a network namespace does not hold it",
-        "syscall('socket', 40, 1, 0) >= 0",
+    *rows(
+        _gives,
+        """
+=== hypervisor-socket: AF_VSOCK talks to the hypervisor, and a network namespace does not hold it
+needs: __import__('os').path.exists('/proc/sys/net/vsock') or __import__('os').path.exists('/dev/vsock')
+syscall('socket', 40, 1, 0) >= 0
+=== file-watch: inotify tells what others do to files
+call('inotify_init1', 0) >= 0
+=== signal-descriptor: signalfd takes signals past every handler
+call('signalfd4', -1, AT, 8, 0) >= 0
+=== event-descriptor: eventfd makes a channel that is no pipe
+call('eventfd2', 0, 0) >= 0
+=== mount-watch: fanotify, open to everybody since Linux 5.13, tells what happens to files
+call('fanotify_init', 0x200, 0) >= 0
+=== own-supervisor: a filter with a listener: the process decides its own system calls, and holds a new descriptor
+syscall('prctl', 38, 1, 0, 0, 0) == 0 and call('seccomp', 1, 8, FILTER_AT) >= 0
+=== rules-of-its-own: landlock_create_ruleset makes an object of the kernel's, and a descriptor
+call('landlock', ONE_AT, 8, 0) >= 0
+""",
         (POLICY, SECCOMP, RLIMITS),
-        needs="__import__('os').path.exists('/proc/sys/net/vsock') or __import__('os').path.exists('/dev/vsock')",
     ),
     _gives(
         "another-process-clock",
         "clock_gettime with a process id in it tells the CPU time that the zygote used for other checks",
         "call('clock_gettime', (~1 << 3) | 2, AT) == 0",
     ),
-    _gives(
-        "merged-memory",
-        "MADV_MERGEABLE lets the kernel share equal pages with other processes, which timing then shows",
-        "call('madvise', syscall('mmap', 0, 4096, 3, 0x22, -1, 0), 4096, 12) == 0",
-        needs="__import__('os').path.exists('/sys/kernel/mm/ksm')",
+    *rows(
+        _gives,
+        """
+=== merged-memory: MADV_MERGEABLE lets the kernel share equal pages with other processes, which timing then shows
+needs: __import__('os').path.exists('/sys/kernel/mm/ksm')
+call('madvise', syscall('mmap', 0, 4096, 3, 0x22, -1, 0), 4096, 12) == 0
+=== kernel-timer: timer_create arms a timer that an alarm's owner does not see
+syscall('timer_create', 0, 0, AT) == 0
+=== memory-policy: set_mempolicy steers the pages of the process
+needs: __import__('os').path.exists('/sys/devices/system/node')
+call('set_mempolicy', 0, 0, 0) == 0
+=== adopted-orphans: prctl(PR_SET_CHILD_SUBREAPER) takes the place of who buries processes
+syscall('prctl', 36, 1, 0, 0, 0) == 0
+=== every-processor-interrupted: membarrier interrupts all processors, as often as one likes
+call('membarrier', 1, 0, 0) == 0
+=== cached-pages: mincore tells which pages of a library other programs have used (CVE-2019-5489)
+call('mincore', C.cast(LIBC.getpid, C.c_void_p).value & ~4095, 4096, AT) == 0
+=== foreign-lock-list: get_robust_list gives an address of another process
+call('get_robust_list', os.getppid() or 1, AT, AT + 8) == 0
+=== mount-list: listmount numbers the mounts without any /proc
+needs: tuple(map(int, os.uname().release.split('.')[:2])) >= (6, 8)
+call('listmount', ROOTS_AT, AT, 4, 0) > 0
+=== security-modules: lsm_list_modules tells what the kernel guards itself with
+needs: tuple(map(int, os.uname().release.split('.')[:2])) >= (6, 8)
+call('lsm_list_modules', AT, SIZE_AT, 0) > 0
+=== sealed-memory: mseal forbids every later change of a mapping
+needs: tuple(map(int, os.uname().release.split('.')[:2])) >= (6, 10)
+call('mseal', syscall('mmap', 0, 4096, 3, 0x22, -1, 0), 4096, 0) == 0
+=== rearranged-pages: remap_file_pages, long replaced, still changes mappings of shared memory
+call('remap_file_pages', syscall('mmap', 0, 8192, 3, 0x21, -1, 0), 4096, 0, 1, 0) == 0
+""",
     ),
     _gives(
         "segment-table",
@@ -87,45 +127,6 @@ def attack():
 """,
         (POLICY, SECCOMP, RLIMITS),
         sought='["gave", true]',
-    ),
-    _gives(
-        "kernel-timer",
-        "timer_create arms a timer that an alarm's owner does not see",
-        "syscall('timer_create', 0, 0, AT) == 0",
-    ),
-    _gives(
-        "memory-policy",
-        "set_mempolicy steers the pages of the process",
-        "call('set_mempolicy', 0, 0, 0) == 0",
-        needs="__import__('os').path.exists('/sys/devices/system/node')",
-    ),
-    _gives(
-        "file-watch",
-        "inotify tells what others do to files",
-        "call('inotify_init1', 0) >= 0",
-        (POLICY, SECCOMP, RLIMITS),
-    ),
-    _gives(
-        "signal-descriptor",
-        "signalfd takes signals past every handler",
-        "call('signalfd4', -1, AT, 8, 0) >= 0",
-        (POLICY, SECCOMP, RLIMITS),
-    ),
-    _gives(
-        "event-descriptor",
-        "eventfd makes a channel that is no pipe",
-        "call('eventfd2', 0, 0) >= 0",
-        (POLICY, SECCOMP, RLIMITS),
-    ),
-    _gives(
-        "adopted-orphans",
-        "prctl(PR_SET_CHILD_SUBREAPER) takes the place of who buries processes",
-        "syscall('prctl', 36, 1, 0, 0, 0) == 0",
-    ),
-    _gives(
-        "every-processor-interrupted",
-        "membarrier interrupts all processors, as often as one likes",
-        "call('membarrier', 1, 0, 0) == 0",
     ),
     Attack(
         "larger-pipe",
@@ -236,56 +237,5 @@ def attack():
 """,
         (POLICY, FACADE, SECCOMP, RLIMITS),
         sought='["gave", true]',
-    ),
-    _gives(
-        "mount-watch",
-        "fanotify, open to everybody since Linux 5.13, tells what happens to files",
-        "call('fanotify_init', 0x200, 0) >= 0",
-        (POLICY, SECCOMP, RLIMITS),
-    ),
-    _gives(
-        "own-supervisor",
-        "a filter with a listener: the process decides its own system calls, and holds a new descriptor",
-        "syscall('prctl', 38, 1, 0, 0, 0) == 0 and call('seccomp', 1, 8, FILTER_AT) >= 0",
-        (POLICY, SECCOMP, RLIMITS),
-    ),
-    _gives(
-        "cached-pages",
-        "mincore tells which pages of a library other programs have used (CVE-2019-5489)",
-        "call('mincore', C.cast(LIBC.getpid, C.c_void_p).value & ~4095, 4096, AT) == 0",
-    ),
-    _gives(
-        "foreign-lock-list",
-        "get_robust_list gives an address of another process",
-        "call('get_robust_list', os.getppid() or 1, AT, AT + 8) == 0",
-    ),
-    _gives(
-        "mount-list",
-        "listmount numbers the mounts without any /proc",
-        "call('listmount', ROOTS_AT, AT, 4, 0) > 0",
-        needs="tuple(map(int, os.uname().release.split('.')[:2])) >= (6, 8)",
-    ),
-    _gives(
-        "security-modules",
-        "lsm_list_modules tells what the kernel guards itself with",
-        "call('lsm_list_modules', AT, SIZE_AT, 0) > 0",
-        needs="tuple(map(int, os.uname().release.split('.')[:2])) >= (6, 8)",
-    ),
-    _gives(
-        "rules-of-its-own",
-        "landlock_create_ruleset makes an object of the kernel's, and a descriptor",
-        "call('landlock', ONE_AT, 8, 0) >= 0",
-        (POLICY, SECCOMP, RLIMITS),
-    ),
-    _gives(
-        "sealed-memory",
-        "mseal forbids every later change of a mapping",
-        "call('mseal', syscall('mmap', 0, 4096, 3, 0x22, -1, 0), 4096, 0) == 0",
-        needs="tuple(map(int, os.uname().release.split('.')[:2])) >= (6, 10)",
-    ),
-    _gives(
-        "rearranged-pages",
-        "remap_file_pages, long replaced, still changes mappings of shared memory",
-        "call('remap_file_pages', syscall('mmap', 0, 8192, 3, 0x21, -1, 0), 4096, 0, 1, 0) == 0",
     ),
 )

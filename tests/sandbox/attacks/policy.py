@@ -6,7 +6,19 @@ meets the operating system's layers.
 
 from __future__ import annotations
 
-from attacks.case import CHANNEL, FACADE, LANDLOCK, NAMESPACES, POLICY, SECCOMP, WORLD, Attack, Proof, spoof
+from attacks.case import (
+    CHANNEL,
+    FACADE,
+    LANDLOCK,
+    NAMESPACES,
+    POLICY,
+    SECCOMP,
+    WORLD,
+    Attack,
+    Proof,
+    rows,
+    spoof,
+)
 
 FILES = (POLICY, FACADE, SECCOMP, LANDLOCK, NAMESPACES)
 
@@ -26,10 +38,10 @@ def _writes(
 
 
 ATTACKS = (
-    _writes(
-        "match-args-metaclass",
-        "a metaclass' __instancecheck__ lets a positional pattern read any attribute of any object",
+    *rows(
+        _writes,
         """
+=== match-args-metaclass: a metaclass' __instancecheck__ lets a positional pattern read any attribute of any object
 import textwrap
 class Anything(type):
     def __instancecheck__(cls, other):
@@ -41,27 +53,7 @@ def attack():
         case Reach(names):
             there = names["__builtins__"]
             (there if isinstance(there, dict) else vars(there))["open"]("@MARKER@", "w").close()
-""",
-    ),
-    Attack(
-        "super-format",
-        "super().format in a str subclass is str.format on an object that no guard takes for a str",
-        Proof.LEAK,
-        """
-import textwrap
-class Text(str):
-    def fill(self, *values):
-        return super().format(*values)
-def attack():
-    path = "{0.__globals__[re].enum.sys.modules[os].environ[@SECRET_NAME@]}"
-    return Text(path).fill(textwrap.dedent)
-""",
-        (POLICY, FACADE, WORLD),
-    ),
-    _writes(
-        "update-wrapper",
-        "functools.update_wrapper reads the attributes it is told and hands them to __setattr__",
-        """
+=== update-wrapper: functools.update_wrapper reads the attributes it is told and hands them to __setattr__
 import functools, textwrap
 got = []
 class Taker:
@@ -70,21 +62,11 @@ class Taker:
 def attack():
     functools.update_wrapper(Taker(), textwrap.dedent, assigned=("__builtins__",), updated=())
     got[0]["open"]("@MARKER@", "w").close()
-""",
-    ),
-    _writes(
-        "timeit-statement",
-        "timeit compiles and runs a string in its own module's globals",
-        """
+=== timeit-statement: timeit compiles and runs a string in its own module's globals
 import timeit
 def attack():
     timeit.timeit("open('@MARKER@', 'w').close()", number=1)
-""",
-    ),
-    _writes(
-        "redirect-attribute",
-        "contextlib's redirection sets and keeps whichever attribute of sys its _stream names",
-        """
+=== redirect-attribute: contextlib's redirection sets and keeps whichever attribute of sys its _stream names
 import contextlib
 def attack():
     redirection = contextlib.redirect_stdout({})
@@ -92,21 +74,12 @@ def attack():
     with redirection:
         modules = redirection._old_targets[0]
     modules["os"].mkdir("@MARKER@")
-""",
-    ),
-    _writes(
-        "warnings-module",
-        "warnings.catch_warnings keeps the real module in _module",
-        """
+=== warnings-module: warnings.catch_warnings keeps the real module in _module
 import warnings
 def attack():
     warnings.catch_warnings()._module.sys.modules["os"].mkdir("@MARKER@")
-""",
-    ),
-    _writes(
-        "dataclass-field-name",
-        "dataclass() writes field names into source text; a field name carries an expression",
-        """
+=== dataclass-field-name: dataclass() writes field names into source text; a field name carries an expression
+needs: sys.version_info < (3, 14)
 import dataclasses
 @dataclasses.dataclass(init=False, repr=False)
 class Pair:
@@ -115,13 +88,7 @@ class Pair:
     __annotations__ = {"a, mkdir('@MARKER@')": int}
 def attack():
     return Pair() == Pair()
-""",
-        needs="sys.version_info < (3, 14)",
-    ),
-    _writes(
-        "annotation-text",
-        "singledispatch evaluates a string annotation that was never checked",
-        """
+=== annotation-text: singledispatch evaluates a string annotation that was never checked
 import functools
 @functools.singledispatch
 def shape(x):
@@ -131,12 +98,7 @@ def attack():
                  ".__init__.__globals__['mkdir']('@MARKER@') or int"):
         return x
     shape.register(other)
-""",
-    ),
-    _writes(
-        "copy-state",
-        "copy sets any attribute of any object from what __reduce_ex__ returns",
-        """
+=== copy-state: copy sets any attribute of any object from what __reduce_ex__ returns
 import copy, functools, textwrap
 got = []
 class Taker:
@@ -148,22 +110,12 @@ class Carrier:
 def attack():
     copy.copy(Carrier())
     getattr(got[0], "re").enum.sys.modules["os"].mkdir("@MARKER@")
-""",
-    ),
-    _writes(
-        "class-dictionary",
-        "vars() of a library class holds its functions, and those their globals",
-        """
+=== class-dictionary: vars() of a library class holds its functions, and those their globals
 import enum
 def attack():
     found = [value for value in vars(enum.Enum).values() if hasattr(value, "__globals__")]
     found[0].__globals__["sys"].modules["os"].mkdir("@MARKER@")
-""",
-    ),
-    _writes(
-        "object-setattr",
-        "object.__setattr__ sets what the guarded setattr refuses",
-        """
+=== object-setattr: object.__setattr__ sets what the guarded setattr refuses
 import textwrap
 class Anything(type):
     def __instancecheck__(cls, other):
@@ -177,12 +129,7 @@ def attack():
     textwrap.dedent("@MARKER@")
 def run(text):
     open(text, "w").close()
-""",
-    ),
-    _writes(
-        "exit-match",
-        "the traceback that __exit__ is given is taken apart by a pattern",
-        """
+=== exit-match: the traceback that __exit__ is given is taken apart by a pattern
 class Anything(type):
     def __instancecheck__(cls, other):
         return True
@@ -203,7 +150,64 @@ class Catch:
 def attack():
     with Catch():
         1 / 0
+=== enum-of-a-module: Enum._convert_ makes members of whatever a module's globals hold, functions and modules too
+import enum
+def attack():
+    made = enum.Enum._convert_("Made", "builtins", lambda name: name in ("open", "eval"))
+    made.open.value("@MARKER@", "w").close()
+=== enum-into-a-module: enum.global_enum writes the members of a class into the module that the class says it is from
+import enum, sys
+class Yes(enum.Enum):
+    attribute_allowed = 1
+    isfile = 2
+    def __call__(self, *given):
+        return True
+def attack():
+    for module in [name for name in ("inside.policy", "genericpath") if name in sys.modules]:
+        Yes.__module__ = module
+        enum.global_enum(Yes)
+    there = getattr(attack, "__globals__")["__builtins__"]
+    (there if isinstance(there, dict) else vars(there))["open"]("@MARKER@", "w").close()
+=== forward-ref-evaluated: typing.Optional makes a reference of a text, and the reference evaluates itself
+import sys, typing
+def attack():
+    (reference, _) = typing.Optional["open('@MARKER@', 'w').close()"].__args__
+    evaluate = getattr(reference, "evaluate", None)
+    if evaluate is not None:
+        return evaluate(globals={})
+    more = {"type_params": ()} if sys.version_info >= (3, 12, 4) else {}
+    return reference._evaluate({}, {}, recursive_guard=frozenset(), **more)
+=== field-renamed: dataclasses.replace fetches an attribute by the name that its field was given afterwards
+import dataclasses, textwrap
+@dataclasses.dataclass
+class Kind(type):
+    field: int = 1
+    def __new__(kind, *made, **found):
+        return found or type.__new__(kind, *made)
+    def __init__(self, *made, **found):
+        pass
+def attack():
+    (field,) = dataclasses.fields(Kind)
+    field.name = "__getattribute__"
+    fetch = dataclasses.replace(Kind("Any", (), {}))["__getattribute__"]
+    there = fetch(textwrap.dedent, "__globals__")["__builtins__"]
+    (there if isinstance(there, dict) else vars(there))["open"]("@MARKER@", "w").close()
 """,
+    ),
+    Attack(
+        "super-format",
+        "super().format in a str subclass is str.format on an object that no guard takes for a str",
+        Proof.LEAK,
+        """
+import textwrap
+class Text(str):
+    def fill(self, *values):
+        return super().format(*values)
+def attack():
+    path = "{0.__globals__[re].enum.sys.modules[os].environ[@SECRET_NAME@]}"
+    return Text(path).fill(textwrap.dedent)
+""",
+        (POLICY, FACADE, WORLD),
     ),
     Attack(
         "format-warning",
@@ -288,48 +292,6 @@ def attack():
         (POLICY, FACADE, WORLD),
     ),
     _writes(
-        "enum-of-a-module",
-        "Enum._convert_ makes members of whatever a module's globals hold, functions and modules too",
-        """
-import enum
-def attack():
-    made = enum.Enum._convert_("Made", "builtins", lambda name: name in ("open", "eval"))
-    made.open.value("@MARKER@", "w").close()
-""",
-    ),
-    _writes(
-        "enum-into-a-module",
-        "enum.global_enum writes the members of a class into the module that the class says it is from",
-        """
-import enum, sys
-class Yes(enum.Enum):
-    attribute_allowed = 1
-    isfile = 2
-    def __call__(self, *given):
-        return True
-def attack():
-    for module in [name for name in ("inside.policy", "genericpath") if name in sys.modules]:
-        Yes.__module__ = module
-        enum.global_enum(Yes)
-    there = getattr(attack, "__globals__")["__builtins__"]
-    (there if isinstance(there, dict) else vars(there))["open"]("@MARKER@", "w").close()
-""",
-    ),
-    _writes(
-        "forward-ref-evaluated",
-        "typing.Optional makes a reference of a text, and the reference evaluates itself",
-        """
-import sys, typing
-def attack():
-    (reference, _) = typing.Optional["open('@MARKER@', 'w').close()"].__args__
-    evaluate = getattr(reference, "evaluate", None)
-    if evaluate is not None:
-        return evaluate(globals={})
-    more = {"type_params": ()} if sys.version_info >= (3, 12, 4) else {}
-    return reference._evaluate({}, {}, recursive_guard=frozenset(), **more)
-""",
-    ),
-    _writes(
         "wrapper-of-code",
         "functools.wraps copies a code object to where it can be read, and FunctionType gives it other globals",
         """
@@ -341,26 +303,6 @@ def attack():
         return open("@MARKER@", "w").close()
     holder = functools.wraps(opens, assigned=("__code__",), updated=())(Holder())
     types.FunctionType(vars(holder)["__code__"], {})()
-""",
-    ),
-    _writes(
-        "field-renamed",
-        "dataclasses.replace fetches an attribute by the name that its field was given afterwards",
-        """
-import dataclasses, textwrap
-@dataclasses.dataclass
-class Kind(type):
-    field: int = 1
-    def __new__(kind, *made, **found):
-        return found or type.__new__(kind, *made)
-    def __init__(self, *made, **found):
-        pass
-def attack():
-    (field,) = dataclasses.fields(Kind)
-    field.name = "__getattribute__"
-    fetch = dataclasses.replace(Kind("Any", (), {}))["__getattribute__"]
-    there = fetch(textwrap.dedent, "__globals__")["__builtins__"]
-    (there if isinstance(there, dict) else vars(there))["open"]("@MARKER@", "w").close()
 """,
     ),
 )

@@ -13,6 +13,7 @@ from attacks.case import (
     SECCOMP,
     Attack,
     Proof,
+    rows,
 )
 from attacks.raw import RAW
 
@@ -29,21 +30,16 @@ def _writes(id: str, mechanism: str, source: str, needs: str = "") -> Attack:  #
 
 
 ATTACKS = (
-    _survives(
-        "fork-and-stay",
-        "a forked child outlives its parent",
+    *rows(
+        _survives,
         """
+=== fork-and-stay: a forked child outlives its parent
 import os, time
 def attack():
     if os.fork() == 0:
         time.sleep(30)
         os._exit(0)
-""",
-    ),
-    _survives(
-        "daemon",
-        "double fork, setsid and closed descriptors hide from a process group kill",
-        """
+=== daemon: double fork, setsid and closed descriptors hide from a process group kill
 import os, time
 def attack():
     if os.fork() == 0:
@@ -53,12 +49,7 @@ def attack():
             time.sleep(30)
         os._exit(0)
     os.wait()
-""",
-    ),
-    _survives(
-        "forkpty",
-        "forkpty makes a child with a terminal of its own",
-        """
+=== forkpty: forkpty makes a child with a terminal of its own
 import pty, os, time
 def attack():
     pid, _ = pty.fork()
@@ -68,37 +59,7 @@ def attack():
         time.sleep(30)
         os._exit(0)
     time.sleep(0.1)
-""",
-    ),
-    _survives(
-        "raw-clone",
-        "clone(2) without exit signal, past os.fork and its hooks",
-        RAW
-        + """
-import time
-def attack():
-    if syscall("clone", 0, 0, 0, 0, 0) == 0:
-        time.sleep(30)
-        os._exit(0)
-""",
-    ),
-    _survives(
-        "clone3",
-        "clone3(2), whose flags are in memory where a filter cannot look",
-        RAW
-        + """
-import struct, time
-def attack():
-    arguments = C.create_string_buffer(struct.pack("<8Q", 0, 0, 0, 0, 0, 0, 0, 0), 64)
-    if syscall("clone3", C.addressof(arguments), 64) == 0:
-        time.sleep(30)
-        os._exit(0)
-""",
-    ),
-    _survives(
-        "stubborn-child",
-        "a child that ignores every signal it may ignore",
-        """
+=== stubborn-child: a child that ignores every signal it may ignore
 import os, signal, time
 def attack():
     if os.fork() == 0:
@@ -109,12 +70,7 @@ def attack():
                 pass
         time.sleep(30)
         os._exit(0)
-""",
-    ),
-    _survives(
-        "multiprocessing-spawn",
-        "a resource tracker and a pool that nobody joins",
-        """
+=== multiprocessing-spawn: a resource tracker and a pool that nobody joins
 import multiprocessing, time
 def attack():
     context = multiprocessing.get_context("fork")
@@ -123,87 +79,62 @@ def attack():
     multiprocessing.process._children.clear()
 """,
     ),
-    _writes(
-        "os-system",
-        "os.system starts a shell",
-        "import os\ndef attack():\n    os.system('mkdir @MARKER@')\n",
-    ),
-    _writes(
-        "fork-exec",
-        "_posixsubprocess.fork_exec through subprocess",
+    *rows(
+        _survives,
         """
+=== raw-clone: clone(2) without exit signal, past os.fork and its hooks
+import time
+def attack():
+    if syscall("clone", 0, 0, 0, 0, 0) == 0:
+        time.sleep(30)
+        os._exit(0)
+=== clone3: clone3(2), whose flags are in memory where a filter cannot look
+import struct, time
+def attack():
+    arguments = C.create_string_buffer(struct.pack("<8Q", 0, 0, 0, 0, 0, 0, 0, 0), 64)
+    if syscall("clone3", C.addressof(arguments), 64) == 0:
+        time.sleep(30)
+        os._exit(0)
+""",
+        prelude=RAW,
+    ),
+    *rows(
+        _writes,
+        """
+=== os-system: os.system starts a shell
+import os
+def attack():
+    os.system('mkdir @MARKER@')
+=== fork-exec: _posixsubprocess.fork_exec through subprocess
 import subprocess
 def attack():
     subprocess.run(['mkdir', '@MARKER@'])
-""",
-    ),
-    _writes(
-        "posix-spawn",
-        "posix_spawn starts a program by vfork inside libc",
-        """
+=== posix-spawn: posix_spawn starts a program by vfork inside libc
 import os
 def attack():
     os.waitpid(os.posix_spawnp("mkdir", ["mkdir", "@MARKER@"], os.environ), 0)
-""",
-    ),
-    _writes(
-        "exec-replace",
-        "execve replaces the interpreter and all its hooks",
-        """
+=== exec-replace: execve replaces the interpreter and all its hooks
 import os
 def attack():
     os.execvp('mkdir', ['mkdir', '@MARKER@'])
-""",
-    ),
-    _writes(
-        "exec-memfd",
-        "a program executed from anonymous memory needs no file to write",
-        """
+=== exec-memfd: a program executed from anonymous memory needs no file to write
 import os
 def attack():
     descriptor = os.memfd_create("x", 0)
     os.write(descriptor, b"#!/bin/sh\\nmkdir @MARKER@\\n")
     os.execve(f"/proc/self/fd/{descriptor}", ["x"], os.environ)
-""",
-    ),
-    _writes(
-        "execveat",
-        "execveat(2) with an empty path",
-        RAW
-        + """
-def attack():
-    descriptor = os.open("/bin/mkdir", os.O_RDONLY)
-    words = (C.c_char_p * 3)(b"mkdir", b"@MARKER@", None)
-    environment = (C.c_char_p * 1)(None)
-    empty = C.create_string_buffer(b"")
-    syscall("execveat", descriptor, C.addressof(empty), C.addressof(words), C.addressof(environment), 0x1000)
-""",
-    ),
-    _writes(
-        "late-thread",
-        "a thread acts after the result was given",
-        """
+=== late-thread: a thread acts after the result was given
 import threading, time
 def later():
     time.sleep(0.2)
     open("@MARKER@", "w").close()
 def attack():
     threading.Thread(target=later).start()
-""",
-    ),
-    _writes(
-        "exit-handler",
-        "atexit runs when the harness has its answer",
-        """
+=== exit-handler: atexit runs when the harness has its answer
 import atexit
 def attack():
     atexit.register(lambda: open("@MARKER@", "w").close())
-""",
-    ),
-    _writes(
-        "finalizer",
-        "__del__ of a global runs while the interpreter shuts down",
-        """
+=== finalizer: __del__ of a global runs while the interpreter shuts down
 import os
 class Late:
     def __del__(self, mkdir=os.mkdir):
@@ -211,45 +142,25 @@ class Late:
 keep = Late()
 def attack():
     pass
-""",
-    ),
-    _writes(
-        "fork-hook",
-        "os.register_at_fork runs code inside the harness' next fork",
-        """
+=== fork-hook: os.register_at_fork runs code inside the harness' next fork
 import os
 def attack():
     os.register_at_fork(before=lambda: open("@MARKER@", "w").close())
     if os.fork() == 0:
         os._exit(0)
     os.wait()
-""",
-    ),
-    _writes(
-        "timer-handler",
-        "an interval timer's handler interrupts the harness' own code",
-        """
+=== timer-handler: an interval timer's handler interrupts the harness' own code
 import signal, time
 def attack():
     signal.signal(signal.SIGALRM, lambda *_: open("@MARKER@", "w").close())
     signal.setitimer(signal.ITIMER_REAL, 0.001)
     time.sleep(0.05)
-""",
-    ),
-    _writes(
-        "collector-callback",
-        "gc.callbacks runs code whenever the collector does",
-        """
+=== collector-callback: gc.callbacks runs code whenever the collector does
 import gc
 def attack():
     gc.callbacks.append(lambda *_: open("@MARKER@", "w").close())
     gc.collect()
-""",
-    ),
-    _writes(
-        "weakref-callback",
-        "a weak reference's callback runs when the harness drops the result",
-        """
+=== weakref-callback: a weak reference's callback runs when the harness drops the result
 import weakref
 class Result:
     pass
@@ -258,12 +169,7 @@ def attack():
     result = Result()
     references.append(weakref.ref(result, lambda _: open("@MARKER@", "w").close()))
     return 5
-""",
-    ),
-    _writes(
-        "audit-hook",
-        "an audit hook runs inside the harness' own calls",
-        """
+=== audit-hook: an audit hook runs inside the harness' own calls
 import sys
 done = []
 def hook(event, arguments):
@@ -275,17 +181,24 @@ def attack():
     compile("1", "x", "eval")
 """,
     ),
-    _writes(
-        "user-namespace",
-        "a user namespace of its own gives all capabilities, here to mount",
-        RAW
-        + """
+    *rows(
+        _writes,
+        """
+=== execveat: execveat(2) with an empty path
+def attack():
+    descriptor = os.open("/bin/mkdir", os.O_RDONLY)
+    words = (C.c_char_p * 3)(b"mkdir", b"@MARKER@", None)
+    environment = (C.c_char_p * 1)(None)
+    empty = C.create_string_buffer(b"")
+    syscall("execveat", descriptor, C.addressof(empty), C.addressof(words), C.addressof(environment), 0x1000)
+=== user-namespace: a user namespace of its own gives all capabilities, here to mount
 def attack():
     syscall("unshare", 0x10020000)
     source, target, kind = (C.create_string_buffer(w) for w in (b"none", b"@DIR@/room", b"tmpfs"))
     if syscall("mount", C.addressof(source), C.addressof(target), C.addressof(kind), 0, 0) == 0:
         os.mkdir("@MARKER@")
 """,
+        prelude=RAW,
     ),
     Attack(
         "setns",

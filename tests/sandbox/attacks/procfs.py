@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attacks.case import LANDLOCK, NAMESPACES, POLICY, SECCOMP, Attack, Proof
+from attacks.case import LANDLOCK, NAMESPACES, POLICY, SECCOMP, Attack, Proof, rows
 
 FILES = (POLICY, SECCOMP, LANDLOCK, NAMESPACES)
 
@@ -12,15 +12,35 @@ def _reads(id: str, mechanism: str, source: str, sought: str = "@SECRET@") -> At
 
 
 ATTACKS = (
-    _reads(
-        "own-environ",
-        "/proc/self/environ keeps what os.environ was cleaned of",
-        "def attack():\n    return open('/proc/self/environ').read()\n",
-    ),
-    _reads(
-        "parent-environ",
-        "the environment of another process of the same user",
-        "def attack():\n    return open('/proc/@VICTIM@/environ').read()\n",
+    *rows(
+        _reads,
+        """
+=== own-environ: /proc/self/environ keeps what os.environ was cleaned of
+def attack():
+    return open('/proc/self/environ').read()
+=== parent-environ: the environment of another process of the same user
+def attack():
+    return open('/proc/@VICTIM@/environ').read()
+=== parent-descriptor: /proc/PID/fd reopens what another process has open
+import os
+def attack():
+    for name in os.listdir("/proc/@HOST_PID@/fd"):
+        try:
+            return open(f"/proc/@HOST_PID@/fd/{name}/secret").read()
+        except OSError:
+            pass
+=== parent-root: /proc/PID/root is the other process' view of all files
+def attack():
+    return open('/proc/@HOST_PID@/root@SECRET_FILE@').read()
+=== parent-memory: /proc/PID/mem reads another process' memory
+def attack():
+    for line in open("/proc/@VICTIM@/maps"):
+        if "[stack]" in line:
+            start, end = (int(part, 16) for part in line.split()[0].split("-"))
+            with open("/proc/@VICTIM@/mem", "rb", 0) as memory:
+                memory.seek(start)
+                return memory.read(end - start).decode("latin-1").replace("\\0", " ")[-3000:]
+""",
     ),
     _reads(
         "process-list",
@@ -38,40 +58,6 @@ def attack():
     return found
 """,
         sought="@VICTIM_COMMAND@",
-    ),
-    _reads(
-        "parent-descriptor",
-        "/proc/PID/fd reopens what another process has open",
-        """
-import os
-def attack():
-    for name in os.listdir("/proc/@HOST_PID@/fd"):
-        try:
-            return open(f"/proc/@HOST_PID@/fd/{name}/secret").read()
-        except OSError:
-            pass
-""",
-    ),
-    _reads(
-        "parent-root",
-        "/proc/PID/root is the other process' view of all files",
-        """
-def attack():
-    return open('/proc/@HOST_PID@/root@SECRET_FILE@').read()
-""",
-    ),
-    _reads(
-        "parent-memory",
-        "/proc/PID/mem reads another process' memory",
-        """
-def attack():
-    for line in open("/proc/@VICTIM@/maps"):
-        if "[stack]" in line:
-            start, end = (int(part, 16) for part in line.split()[0].split("-"))
-            with open("/proc/@VICTIM@/mem", "rb", 0) as memory:
-                memory.seek(start)
-                return memory.read(end - start).decode("latin-1").replace("\\0", " ")[-3000:]
-""",
     ),
     _reads(
         "memory-map",

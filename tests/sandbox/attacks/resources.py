@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attacks.case import DEADLINE, FRESH, NAMESPACES, POLICY, RLIMITS, SECCOMP, Attack, Proof
+from attacks.case import DEADLINE, FRESH, NAMESPACES, POLICY, RLIMITS, SECCOMP, Attack, Proof, rows
 
 FORKS = (POLICY, SECCOMP, NAMESPACES, RLIMITS)
 MEMORY = (RLIMITS, DEADLINE)
@@ -41,15 +41,19 @@ def _nested_finally(depth: int) -> str:
 
 
 ATTACKS = (
-    _cut(
-        "fork-bomb",
-        "fork in a loop; every child forks again",
+    *rows(
+        _cut,
         """
+=== fork-bomb: fork in a loop; every child forks again
 import os, time
 def attack():
     for _ in range(6):
         os.fork()
     time.sleep(20)
+=== non-daemon-thread: the interpreter waits at its end for a thread that never ends
+import threading, time
+def attack():
+    threading.Thread(target=time.sleep, args=(600,)).start()
 """,
         FORKS,
     ),
@@ -70,57 +74,36 @@ def attack():
 """,
         FORKS,
     ),
-    _memory(
-        "one-allocation",
-        "one huge allocation",
-        "def attack():\n    x = b'x' * (10 ** 10)\n    return len(x)\n",
-    ),
-    _memory(
-        "growing-list",
-        "a list that grows for ever",
-        "def attack():\n    x = [0]\n    while True:\n        x += x\n",
-    ),
-    _memory(
-        "format-width",
-        "a format's width allocates",
+    *rows(
+        _memory,
         """
+=== one-allocation: one huge allocation
+def attack():
+    x = b'x' * (10 ** 10)
+    return len(x)
+=== growing-list: a list that grows for ever
+def attack():
+    x = [0]
+    while True:
+        x += x
+=== format-width: a format's width allocates
 def attack():
     return len('%*d' % (2 ** 31 - 2, 1)) + len(f'{1:>{10 ** 10}}')
-""",
-    ),
-    _memory(
-        "many-objects",
-        "a dictionary of small objects, one by one",
-        """
+=== many-objects: a dictionary of small objects, one by one
 def attack():
     x = {}
     while True:
         x[len(x)] = [len(x)]
-""",
-    ),
-    _memory(
-        "string-growth",
-        "str.replace multiplies",
-        """
+=== string-growth: str.replace multiplies
 def attack():
     x = 'aa'
     while True:
         x = x.replace('a', 'aaaaaaaa')
-""",
-    ),
-    _memory(
-        "iterator-materialised",
-        "list() of an endless iterator, inside C",
-        """
+=== iterator-materialised: list() of an endless iterator, inside C
 import itertools
 def attack():
     return len(list(itertools.count()))
-""",
-    ),
-    _memory(
-        "swallow-memory-error",
-        "MemoryError caught and tried again, for ever",
-        """
+=== swallow-memory-error: MemoryError caught and tried again, for ever
 def attack():
     keep = []
     while True:
@@ -128,23 +111,26 @@ def attack():
             keep.append(bytearray(2 ** 20))
         except MemoryError:
             pass
-""",
-    ),
-    _memory(
-        "decompression-bomb",
-        "a small compressed text that is a large one",
-        """
+=== decompression-bomb: a small compressed text that is a large one
 import zlib
 def attack():
     text = b"x\\x9c" + zlib.compress(bytes(2 ** 20))[2:]
     big = zlib.compress(bytes(2 ** 28))
     return len(zlib.decompress(zlib.decompress(zlib.compress(big)) if False else big) * 16)
+=== anonymous-mapping: mmap outside the allocator
+import mmap
+def attack():
+    keep = []
+    while True:
+        m = mmap.mmap(-1, 2 ** 26)
+        m.write(bytes(2 ** 26))
+        keep.append(m)
 """,
     ),
-    _keeps(
-        "memory-file",
-        "pages of a memfd count as shared memory, not as address space",
+    *rows(
+        _keeps,
         """
+=== memory-file: pages of a memfd count as shared memory, not as address space
 import os
 def attack():
     kept = 0
@@ -153,13 +139,7 @@ def attack():
         for _ in range(60):
             kept += os.write(descriptor, bytes(2 ** 20))
     return ["kept", kept > 2 ** 28]
-""",
-        (POLICY, SECCOMP, RLIMITS),
-    ),
-    _keeps(
-        "pipe-buffers",
-        "pipes hold kernel memory that no address space limit counts",
-        """
+=== pipe-buffers: pipes hold kernel memory that no address space limit counts
 import os
 def attack():
     kept = 0
@@ -171,149 +151,82 @@ def attack():
 """,
         (POLICY, SECCOMP, RLIMITS),
     ),
-    _memory(
-        "anonymous-mapping",
-        "mmap outside the allocator",
-        "import mmap\ndef attack():\n    keep = []\n    while True:\n"
-        """        m = mmap.mmap(-1, 2 ** 26)
-        m.write(bytes(2 ** 26))
-        keep.append(m)
-""",
-    ),
-    _time("busy-loop", "while True", "def attack():\n    while True:\n        pass\n"),
-    _time("big-power", "one power of integers, inside C", "def attack():\n    return (3 ** (10 ** 8)) % 7\n"),
-    _time(
-        "big-decimal-text",
-        "an integer's digits, quadratic, after the limit on them is switched off",
+    *rows(
+        _time,
         """
+=== busy-loop: while True
+def attack():
+    while True:
+        pass
+=== big-power: one power of integers, inside C
+def attack():
+    return (3 ** (10 ** 8)) % 7
+=== big-decimal-text: an integer's digits, quadratic, after the limit on them is switched off
 import sys
 def attack():
     sys.set_int_max_str_digits(0)
     return len(str(7 << 4000000))
-""",
-    ),
-    _time(
-        "deque-count",
-        "a C loop over an endless C iterator never looks at signals",
-        """
+=== deque-count: a C loop over an endless C iterator never looks at signals
 import itertools, collections
 def attack():
     collections.deque(itertools.count(), maxlen=0)
-""",
-    ),
-    _time("sum-range", "sum of a range, inside C", "def attack():\n    return sum(range(10 ** 12))\n"),
-    _time(
-        "membership-scan",
-        "a membership test that compares for ever, inside C",
-        """
+=== sum-range: sum of a range, inside C
+def attack():
+    return sum(range(10 ** 12))
+=== membership-scan: a membership test that compares for ever, inside C
 import itertools
 def attack():
     return -1 in itertools.count()
-""",
-    ),
-    _time(
-        "regex-backtracking",
-        "a regular expression that backtracks exponentially",
-        """
+=== regex-backtracking: a regular expression that backtracks exponentially
 import re
 def attack():
     return re.match(r'(a|a)*$', 'a' * 60 + 'b')
-""",
-    ),
-    _time(
-        "hash-collisions",
-        "keys that all have the same hash",
-        """
+=== hash-collisions: keys that all have the same hash
 def attack():
     return len({k * (2 ** 61 - 1) for k in range(60000)})
-""",
-    ),
-    _time(
-        "exponential-comparison",
-        "comparing two shared nested tuples visits every path",
-        """
+=== exponential-comparison: comparing two shared nested tuples visits every path
 def attack():
     one, two = (), ()
     for _ in range(60):
         one, two = (one, one), (two, two)
     return one == two
-""",
-    ),
-    _time(
-        "decimal-precision",
-        "decimal arithmetic at a precision of one's own",
-        """
+=== decimal-precision: decimal arithmetic at a precision of one's own
 import decimal
 def attack():
     decimal.getcontext().prec = 10 ** 8
     return len(str(decimal.Decimal(2).sqrt()))
-""",
-    ),
-    _time(
-        "permutations",
-        "more permutations than there is time",
-        """
+=== permutations: more permutations than there is time
 import itertools
 def attack():
     return sum(1 for _ in itertools.permutations(range(30)))
-""",
-    ),
-    _time(
-        "quadratic-parse",
-        "int() of many digits is quadratic once the limit is off",
-        """
+=== quadratic-parse: int() of many digits is quadratic once the limit is off
 import sys
 def attack():
     sys.set_int_max_str_digits(0)
     return int('9' * 5000000) % 7
-""",
-    ),
-    _time(
-        "factorial",
-        "math.factorial, inside C",
-        """
+=== factorial: math.factorial, inside C
 import math
 def attack():
     return math.factorial(3 * 10 ** 6) % 7
-""",
-    ),
-    _time(
-        "deadlock",
-        "a lock taken twice",
-        """
+=== deadlock: a lock taken twice
 import threading
 def attack():
     lock = threading.Lock()
     lock.acquire()
     lock.acquire()
-""",
-    ),
-    _time(
-        "wait-for-input",
-        "reading from a pipe that nobody writes",
-        """
+=== wait-for-input: reading from a pipe that nobody writes
 import os
 def attack():
     read, write = os.pipe()
     return os.read(read, 1)
-""",
-    ),
-    _time(
-        "endless-repr",
-        "__repr__ of the returned value never ends",
-        """
+=== endless-repr: __repr__ of the returned value never ends
 class Slow:
     def __repr__(self):
         while True:
             pass
 def attack():
     return Slow()
-""",
-    ),
-    _time(
-        "endless-iterator",
-        "the returned iterator never ends and each item costs time",
-        """
+=== endless-iterator: the returned iterator never ends and each item costs time
 class Endless(dict):
     def __iter__(self):
         while True:
@@ -324,12 +237,7 @@ class Endless(dict):
     keys = values = items
 def attack():
     return Endless(a=1)
-""",
-    ),
-    _time(
-        "endless-str-of-exception",
-        "__str__ of the raised exception never ends",
-        """
+=== endless-str-of-exception: __str__ of the raised exception never ends
 class Slow(Exception):
     def __str__(self):
         while True:
@@ -337,24 +245,17 @@ class Slow(Exception):
     __repr__ = __str__
 def attack():
     raise Slow()
-""",
-    ),
-    _time(
-        "endless-finalizer",
-        "__del__ runs for ever when the child cleans up",
-        """
+=== endless-finalizer: __del__ runs for ever when the child cleans up
 class Slow:
     def __del__(self):
         while True:
             pass
 def attack():
     Slow()
+=== top-level-loop: the module's own top level never ends
+while True:
+    pass
 """,
-    ),
-    _time(
-        "top-level-loop",
-        "the module's own top level never ends",
-        "while True:\n    pass\n",
     ),
     _cut(
         "exit-handler-loop",
@@ -366,20 +267,10 @@ def attack():
 """,
         TIME,
     ),
-    _cut(
-        "non-daemon-thread",
-        "the interpreter waits at its end for a thread that never ends",
+    *rows(
+        _cut,
         """
-import threading, time
-def attack():
-    threading.Thread(target=time.sleep, args=(600,)).start()
-""",
-        FORKS,
-    ),
-    _cut(
-        "deep-recursion",
-        "recursion with the limit raised, until the C stack ends",
-        """
+=== deep-recursion: recursion with the limit raised, until the C stack ends
 import sys
 class Deep:
     def __getattr__(self, name):
@@ -389,13 +280,7 @@ def attack():
     def down(n):
         return max([n], key=lambda _: down(n + 1))
     return down(0)
-""",
-        STACK,
-    ),
-    _cut(
-        "nested-value",
-        "a list nested so deep that whoever walks it runs out of stack",
-        """
+=== nested-value: a list nested so deep that whoever walks it runs out of stack
 import sys
 def attack():
     sys.setrecursionlimit(10 ** 8)
@@ -406,22 +291,16 @@ def attack():
 """,
         STACK,
     ),
-    _cut(
-        "exception-chain",
-        "a chain of a million causes",
+    *rows(
+        _cut,
         """
+=== exception-chain: a chain of a million causes
 def attack():
     error = None
     while True:
         new = ValueError(bytes(4096))
         new.__cause__, error = error, new
-""",
-        MEMORY,
-    ),
-    _cut(
-        "heavy-source-memory",
-        "annotations at the top level build a huge value while the module loads",
-        """
+=== heavy-source-memory: annotations at the top level build a huge value while the module loads
 x = ['x' * 10 ** 6 + str(i) for i in range(10 ** 9)]
 def attack():
     return 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attacks.case import FRESH, POLICY, SECCOMP, Attack, Proof
+from attacks.case import FRESH, POLICY, SECCOMP, Attack, Proof, rows
 from attacks.raw import RAW
 
 CALLS = (POLICY, SECCOMP)
@@ -53,46 +53,40 @@ NEW_KERNEL = "tuple(map(int, os.uname().release.split('.')[:2])) >= (6, 7)"
 GLIBC = "platform.libc_ver()[0] == 'glibc'"
 
 ATTACKS = (
-    _wakes(
-        "futex-wake",
-        "FUTEX_WAKE without the private flag wakes whoever waits on a page of libc, anywhere on the machine",
-        "    call('futex', WORD, 1, MOST, 0, 0, 0)\n",
+    *rows(
+        _wakes,
+        """
+=== futex-wake: FUTEX_WAKE without the private flag wakes whoever waits on a page of libc, anywhere on the machine
+    call('futex', WORD, 1, MOST, 0, 0, 0)
+=== futex-wake-bitset: FUTEX_WAKE_BITSET does the same
+    call('futex', WORD, 10, MOST, 0, 0, 0xFFFFFFFF)
+=== futex-requeue: FUTEX_REQUEUE takes those who wait elsewhere, so that their wake-up never reaches them
+    call('futex', WORD, 3, 0, MOST, AT, 0)
+=== futex-compare-requeue: FUTEX_CMP_REQUEUE steals the wake-ups of others
+    call('futex', WORD, 4, 0, MOST, AT, VALUE)
+=== futex-wake-operation: FUTEX_WAKE_OP changes a word of one's own and wakes on another's
+    call('futex', WORD, 5, MOST, 0, AT, 0)
+=== futex-high-bits: the flag in the half of the argument that the kernel does not read
+    call('futex', WORD, 1 | 128 << 32, MOST, 0, 0, 0)
+=== thread-id-cleared: set_tid_address: at the end of a thread the kernel wakes who waits on the word of its id
+    import _thread
+    ended = []
+    def thread():
+        call('set_tid_address', ZERO)
+        ended.append(call('gettid'))
+    _thread.start_new_thread(thread, ())
+    while not ended or syscall('tgkill', syscall('getpid'), ended[0], 0) == 0:
+        pass
+""",
     ),
-    _wakes(
-        "futex-wake-bitset",
-        "FUTEX_WAKE_BITSET does the same",
-        "    call('futex', WORD, 10, MOST, 0, 0, 0xFFFFFFFF)\n",
-    ),
-    _wakes(
-        "futex-requeue",
-        "FUTEX_REQUEUE takes those who wait elsewhere, so that their wake-up never reaches them",
-        "    call('futex', WORD, 3, 0, MOST, AT, 0)\n",
-    ),
-    _wakes(
-        "futex-compare-requeue",
-        "FUTEX_CMP_REQUEUE steals the wake-ups of others",
-        "    call('futex', WORD, 4, 0, MOST, AT, VALUE)\n",
-    ),
-    _wakes(
-        "futex-wake-operation",
-        "FUTEX_WAKE_OP changes a word of one's own and wakes on another's",
-        "    call('futex', WORD, 5, MOST, 0, AT, 0)\n",
-    ),
-    _wakes(
-        "futex-high-bits",
-        "the flag in the half of the argument that the kernel does not read",
-        "    call('futex', WORD, 1 | 128 << 32, MOST, 0, 0, 0)\n",
-    ),
-    _wakes(
-        "futex2-wake",
-        "futex_wake(2), newer than most lists, has a number of its own",
-        "    call('futex_wake', WORD, 0xFFFFFFFF, MOST, 2)\n",
-        NEW_KERNEL,
-    ),
-    _wakes(
-        "futex2-requeue",
-        "futex_requeue(2) reads both words from memory, where a filter cannot look",
-        "    call('futex_requeue', put(struct.pack('QQIIQQII', VALUE, WORD, 2, 0, 0, AT, 2, 0)), 0, 0, MOST)\n",
+    *rows(
+        _wakes,
+        """
+=== futex2-wake: futex_wake(2), newer than most lists, has a number of its own
+    call('futex_wake', WORD, 0xFFFFFFFF, MOST, 2)
+=== futex2-requeue: futex_requeue(2) reads both words from memory, where a filter cannot look
+    call('futex_requeue', put(struct.pack('QQIIQQII', VALUE, WORD, 2, 0, 0, AT, 2, 0)), 0, 0, MOST)
+""",
         NEW_KERNEL,
     ),
     _wakes(
@@ -116,23 +110,26 @@ ATTACKS = (
 """,
         GLIBC,
     ),
-    _wakes(
-        "thread-id-cleared",
-        "set_tid_address: at the end of a thread the kernel wakes who waits on the word of its id",
-        """    import _thread
-    ended = []
-    def thread():
-        call('set_tid_address', ZERO)
-        ended.append(call('gettid'))
-    _thread.start_new_thread(thread, ())
-    while not ended or syscall('tgkill', syscall('getpid'), ended[0], 0) == 0:
-        pass
+    *rows(
+        _gives,
+        """
+=== futex-wait: FUTEX_WAIT without the private flag listens to whoever maps the page
+call('futex', WORD, 0, VALUE, AT, 0, 0) == -110
+=== process-id-by-futex: FUTEX_TRYLOCK_PI on a word of one's own tells whether a process of that id exists
+len({call('futex', put(struct.pack('I', number)), 8, 0, 0, 0, 0) for number in (@VICTIM@, NOBODY)}) > 1
+=== process-id-by-private-lock: FUTEX_LOCK_PI with a timeout tells the same, and lends the other process a priority
+len({call('futex', put(struct.pack('I', number)), 134, 0, AT, 0, 0) for number in (@VICTIM@, NOBODY)}) > 1
+=== shared-mapping: MAP_SHARED makes memory that is an object of its own, with a key for futexes
+syscall('mmap', 0, 4096, 3, 0x21, -1, 0) > 0
+=== page-cache: MADV_WILLNEED reads pages of a shared library into the cache that all processes have
+call('madvise', START & ~4095, 4096, 3) == 0
+=== ticks-of-the-machine: times(2) counts since the machine's start
+call('times', AT) > 0
+=== switches: getrusage(2) tells how often other processes took the core
+call('getrusage', 0, AT + 64) == 0
+=== thread-identity: rseq(2) registers memory that the kernel writes while other processes run
+call('rseq', AT, 32, 0, 1) == -22
 """,
-    ),
-    _gives(
-        "futex-wait",
-        "FUTEX_WAIT without the private flag listens to whoever maps the page",
-        "call('futex', WORD, 0, VALUE, AT, 0, 0) == -110",
     ),
     _gives(
         "futex-wait-vector",
@@ -145,36 +142,6 @@ ATTACKS = (
         "futex_wait(2), which has a number of its own",
         "call('futex_wait', WORD, VALUE, 0xFFFFFFFF, 2, AT, 1) == -110",
         needs=NEW_KERNEL,
-    ),
-    _gives(
-        "process-id-by-futex",
-        "FUTEX_TRYLOCK_PI on a word of one's own tells whether a process of that id exists",
-        "len({call('futex', put(struct.pack('I', number)), 8, 0, 0, 0, 0) for number in (@VICTIM@, NOBODY)}) > 1",
-    ),
-    _gives(
-        "process-id-by-private-lock",
-        "FUTEX_LOCK_PI with a timeout tells the same, and lends the other process a priority",
-        "len({call('futex', put(struct.pack('I', number)), 134, 0, AT, 0, 0) for number in (@VICTIM@, NOBODY)}) > 1",
-    ),
-    _gives(
-        "shared-mapping",
-        "MAP_SHARED makes memory that is an object of its own, with a key for futexes",
-        "syscall('mmap', 0, 4096, 3, 0x21, -1, 0) > 0",
-    ),
-    _gives(
-        "page-cache",
-        "MADV_WILLNEED reads pages of a shared library into the cache that all processes have",
-        "call('madvise', START & ~4095, 4096, 3) == 0",
-    ),
-    _gives(
-        "ticks-of-the-machine",
-        "times(2) counts since the machine's start",
-        "call('times', AT) > 0",
-    ),
-    _gives(
-        "switches",
-        "getrusage(2) tells how often other processes took the core",
-        "call('getrusage', 0, AT + 64) == 0",
     ),
     Attack(
         "process-counter",
@@ -223,10 +190,5 @@ def probe():
         pass
     return [room.raw[8:16].hex() for number in range(3, 16) if call('fstat', number, C.addressof(room)) == 0]
 """,
-    ),
-    _gives(
-        "thread-identity",
-        "rseq(2) registers memory that the kernel writes while other processes run",
-        "call('rseq', AT, 32, 0, 1) == -22",
     ),
 )

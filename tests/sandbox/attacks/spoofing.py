@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attacks.case import CHANNEL, FRESH, POLICY, SECCOMP, Attack, spoof
+from attacks.case import CHANNEL, FRESH, POLICY, SECCOMP, Attack, rows, spoof
 from attacks.raw import RAW
 
 OUTSIDE = (CHANNEL,)
@@ -31,33 +31,23 @@ def forge(values=(5, 6), last=True):
 """
 
 ATTACKS: tuple[Attack, ...] = (
-    spoof(
-        "equal-to-all",
-        "an object that is equal to everything",
+    *rows(
+        spoof,
         """
+=== equal-to-all: an object that is equal to everything
 class Any:
     def __eq__(self, other):
         return True
 def add(a, b):
     return Any()
-""",
-    ),
-    spoof(
-        "integer-subclass",
-        "a subclass of int with an __eq__ of its own",
-        """
+=== integer-subclass: a subclass of int with an __eq__ of its own
 class Any(int):
     def __eq__(self, other):
         return True
     __hash__ = int.__hash__
 def add(a, b):
     return Any(7)
-""",
-    ),
-    spoof(
-        "reflected-comparison",
-        "a subclass of the expected type is asked first, even on the right side",
-        """
+=== reflected-comparison: a subclass of the expected type is asked first, even on the right side
 class Meta(type):
     def __eq__(cls, other):
         return True
@@ -70,12 +60,7 @@ class Any(int, metaclass=Meta):
     __hash__ = int.__hash__
 def add(a, b):
     return Any()
-""",
-    ),
-    spoof(
-        "class-lie",
-        "__class__ claims a builtin type, so that isinstance believes it",
-        """
+=== class-lie: __class__ claims a builtin type, so that isinstance believes it
 class Any:
     __class__ = int
     def __eq__(self, other):
@@ -85,23 +70,36 @@ class Any:
     __int__ = __index__
 def add(a, b):
     return Any()
+=== immediate-exit: os._exit(0) where exit status 0 means passed
+import os
+os._exit(0)
+=== system-exit: SystemExit(0) is no Exception and ends the program well
+raise SystemExit(0)
+=== exit-in-call: sys.exit(0) inside the function under test
+import sys
+def add(a, b):
+    sys.exit(0)
+=== exit-handler: an exit handler turns failure into status 0
+import atexit, os
+atexit.register(os._exit, 0)
+def add(a, b):
+    return 0
+=== exception-hook: sys.excepthook ends a failing program with status 0
+import sys, os
+sys.excepthook = lambda *_: os._exit(0)
+def add(a, b):
+    raise BaseException("not caught by except Exception")
 """,
     ),
-    spoof(
-        "patched-all",
-        "builtins.all is replaced, with which the harness decides",
+    *rows(
+        spoof,
         """
+=== patched-all: builtins.all is replaced, with which the harness decides
 import builtins
 builtins.all = lambda items: True
 def add(a, b):
     return 0
-""",
-        (POLICY, CHANNEL, FRESH),
-    ),
-    spoof(
-        "patched-zip",
-        "builtins.zip pairs values with themselves",
-        """
+=== patched-zip: builtins.zip pairs values with themselves
 import builtins
 builtins.zip = lambda *a, **k: ((x, x) for x in a[0])
 def add(a, b):
@@ -109,106 +107,21 @@ def add(a, b):
 """,
         (POLICY, CHANNEL, FRESH),
     ),
-    spoof(
-        "patched-encoder",
-        "json.dumps is replaced, with which the harness writes the frame",
+    *rows(
+        spoof,
         """
+=== patched-encoder: json.dumps is replaced, with which the harness writes the frame
 import json
 json.dumps = lambda value, **k: "[5, 6]"
 def add(a, b):
     return 0
-""",
-        FORGED,
-        judge="frame",
-    ),
-    spoof(
-        "patched-write",
-        "os.write is replaced, through which the frame goes",
-        """
+=== patched-write: os.write is replaced, through which the frame goes
 import os
 real = os.write
 os.write = lambda descriptor, data: real(descriptor, b"[5, 6]\\n")
 def add(a, b):
     return 0
-""",
-        FORGED,
-        judge="frame",
-    ),
-    spoof(
-        "patched-main",
-        "the harness' own module is changed through sys.modules",
-        """
-import sys
-class Truth:
-    def __getattr__(self, name):
-        return lambda status=0: __import__("os")._exit(0)
-sys.modules["__main__"].sys = Truth()
-def add(a, b):
-    return 0
-""",
-        (POLICY, CHANNEL),
-    ),
-    spoof("immediate-exit", "os._exit(0) where exit status 0 means passed", "import os\nos._exit(0)\n"),
-    spoof("system-exit", "SystemExit(0) is no Exception and ends the program well", "raise SystemExit(0)\n"),
-    spoof(
-        "exit-in-call",
-        "sys.exit(0) inside the function under test",
-        "import sys\ndef add(a, b):\n    sys.exit(0)\n",
-    ),
-    spoof(
-        "exit-handler",
-        "an exit handler turns failure into status 0",
-        """
-import atexit, os
-atexit.register(os._exit, 0)
-def add(a, b):
-    return 0
-""",
-    ),
-    spoof(
-        "exception-hook",
-        "sys.excepthook ends a failing program with status 0",
-        """
-import sys, os
-sys.excepthook = lambda *_: os._exit(0)
-def add(a, b):
-    raise BaseException("not caught by except Exception")
-""",
-    ),
-    spoof(
-        "exec-true",
-        "the process becomes a program that always succeeds",
-        "import os\ndef add(a, b):\n    os.execv('/bin/true', ['true'])\n",
-        (POLICY, SECCOMP, CHANNEL),
-    ),
-    spoof(
-        "exit-from-thread",
-        "a second thread ends the process while the comparison runs",
-        """
-import os, threading
-def add(a, b):
-    threading.Thread(target=os._exit, args=(0,)).start()
-    while True:
-        pass
-""",
-        (POLICY, SECCOMP, CHANNEL),
-    ),
-    spoof(
-        "forged-frame",
-        "a complete frame is written to the result pipe, then the process ends",
-        FORGE
-        + """
-forge()
-os._exit(0)
-""",
-        FORGED,
-        judge="frame",
-        residual=NATIVE_FORGERY,
-    ),
-    spoof(
-        "every-descriptor",
-        "a forged frame is written to every descriptor there is",
-        """
+=== every-descriptor: a forged frame is written to every descriptor there is
 import os
 def add(a, b):
     for descriptor in range(3, 64):
@@ -217,9 +130,117 @@ def add(a, b):
         except OSError:
             pass
     return 0
+=== swapped-descriptor: dup2 puts a pipe of the attack's own in place of the result's and edits what goes through
+import os, sys
+result = int(sys.argv[1])
+kept = os.dup(result)
+read, write = os.pipe()
+os.dup2(write, result)
+import atexit
+atexit.register(lambda: os.write(kept, b"[5, 6]\\n"))
+def add(a, b):
+    return 0
 """,
         FORGED,
         judge="frame",
+    ),
+    *rows(
+        spoof,
+        """
+=== patched-main: the harness' own module is changed through sys.modules
+import sys
+class Truth:
+    def __getattr__(self, name):
+        return lambda status=0: __import__("os")._exit(0)
+sys.modules["__main__"].sys = Truth()
+def add(a, b):
+    return 0
+=== frame-locals: the expected values are changed in the harness' own frame
+import sys
+def add(a, b):
+    frame = sys._getframe()
+    while frame:
+        expected = frame.f_locals.get("expected")
+        if isinstance(expected, list):
+            expected[:] = [0, 0]
+        frame = frame.f_back
+    return 0
+=== read-expected: the expected values are read out of the harness' frame and returned
+import sys
+calls = []
+def add(a, b):
+    frame = sys._getframe()
+    while frame and "expected" not in frame.f_locals:
+        frame = frame.f_back
+    calls.append(1)
+    return frame.f_locals["expected"][len(calls) - 1]
+=== collector-search: the collector finds the harness' list of expected values, which is changed
+import gc
+def add(a, b):
+    for thing in gc.get_objects():
+        if isinstance(thing, dict) and "expected" in thing and isinstance(thing["expected"], list):
+            thing["expected"][:] = [0, 0]
+    return 0
+=== trace-comparison: a trace function changes the harness' variables between two lines
+import sys, ctypes
+def add(a, b):
+    frame = sys._getframe()
+    while frame and frame.f_code.co_name != "main":
+        frame = frame.f_back
+    def trace(inner, event, argument):
+        if "values" in inner.f_locals:
+            inner.f_locals["values"][:] = [5, 6][: len(inner.f_locals["values"])]
+        return trace
+    frame.f_trace = trace
+    sys.settrace(trace)
+    return 0
+=== disabled-exit: sys.exit is replaced, so that a failing status is never given
+import sys
+sys.exit = lambda status=0: None
+def add(a, b):
+    return 0
+""",
+        (POLICY, CHANNEL),
+    ),
+    *rows(
+        spoof,
+        """
+=== exec-true: the process becomes a program that always succeeds
+import os
+def add(a, b):
+    os.execv('/bin/true', ['true'])
+=== exit-from-thread: a second thread ends the process while the comparison runs
+import os, threading
+def add(a, b):
+    threading.Thread(target=os._exit, args=(0,)).start()
+    while True:
+        pass
+=== crash-handler: a fatal signal is caught and turned into a good exit
+import os, signal
+signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+def add(a, b):
+    os.kill(os.getpid(), signal.SIGTERM)
+    while True:
+        pass
+""",
+        (POLICY, SECCOMP, CHANNEL),
+    ),
+    *rows(
+        spoof,
+        """
+=== forged-frame: a complete frame is written to the result pipe, then the process ends
+forge()
+os._exit(0)
+=== half-answer: one call is answered while the module loads, the rest inside the first call
+forge((5,), last=False)
+def add(a, b):
+    forge((6,))
+    os._exit(0)
+""",
+        FORGED,
+        prelude=FORGE,
+        judge="frame",
+        residual=NATIVE_FORGERY,
     ),
     spoof(
         "frame-by-thread",
@@ -257,71 +278,10 @@ def add(a, b):
         judge="frame",
     ),
     spoof(
-        "swapped-descriptor",
-        "dup2 puts a pipe of the attack's own in place of the result's and edits what goes through",
-        """
-import os, sys
-result = int(sys.argv[1])
-kept = os.dup(result)
-read, write = os.pipe()
-os.dup2(write, result)
-import atexit
-atexit.register(lambda: os.write(kept, b"[5, 6]\\n"))
-def add(a, b):
-    return 0
-""",
-        FORGED,
-        judge="frame",
-    ),
-    spoof(
         "standard-output",
         "the word that means success is printed before the harness prints its own",
         "print('passed', flush=True)\ndef add(a, b):\n    return 0\n",
         judge="stdout",
-    ),
-    spoof(
-        "frame-locals",
-        "the expected values are changed in the harness' own frame",
-        """
-import sys
-def add(a, b):
-    frame = sys._getframe()
-    while frame:
-        expected = frame.f_locals.get("expected")
-        if isinstance(expected, list):
-            expected[:] = [0, 0]
-        frame = frame.f_back
-    return 0
-""",
-        (POLICY, CHANNEL),
-    ),
-    spoof(
-        "read-expected",
-        "the expected values are read out of the harness' frame and returned",
-        """
-import sys
-calls = []
-def add(a, b):
-    frame = sys._getframe()
-    while frame and "expected" not in frame.f_locals:
-        frame = frame.f_back
-    calls.append(1)
-    return frame.f_locals["expected"][len(calls) - 1]
-""",
-        (POLICY, CHANNEL),
-    ),
-    spoof(
-        "collector-search",
-        "the collector finds the harness' list of expected values, which is changed",
-        """
-import gc
-def add(a, b):
-    for thing in gc.get_objects():
-        if isinstance(thing, dict) and "expected" in thing and isinstance(thing["expected"], list):
-            thing["expected"][:] = [0, 0]
-    return 0
-""",
-        (POLICY, CHANNEL),
     ),
     spoof(
         "patched-runner",
@@ -357,25 +317,6 @@ def add(a, b):
         residual=NATIVE_FORGERY,
     ),
     spoof(
-        "trace-comparison",
-        "a trace function changes the harness' variables between two lines",
-        """
-import sys, ctypes
-def add(a, b):
-    frame = sys._getframe()
-    while frame and frame.f_code.co_name != "main":
-        frame = frame.f_back
-    def trace(inner, event, argument):
-        if "values" in inner.f_locals:
-            inner.f_locals["values"][:] = [5, 6][: len(inner.f_locals["values"])]
-        return trace
-    frame.f_trace = trace
-    sys.settrace(trace)
-    return 0
-""",
-        (POLICY, CHANNEL),
-    ),
-    spoof(
         "small-integer",
         "the interpreter's one object for 0 is given the value that is expected",
         RAW
@@ -390,43 +331,5 @@ def add(a, b):
     return 77
 """,
         (POLICY, CHANNEL),
-    ),
-    spoof(
-        "disabled-exit",
-        "sys.exit is replaced, so that a failing status is never given",
-        """
-import sys
-sys.exit = lambda status=0: None
-def add(a, b):
-    return 0
-""",
-        (POLICY, CHANNEL),
-    ),
-    spoof(
-        "crash-handler",
-        "a fatal signal is caught and turned into a good exit",
-        """
-import os, signal
-signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
-def add(a, b):
-    os.kill(os.getpid(), signal.SIGTERM)
-    while True:
-        pass
-""",
-        (POLICY, SECCOMP, CHANNEL),
-    ),
-    spoof(
-        "half-answer",
-        "one call is answered while the module loads, the rest inside the first call",
-        FORGE
-        + """
-forge((5,), last=False)
-def add(a, b):
-    forge((6,))
-    os._exit(0)
-""",
-        FORGED,
-        judge="frame",
-        residual=NATIVE_FORGERY,
     ),
 )
