@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 from collections.abc import Collection, Mapping
 from functools import cached_property
@@ -13,7 +12,6 @@ from codeguard.interpreter import OUTSIDE
 
 TIMEOUT_S = 120
 _NO_GIT = "git is not installed"
-_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
 # Settings by which a repository's configuration could run a program or redirect git.
 _SETTINGS = {
     "advice.graftFileDeprecated": "false",
