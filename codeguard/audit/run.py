@@ -306,7 +306,8 @@ class _Audit:
         return Shared.of_values(compared(trusted, self._signals))
 
     def _inspect(self, side: Side, own: Iterable[str]) -> list[Inspected]:
-        keep = self._options.behavior or self._base.manifest is not None
+        # What a change brings is judged by the text of functions on both sides.
+        keep = self._options.behavior or self._base.manifest is not None or self._change is not None
 
         def progress(done: int, total: int) -> None:
             self._progress("files", done, total)
