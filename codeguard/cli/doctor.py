@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 from textwrap import wrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +17,9 @@ from codeguard import __version__
 from codeguard.cli.options import FORMAT, STORE
 from codeguard.cli.output import EXIT_ERROR, guarded, read_settings, say, say_json
 from codeguard.extras import DISTRIBUTION, installation, missing_extra, requirement
+
+if TYPE_CHECKING:
+    from codeguard.config import Settings
 
 PACKAGES = (
     "chromadb",
@@ -45,7 +48,7 @@ def doctor(context: click.Context, store: str | None, format_: str) -> None:
     required = settings.defense.required_level
     with Sandbox(Level[required]) as sandbox:
         level, layers = sandbox.level, sandbox.layers()
-    modules = _modules(settings.defense.modules)
+    owners = packages_distributions().get("codeguard", [])
     facts: dict[str, Any] = {
         "schema": "codeguard.doctor/1",
         "codeguard": __version__,
@@ -60,11 +63,12 @@ def doctor(context: click.Context, store: str | None, format_: str) -> None:
             ],
             "advice": advice(level, layers),
         },
-        "modules": modules,
+        "modules": _modules(settings.defense.modules),
         "embeddings": _embeddings(),
         "store": _store(settings),
         "packages": {name: _version(name) for name in PACKAGES},
-        "other_distributions": _other_distributions(),
+        # Others that put files into our import package, as the one called codeguard does.
+        "other_distributions": sorted({owner for owner in owners if owner != DISTRIBUTION}),
     }
     if format_ == "json":
         say_json(facts)
@@ -104,37 +108,28 @@ def _embeddings() -> list[dict[str, Any]]:
     return [{"name": i.name, "available": i.available, "detail": i.detail} for i in available_embeddings()]
 
 
-def _store(settings: Any) -> dict[str, Any]:
+def _store(settings: Settings) -> dict[str, Any]:
+    from contextlib import closing
+
     from codeguard.errors import CodeguardError, NoIndexError
     from codeguard.index.workspace import Workspace
 
     try:
-        workspace = Workspace(settings)
+        with closing(Workspace(settings)) as workspace:
+            catalog = workspace.catalog
+            return {
+                "place": settings.store,
+                "state": "readable",
+                "files": len(catalog.files()),
+                "chunks": len(catalog.ids()),
+                "embedding": catalog.meta("embedding"),
+                "chunker": catalog.meta("chunker"),
+                "unfinished_writes": bool(catalog.intents()),
+            }
     except NoIndexError as error:
         return {"place": settings.store, "state": str(error)}
     except CodeguardError as error:
         return {"place": settings.store, "state": str(error), "damaged": True}
-    try:
-        catalog = workspace.catalog
-        return {
-            "place": settings.store,
-            "state": "readable",
-            "files": len(catalog.files()),
-            "chunks": len(catalog.ids()),
-            "embedding": catalog.meta("embedding"),
-            "chunker": catalog.meta("chunker"),
-            "unfinished_writes": bool(catalog.intents()),
-        }
-    except CodeguardError as error:
-        return {"place": settings.store, "state": str(error), "damaged": True}
-    finally:
-        workspace.close()
-
-
-def _other_distributions() -> list[str]:
-    """Return other distributions that put files into our import package, as the one called codeguard does."""
-    owners = packages_distributions().get("codeguard", [])
-    return sorted({owner for owner in owners if owner != DISTRIBUTION})
 
 
 def _version(name: str) -> str | None:
@@ -144,12 +139,13 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _say_item(state: str, item: Mapping[str, str]) -> None:
-    """Say one line about a part, wrapped to the terminal."""
-    head = f"  {state:<11}  {item['name']:<18} "
-    width = shutil.get_terminal_size().columns
-    for line in wrap(head + item["detail"], width, subsequent_indent=" " * len(head), break_on_hyphens=False):
-        say(line)
+def _say_items(items: Sequence[Mapping[str, Any]], key: str, yes: str, no: str) -> None:
+    """Say a line about each part, wrapped to the terminal."""
+    for item in items:
+        head = f"  {yes if item[key] else no:<11}  {item['name']:<18} "
+        width, indent = shutil.get_terminal_size().columns, " " * len(head)
+        for line in wrap(head + item["detail"], width, subsequent_indent=indent, break_on_hyphens=False):
+            say(line)
 
 
 def _to_do(facts: dict[str, Any]) -> list[str]:
@@ -172,22 +168,19 @@ def _to_do(facts: dict[str, Any]) -> list[str]:
 
 
 def _show(facts: dict[str, Any]) -> None:
-    sandbox = facts["sandbox"]
-    to_do = _to_do(facts)
-    say("to do      nothing: everything works" if not to_do else "to do")
+    sandbox, to_do = facts["sandbox"], _to_do(facts)
+    state = "tests run" if sandbox["tests_run"] else "BELOW THE REQUIRED LEVEL: nothing is tested"
+    say("to do" if to_do else "to do      nothing: everything works")
     for line in to_do:
         say(f"  {line}")
-    state = "tests run" if sandbox["tests_run"] else "BELOW THE REQUIRED LEVEL: nothing is tested"
     say(f"sandbox    {sandbox['level']} (required {sandbox['required']}): {state}")
-    for layer in sandbox["layers"]:
-        _say_item("engaged" if layer["engaged"] else "NOT ENGAGED", layer)
+    _say_items(sandbox["layers"], "engaged", "engaged", "NOT ENGAGED")
     for line in sandbox["advice"]:
         say(f"  to reach {line}")
     for part, title in (("modules", "modules"), ("embeddings", "embedding")):
         if facts[part]:
             say(title)
-        for item in facts[part]:
-            _say_item("available" if item["available"] else "missing", item)
+        _say_items(facts[part], "available", "available", "missing")
     store = {key: value for key, value in facts["store"].items() if key != "damaged"}
     say(f"store      {store.pop('place')}: {store.pop('state')}")
     for key, value in store.items():

@@ -186,7 +186,8 @@ def guarded(command: Callable[P, R]) -> Callable[P, R]:
         except ImportError as error:
             if missing_extra(error) is None:
                 _fail_inside(error)
-            fail_for_import(_command_path(), error)
+            context = click.get_current_context(silent=True)
+            fail_for_import(context.command_path.partition(" ")[2] if context else "this", error)
         except OSError as error:
             fail(refused(error))
         except click.Abort:  # of a question: by itself it is exit code 1, which means findings
@@ -209,11 +210,6 @@ def _fail_inside(error: Exception) -> NoReturn:
         raise error
     cause = f"{type(error).__name__}: {error}".splitlines()[0]
     fail(CodeguardError(f"internal error ({cause})", hint="CODEGUARD_DEBUG=1 shows where; please report it"))
-
-
-def _command_path() -> str:
-    context = click.get_current_context(silent=True)
-    return context.command_path.partition(" ")[2] if context else "this"
 
 
 def read_settings(context: click.Context, **changes: Any) -> Settings:

@@ -8,10 +8,8 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from importlib.util import find_spec
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -35,20 +33,6 @@ LONGEST_CALL = 64 << 20  # bytes that a client says of the file that it is about
 _HOOK = re.compile(r'"[^"]* -m codeguard [^"]*hook"')
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What codeguard adds to a JSON file of a client.
-
-    `file` is relative to the project, or to the home directory if it begins with `~`. `keys` lead to the value;
-    if `listed`, it is one element of the list there.
-    """
-
-    file: str
-    keys: tuple[str, ...]
-    value: Any
-    listed: bool = False
-
-
 def _desktop() -> str:
     """Return the file of Claude Desktop on this system."""
     folder = {"darwin": "Library/Application Support", "win32": "AppData/Roaming"}.get(
@@ -57,24 +41,23 @@ def _desktop() -> str:
     return f"~/{folder}/Claude/claude_desktop_config.json"
 
 
-def _clients(server: Mapping[str, Any], hook: str) -> dict[str, list[Entry]]:
-    """Return the entries of each client that can be set up."""
-    own = ("mcpServers", "codeguard")
+def _clients(server: Mapping[str, Any], hook: str) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return what each client needs in which JSON files, in the project or (`~`) in the home directory."""
+    own = {"mcpServers": {"codeguard": server}}
     before_read = {"matcher": "Read", "hooks": [{"type": "command", "command": hook}]}
     return {
-        "claude": [
-            Entry(".mcp.json", own, server),
-            Entry(".claude/settings.local.json", ("hooks", "PreToolUse"), before_read, True),
-        ],
-        "claude-desktop": [Entry(_desktop(), own, server)],
-        "cursor": [
-            Entry(".cursor/mcp.json", own, server),
-            Entry(".cursor/hooks.json", ("version",), 1),
-            Entry(".cursor/hooks.json", ("hooks", "beforeReadFile"), {"command": hook}, True),
-        ],
-        "vscode": [Entry(".vscode/mcp.json", ("servers", "codeguard"), {"type": "stdio", **server})],
-        "gemini": [Entry(".gemini/settings.json", own, server)],
-        "windsurf": [Entry("~/.codeium/windsurf/mcp_config.json", own, server)],
+        "claude": {
+            ".mcp.json": own,
+            ".claude/settings.local.json": {"hooks": {"PreToolUse": [before_read]}},
+        },
+        "claude-desktop": {_desktop(): own},
+        "cursor": {
+            ".cursor/mcp.json": own,
+            ".cursor/hooks.json": {"version": 1, "hooks": {"beforeReadFile": [{"command": hook}]}},
+        },
+        "vscode": {".vscode/mcp.json": {"servers": {"codeguard": {"type": "stdio", **server}}}},
+        "gemini": {".gemini/settings.json": own},
+        "windsurf": {"~/.codeium/windsurf/mcp_config.json": own},
     }
 
 
@@ -102,22 +85,18 @@ def setup(
     command = own_command(context)
     place = [] if store is None else ["--store", store if "://" in store else str(Path(store).absolute())]
     server = {"command": command[0], "args": [*command[1:], "mcp", "--root", str(project), *place]}
-    entries = [
-        entry
-        for entry in _clients(server, shlex.join([*command, "hook"]))[client]
-        if not (no_hook and "hook" in f"{entry.file}{entry.keys}")
-    ]
     planned = []
-    for file, of_file in groupby(entries, lambda entry: entry.file):
+    for file, wanted in _clients(server, shlex.join([*command, "hook"]))[client].items():
+        if no_hook and "hooks" in wanted:
+            continue
         path = _inside(file, project)
         before = _read(path)
-        added = list(of_file)
-        if (after := _merged(before, path, added)) is None:
+        if (after := _merged(before, path, wanted)) is None:
             say(f"{path}: nothing to do, it is there")
             continue
         instead = ", instead of its entry codeguard" if b'"codeguard":' in before else ""
         say(f"{path}{instead}:")
-        say_block(json.dumps(_nested(added), indent=2))
+        say_block(json.dumps(wanted, indent=2))
         planned.append((path, before, after))
     if only_print or not planned:
         return
@@ -154,18 +133,17 @@ def _read(path: Path) -> bytes:
     return read_limited(path, LONGEST) if os.path.lexists(path) else b""
 
 
-def _merged(data: bytes, path: Path, entries: Sequence[Entry]) -> bytes | None:
-    """Return the JSON file with the entries added, None if it has them.
+def _merged(data: bytes, path: Path, wanted: Mapping[str, Any]) -> bytes | None:
+    """Return the JSON file with what is wanted added, None if it has it.
 
     Raises:
-        ConfigError: it is no JSON (with comments, for example), or holds something else where an entry belongs.
+        ConfigError: it is no JSON (with comments, for example), or holds something else where that belongs.
     """
     hint = "--print shows what to add by hand"
     try:
         whole = json.loads(data, object_pairs_hook=_once) if data.strip() else {}
         before = json.dumps(whole, allow_nan=False)
-        for entry in entries:
-            _add(whole, entry)
+        _merge(whole, wanted)
         if json.dumps(whole) == before:
             return None
         found = re.search(rb'\n([ \t]+)"', data)
@@ -183,37 +161,32 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _add(whole: Any, entry: Entry) -> None:
-    """Add an entry to the value of a file in place; raise ValueError if something else is there."""
-    at = whole
-    for key in entry.keys[:-1]:
-        if not isinstance(at, dict):
-            break
-        at = at.setdefault(key, {})
-    name = entry.keys[-1]
-    if not isinstance(at, dict) or (entry.listed and not isinstance(at.setdefault(name, []), list)):
-        raise ValueError(f"something else at {'.'.join(entry.keys)}")
-    if not entry.listed:
-        at[name] = entry.value if name == "codeguard" else at.get(name, entry.value)
-        return
-    forms = [_form(item) for item in at[name]]
-    if (form := _form(entry.value)) in forms:
-        at[name][forms.index(form)] = entry.value
-    else:
-        at[name].append(entry.value)
+def _merge(there: Any, wanted: Mapping[str, Any], place: str = "") -> None:
+    """Add what is wanted to an object in place; raise ValueError if something else is there."""
+    if not isinstance(there, dict):
+        raise ValueError(f"something else at {place}")
+    for key, value in wanted.items():
+        at = f"{place}.{key}".lstrip(".")
+        if key == "codeguard":
+            there[key] = value
+        elif isinstance(value, dict):
+            _merge(there.setdefault(key, {}), value, at)
+        elif isinstance(value, list):
+            if not isinstance(items := there.setdefault(key, []), list):
+                raise ValueError(f"something else at {at}")
+            forms = [_form(item) for item in items]
+            for item in value:
+                if (form := _form(item)) in forms:
+                    items[forms.index(form)] = item
+                else:
+                    items.append(item)
+        else:
+            there.setdefault(key, value)
 
 
 def _form(item: Any) -> str:
     """Return a hook as text, without the interpreter that runs it, which an update may change."""
     return _HOOK.sub('"hook"', json.dumps(item, sort_keys=True))
-
-
-def _nested(entries: Sequence[Entry]) -> dict[str, Any]:
-    """Return the entries of a file alone, as they stand in it."""
-    alone: dict[str, Any] = {}
-    for entry in entries:
-        _add(alone, entry)
-    return alone
 
 
 @click.command()

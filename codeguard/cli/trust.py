@@ -8,15 +8,15 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from codeguard.cli.options import FORMAT, option_group, store_option
+from codeguard.cli.options import FORMAT, store_option
 from codeguard.cli.output import EXIT_FINDINGS, guarded, read_settings, say, say_json, warn
 from codeguard.errors import ConfigError, CorpusError, ManifestError, NothingToDoError
 from codeguard.index.trusted_paths import below
@@ -26,41 +26,18 @@ if TYPE_CHECKING:
 
     from codeguard.corpus.discovery import FoundFile
     from codeguard.trust.manifest import Manifest
-    from codeguard.trust.policy import SigningPolicy
     from codeguard.trust.signatures import Envelope
     from codeguard.trust.verified import VerifiedManifest
 
-F = TypeVar("F", bound=Callable[..., Any])
 PASSPHRASE = "CODEGUARD_KEY_PASSPHRASE"
 _PLACE = click.Path(dir_okay=False, path_type=Path)
 _ROOT = click.argument("root", type=click.Path(file_okay=False, path_type=Path), default=".")
-_MANIFEST = click.option(
-    "--manifest",
-    "manifest_path",
-    type=_PLACE,
-    help="The signed manifest.  [default: codeguard.manifest.json in ROOT]",
-)
 _LABEL = click.option(
     "--label", help="Name of the tree.  [default: the configuration's only one, else ROOT's name]"
 )
-
-
-def _policy_options(*names: str) -> Callable[[F], F]:
-    """Add the options that say whose signatures count; `names` are those of the option for public keys."""
-    return option_group(
-        _LABEL,
-        click.option(
-            *names,
-            "trusted_keys",
-            multiple=True,
-            type=_PLACE,
-            help="Public key, PEM, instead of the configuration's signers. Repeatable.",
-        ),
-        click.option("--threshold", type=click.IntRange(min=1), help="Signers needed where keys are given."),
-        click.option(
-            "--trusted-root", type=_PLACE, help="Sigstore's trusted root instead of the packaged one."
-        ),
-    )
+_TRUSTED_ROOT = click.option(
+    "--trusted-root", type=_PLACE, help="Sigstore's trusted root instead of the packaged one."
+)
 
 
 @click.group()
@@ -166,25 +143,26 @@ def sign(context: click.Context, file: Path, key: Path | None, keyless: bool, co
 
 @trust.command()
 @_ROOT
-@_MANIFEST
-@_policy_options("--key", "--trusted-key")
+@_LABEL
+@_TRUSTED_ROOT
 @FORMAT
 @click.pass_context
 @guarded
 def verify(
-    context: click.Context, /, root: Path, manifest_path: Path | None, format_: str, **options: Any
+    context: click.Context, root: Path, label: str | None, trusted_root: Path | None, format_: str
 ) -> None:
     """Compare ROOT with its signed manifest, byte by byte.
 
     Exit code 1 if anything is refused; every difference is listed with got and expected values.
     """
     from codeguard.trust.tree import check_tree
+    from codeguard.trust.verify import open_signed, user_policy
 
     _existing_folder(root)
-    policy = _policy_for(context, root, manifest_path, options)
+    policy = user_policy(read_settings(context), root, label)
     verified: VerifiedManifest | None = None
     try:
-        verified = _verified(policy, root, manifest_path, options)
+        verified = open_signed(root, policy, trusted_root=trusted_root)
         present = [item.name for item in _discovered(root, verified.manifest.scope)]
         refusals = list(check_tree(verified, root, present))
     except ManifestError as error:
@@ -251,22 +229,19 @@ def show(context: click.Context, file: Path | None, files: bool, store: str | No
 
 @trust.command()
 @_ROOT
-@_MANIFEST
 @click.option("--key", type=_PLACE, help="Private key, PEM.", required=True)
-@click.option("--expires-days", type=click.IntRange(min=0), help="0 is never.  [default: as long as before]")
 @click.option("--yes", is_flag=True, help="Sign without asking.")
-@_policy_options("--trusted-key")
+@_LABEL
+@_TRUSTED_ROOT
 @click.pass_context
 @guarded
 def update(
     context: click.Context,
-    /,
     root: Path,
-    manifest_path: Path | None,
     key: Path,
-    expires_days: int | None,
     yes: bool,
-    **options: Any,
+    label: str | None,
+    trusted_root: Path | None,
 ) -> None:
     """Verify the current manifest, show what was edited since, and sign its successor."""
     from codeguard.reports.styled import counted
@@ -275,20 +250,20 @@ def update(
     from codeguard.trust.seen import VersionsSeen
     from codeguard.trust.signatures import load_keys, load_signer, sign_payload
     from codeguard.trust.tree import MANIFEST_NAME, edits
+    from codeguard.trust.verify import open_signed, user_policy
 
     _existing_folder(root)
-    policy = _policy_for(context, root, manifest_path, options)
-    old = _verified(policy, root, manifest_path, options, renewing=True)
-    now = datetime.now(UTC).replace(microsecond=0)
-    seen = VersionsSeen().last(policy.root)
+    policy = user_policy(read_settings(context), root, label)
+    old = open_signed(root, policy, trusted_root=trusted_root, renewing=True)
+    before, now = old.manifest, datetime.now(UTC).replace(microsecond=0)
     # The files are read once, so that what is signed is exactly what was shown.
     manifest = _manifest_of(
         root,
         scope=old.manifest.scope,
         label=old.root,
-        version=max(old.manifest.version, seen.version if seen else 0) + 1,
+        version=max(old.manifest.version, VersionsSeen().last_version(policy.root)) + 1,
         created=now,
-        expires=_successor_expiry(old.manifest, now, expires_days),
+        expires=now + (before.expires - before.created) if before.expires else None,
     )
     changed = edits(old.manifest, manifest)
     for path, digest in changed.items():
@@ -302,50 +277,9 @@ def update(
             got=f"the key {key}, which is not in the signing policy",
             expected="a key of it",
         )
-    place = manifest_path or root / MANIFEST_NAME
+    place = root / MANIFEST_NAME
     write_atomically(place, sign_payload(manifest_to_json(manifest), signer).to_json())
     _report(manifest, place, 1)
-
-
-def _policy_for(
-    context: click.Context, root: Path, manifest: Path | None, options: Mapping[str, Any]
-) -> SigningPolicy:
-    """Return the policy of the given keys, or the user's for a tree.
-
-    Raises ConfigError if there is none, or if a file that must be the user's is inside the tree.
-    """
-    from codeguard.trust.signatures import policy_of_keys
-    from codeguard.trust.tree import MANIFEST_NAME
-    from codeguard.trust.verify import user_policy
-
-    label = options["label"]
-    if options["trusted_keys"]:
-        label = label or _default_label(context, root)
-        return policy_of_keys(label, options["trusted_keys"], options["threshold"] or 1)
-    return user_policy(read_settings(context), root, manifest or root / MANIFEST_NAME, label)
-
-
-def _verified(
-    policy: SigningPolicy,
-    root: Path,
-    manifest: Path | None,
-    options: Mapping[str, Any],
-    *,
-    renewing: bool = False,
-) -> VerifiedManifest:
-    """Verify the manifest of a tree, not yet the tree; raise ManifestError if it is refused."""
-    from codeguard.trust.seen import VersionsSeen
-    from codeguard.trust.verify import open_signed
-
-    return open_signed(
-        root,
-        policy,
-        state=VersionsSeen(),
-        now=datetime.now(UTC),
-        manifest=manifest,
-        trusted_root=options["trusted_root"],
-        renewing=renewing,
-    )
 
 
 def _manifest_at(file: Path) -> Path:
@@ -488,12 +422,6 @@ def _show_index(context: click.Context, store: str | None, format_: str) -> None
             say(f"{row['path']}  {kind}, {row['files']} files, since {row['since']}")
         else:
             say(f"{row['path']}  not trusted, since {row['since']}")
-
-
-def _successor_expiry(old: Manifest, now: datetime, days: int | None) -> datetime | None:
-    if days is not None:
-        return now + timedelta(days=days) if days else None
-    return now + (old.expires - old.created) if old.expires else None
 
 
 def _passphrase() -> bytes:

@@ -8,7 +8,7 @@ import stat
 import time
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from codeguard.corpus.decoding import read_text, too_large_reason, unreadable_reason
@@ -145,15 +145,15 @@ def _arguments(paths: Sequence[Path]) -> list[Path]:
     return sorted(resolved, key=lambda real: (len(real.parts), real))
 
 
+@dataclass(slots=True)
 class _Tree:
     """A folder to walk: its name in the index, and what is ignored in it."""
 
-    def __init__(self, top: Path, prefix: str, git: WorkingTree) -> None:
-        self.top = top
-        self.prefix = prefix
-        self.git = git
-        self.rules = IgnoreRules()
-        self._within_ignored: dict[str, str] = {}
+    top: Path
+    prefix: str
+    git: WorkingTree
+    rules: IgnoreRules = field(default_factory=IgnoreRules)
+    _within_ignored: dict[str, str] = field(default_factory=dict)
 
     def ignored_by(self, relative: str, is_folder: bool) -> str | None:
         """Return the rule that ignores a path (relative to the top); None without one or if it is tracked."""
@@ -169,27 +169,21 @@ class _Tree:
         return None
 
 
+@dataclass(slots=True)
 class _Walk:
     """Collects files and reasons; one for each `discover`."""
 
-    def __init__(
-        self,
-        max_bytes: int,
-        exclusion: Exclusion,
-        known: Mapping[str, str],
-        withhold_secrets: bool,
-        is_own_state: Callable[[Path], bool],
-    ) -> None:
-        self._is_own_state = is_own_state
-        self._max_bytes = max_bytes
-        self._exclusion = exclusion
-        self._known = known
-        self._withhold_secrets = withhold_secrets
-        self._files: dict[Path, FoundFile] = {}
-        self._names: dict[str, Path] = {}
-        self._folders: set[Path] = set()
-        self._skipped: dict[str, str] = {}  # an argument that is walked later overwrites what was said before
-        self._notes: dict[str, list[str]] = {}
+    _max_bytes: int
+    _exclusion: Exclusion
+    _known: Mapping[str, str]
+    _withhold_secrets: bool
+    _is_own_state: Callable[[Path], bool]
+    _files: dict[Path, FoundFile] = field(default_factory=dict)
+    _names: dict[str, Path] = field(default_factory=dict)
+    _folders: set[Path] = field(default_factory=set)
+    # An argument that is walked later overwrites what was said before.
+    _skipped: dict[str, str] = field(default_factory=dict)
+    _notes: dict[str, list[str]] = field(default_factory=dict)
 
     def result(self) -> Discovery:
         files = sorted(self._files.values(), key=lambda file: file.name)
@@ -204,10 +198,9 @@ class _Walk:
         self._skipped[name] = reason
 
     def note(self, name: str, reason: str) -> None:
-        """Say something about a file or folder that is not skipped for it."""
-        reasons = self._notes.setdefault(name, [])
-        if reason not in reasons:
-            reasons.append(reason)
+        """Say something about a file or folder that is not skipped for it, once."""
+        if reason not in self._notes.setdefault(name, []):
+            self._notes[name].append(reason)
 
     def folder(self, top: Path, prefix: str) -> None:
         """Walk a folder iteratively, visiting each real folder once."""

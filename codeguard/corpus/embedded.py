@@ -11,28 +11,24 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
+from typing import AnyStr
 
 from codeguard.corpus.patterns import lazy
 
-LANGUAGES = {
-    **dict.fromkeys(("python", "py", "python3", "python2", "pycon", "ipython", "py3", "jupyter"), "python"),
-    **dict.fromkeys(
-        (
-            "bash", "sh", "shell", "zsh", "ksh", "dash", "console", "terminal", "shell-session", "sh-session",
-            "shellsession", "cmd", "bat", "batch", "powershell", "ps1", "pwsh", "posh", "ps", "command", "commandline",
-            "dockerfile", "docker", "makefile", "fish",
-        ),
-        "bash",
-    ),
-    **dict.fromkeys(("javascript", "js", "node", "jsx", "mjs", "cjs"), "javascript"),
-    **dict.fromkeys(("typescript", "ts", "mts"), "typescript"),
+_WORDS = {
+    "python": "python py python3 python2 pycon ipython py3 jupyter",
+    "bash": "bash sh shell zsh ksh dash console terminal shell-session sh-session shellsession cmd bat batch"
+    " powershell ps1 pwsh posh ps command commandline dockerfile docker makefile fish",
+    "javascript": "javascript js node jsx mjs cjs",
+    "typescript": "typescript ts mts",
     "tsx": "tsx",
-    **dict.fromkeys(("go", "golang"), "go"),
-    **dict.fromkeys(("ruby", "rb"), "ruby"),
-    **dict.fromkeys(("rust", "rs"), "rust"),
+    "go": "go golang",
+    "ruby": "ruby rb",
+    "rust": "rust rs",
     "java": "java",
     "php": "php",
-}  # fmt: skip
+}
+LANGUAGES = {word: language for language, words in _WORDS.items() for word in words.split()}
 """What people write behind a fence, and what is read as that language."""
 
 # A path file (`.pth`): at every start the interpreter runs its lines that begin with `import`.
@@ -94,7 +90,7 @@ def _blocks(text: str) -> Iterator[Embedded]:
     position = 0
     while (opening := _FENCE.search(text, position)) is not None:
         yield from _indented(text, position, opening.start())
-        closing = _closing(text, opening)
+        closing = closing_fence(opening)
         start = min(opening.end() + 1, len(text))
         end = len(text) if closing is None else closing.start()
         found = _piece(text, start, end, opening["info"].lower())
@@ -104,14 +100,14 @@ def _blocks(text: str) -> Iterator[Embedded]:
     yield from _indented(text, position, len(text))
 
 
-def _closing(text: str, opening: re.Match[str]) -> re.Match[str] | None:
-    """Return the fence that closes this one: of the same kind, at least as long, with nothing after it."""
-    position = opening.end()
-    while (match := _FENCE.search(text, position)) is not None:
-        if not match["info"] and match["fence"].startswith(opening["fence"]):
-            return match
-        position = match.end()
-    return None
+def closing_fence(opening: re.Match[AnyStr]) -> re.Match[AnyStr] | None:
+    """Return the fence that closes this one: of the same kind, at least as long, without a language."""
+    found: re.Match[AnyStr] | None = opening
+    while found is not None:
+        found = opening.re.search(opening.string, found.end())
+        if found is not None and not found["info"] and found["fence"].startswith(opening["fence"]):
+            break
+    return found
 
 
 def _indented(text: str, start: int, end: int) -> Iterator[Embedded]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 from collections.abc import Collection, Mapping
 from functools import cached_property
@@ -13,7 +12,6 @@ from codeguard.interpreter import OUTSIDE
 
 TIMEOUT_S = 120
 _NO_GIT = "git is not installed"
-_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
 # Settings by which a repository's configuration could run a program or redirect git.
 _SETTINGS = {
     "advice.graftFileDeprecated": "false",
@@ -43,6 +41,8 @@ def run_git(
     *arguments: str,
     settings: Mapping[str, str] | None = None,
     variables: Collection[str] = (),
+    environment: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
 ) -> subprocess.CompletedProcess[bytes]:
     """Run git and return its output and exit status.
 
@@ -52,23 +52,30 @@ def run_git(
         settings: in addition to our own, or overriding them.
         variables: names of `GIT_…` variables to keep. All others are removed: they could redirect git to
             another repository, index or object store.
+        environment: more variables.
+        stdin: what git reads.
 
     Raises:
         FileNotFoundError: git is not installed.
         subprocess.TimeoutExpired: it did not finish in time.
     """
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in variables
-    }
     return subprocess.run(
         command(folder, *arguments, settings=settings),
         cwd=OUTSIDE,  # what a relative entry of PATH finds there is not the repository's
-        stdin=subprocess.DEVNULL,
+        input=stdin,
         capture_output=True,
-        env=environment | VARIABLES,
+        env=environment_of(variables, environment),
         timeout=TIMEOUT_S,
         check=False,
     )
+
+
+def environment_of(variables: Collection[str] = (), more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the environment for git: this process's, of the `GIT_…` variables only those named, ours, and more."""
+    own = {
+        name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in variables
+    }
+    return own | VARIABLES | dict(more or {})
 
 
 def command(folder: Path, *arguments: str, settings: Mapping[str, str] | None = None) -> list[str]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from codeguard.corpus.git import TIMEOUT_S, VARIABLES, command, run_git
+from codeguard.corpus.git import TIMEOUT_S, command, environment_of, run_git
 from codeguard.errors import CorpusError
 from codeguard.interpreter import OUTSIDE
 
@@ -176,7 +176,7 @@ class GitObjects:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env=self._environment(),
+                env=environment_of(more=self._variables),
             )
         return self._reader
 
@@ -205,12 +205,10 @@ class GitObjects:
     def _located(self, *asked: str) -> str:
         return os.fsdecode(self._outside("rev-parse", *asked)).rstrip("\n")
 
-    def _environment(self) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    @property
+    def _variables(self) -> dict[str, str]:
         others = os.environ.get("GIT_ALTERNATE_OBJECT_DIRECTORIES")
         return {
-            **kept,
-            **VARIABLES,
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_ATTR_NOSYSTEM": "1",
@@ -222,24 +220,15 @@ class GitObjects:
 
     def _outside(self, *arguments: str, allowed: Sequence[int] = (0,)) -> bytes:
         """Ask the checkout's own repository, which alone knows its names and places."""
+        # A repository of another user may be read: nothing that its configuration names is run.
+        settings = {"safe.directory": "*"}
         with _translated():
-            # A repository of another user may be read: nothing that its configuration names is run.
-            settings = {"safe.directory": "*"}
-            return _checked(
-                run_git(self._folder, *arguments, settings=settings, variables=FOR_HOOKS), allowed
-            )
+            done = run_git(self._folder, *arguments, settings=settings, variables=FOR_HOOKS)
+        return _checked(done, allowed)
 
     def _git(self, *arguments: str, stdin: bytes = b"", allowed: Sequence[int] = (0,)) -> bytes:
         with _translated():
-            done = subprocess.run(
-                command(self._own, *arguments),
-                cwd=OUTSIDE,
-                input=stdin,
-                capture_output=True,
-                env=self._environment(),
-                timeout=TIMEOUT_S,
-                check=False,
-            )
+            done = run_git(self._own, *arguments, environment=self._variables, stdin=stdin)
         return _checked(done, allowed)
 
 

@@ -303,13 +303,11 @@ def _commented(line: str) -> str:
 
 def _given_to_shell(said: str, code: str) -> str:
     """Return the lines of a cell that a shell is given, of the same length: those taken for magic in `code`."""
-    lines = zip(_LINE.findall(said), _LINE.findall(code), strict=True)
-    return "".join(_shell_line(line) if line != kept else _blanked(line) for line, kept in lines)
-
-
-def _shell_line(line: str) -> str:
-    mark = _SHELL_LINE.match(line)
-    return _blanked(line) if mark is None else " " * mark.end() + line[mark.end() :]
+    parts = []
+    for line, kept in zip(_LINE.findall(said), _LINE.findall(code), strict=True):
+        mark = _SHELL_LINE.match(line) if line != kept else None
+        parts.append(_blanked(line) if mark is None else " " * mark.end() + line[mark.end() :])
+    return "".join(parts)
 
 
 def _blanked(text: str) -> str:

@@ -315,12 +315,8 @@ def strong_password(secret: str) -> bool:
         return False
     if any(kind.fullmatch(secret) for kind in (_UUID, _ATTRIBUTE, _TYPE)):
         return False
-    return any(not _IDENTIFIER.fullmatch(part) for part in _SPLIT.split(secret)) and _turns(secret) >= 3
-
-
-def _turns(text: str) -> int:
-    """Return how often a text switches between letters and other characters."""
-    return sum(a.isalpha() != b.isalpha() for a, b in pairwise(text))
+    turns = sum(a.isalpha() != b.isalpha() for a, b in pairwise(secret))  # between letters and others
+    return turns >= 3 and any(not _IDENTIFIER.fullmatch(part) for part in _SPLIT.split(secret))
 
 
 def entropy(text: str) -> float:

@@ -82,16 +82,9 @@ def load_acceptances(state: Path) -> Acceptances:
         return Acceptances()
     except OSError as error:
         raise StoreError(f"{path} cannot be read ({error.strerror})", hint="check its permissions") from None
-    secret = installation_key()
-    entries: dict[str, Acceptance] = {}
-    refused = 0
-    for line in data.splitlines():
-        entry = _verified(line, secret)
-        if entry is None:
-            refused += 1
-        else:
-            entries[entry.digest] = entry
-    return Acceptances(entries, refused)
+    secret, lines = installation_key(), data.splitlines()
+    verified = [entry for line in lines if (entry := _verified(line, secret)) is not None]
+    return Acceptances({entry.digest: entry for entry in verified}, len(lines) - len(verified))
 
 
 def accept(state: Path, digest: str, reason: str, *, by: str | None = None) -> Acceptance:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,25 +18,15 @@ from codeguard.trust.strict_json import integer, members, parse_json, sha256, te
 SEEN_NAME = "versions-seen.json"
 _SCHEMA = "codeguard.versions-seen/1"
 _MAX_BYTES = 4 * 1024 * 1024
-
-
 _SEEN = members({"version": integer(1), "sha256": sha256})
 
 
-def _roots(value: object, where: str) -> Any:
+def _roots(value: Any, where: str) -> Any:
     return members(dict.fromkeys(value, _SEEN) if isinstance(value, dict) else {})(value, where)
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """The newest verified manifest of one tree: its version and the sha256 of its payload."""
-
-    version: int
-    sha256: str
-
-
 class VersionsSeen:
-    """The record of versions seen, one file in the state directory.
+    """The record of the newest verified manifest of each tree: its version and the sha256 of its payload.
 
     If nothing has been seen yet, the version of the first manifest is accepted; `least_version` of the
     signing policy closes that gap.
@@ -47,50 +36,42 @@ class VersionsSeen:
         """Open the record of a state directory, by default the user's own."""
         self._path = (state_dir or Path(platformdirs.user_state_dir("codeguard"))) / SEEN_NAME
 
-    def last(self, root: str) -> Seen | None:
-        """Return what was last seen of a tree, or None; raise ManifestError if the record is damaged."""
-        return self._load().get(root)
-
-    def check(self, manifest: Manifest, payload_sha256: str) -> Seen | None:
-        """Raise ManifestError if the manifest is older than the one seen, or has its version but differs.
-
-        Returns what was seen before.
-        """
-        last = self.last(manifest.root)
-        if last is None:
-            return None
-        if manifest.version < last.version:
-            raise ManifestError(
-                f"manifest of {shown(manifest.root)} is older than one already seen",
-                got=f"version {manifest.version}",
-                expected=f"version {last.version} or later",
-                hint="somebody may have put an old manifest back; get the current one",
-            )
-        if manifest.version == last.version and payload_sha256 != last.sha256:
-            raise ManifestError(
-                f"two manifests of {shown(manifest.root)} carry the version {manifest.version}",
-                got=f"payload sha256 {payload_sha256}",
-                expected=f"{last.sha256}, seen before",
-                hint="sign the newer one again with: codeguard trust update",
-            )
-        return last
+    def last_version(self, root: str) -> int:
+        """Return the version last seen of a tree, 0 if none was; raise ManifestError if the record is damaged."""
+        return int(self._load().get(root, {"version": 0})["version"])
 
     def record(self, manifest: Manifest, payload_sha256: str) -> None:
-        """Record a verified manifest; the recorded version never decreases."""
+        """Record a verified manifest.
+
+        Raises ManifestError if it is older than the one seen, or has its version but differs.
+        """
+        label, version = shown(manifest.root), manifest.version
         with (
             StateFolder(self._path.parent, create=True) as folder,
             folder.lock(f"{self._path.name}.lock"),
         ):
             seen = self._load()
-            last = seen.get(manifest.root)
-            if last is not None and last.version >= manifest.version:
-                return
-            seen[manifest.root] = Seen(manifest.version, payload_sha256)
-            roots = {label: {"version": s.version, "sha256": s.sha256} for label, s in sorted(seen.items())}
-            text = json.dumps({"schema": _SCHEMA, "roots": roots}, indent=1)
-            folder.write(self._path.name, text.encode("utf-8"))
+            last = seen.get(manifest.root, {"version": 0})
+            if version < last["version"]:
+                raise ManifestError(
+                    f"manifest of {label} is older than one already seen",
+                    got=f"version {version}",
+                    expected=f"version {last['version']} or later",
+                    hint="somebody may have put an old manifest back; get the current one",
+                )
+            if version > last["version"]:
+                seen[manifest.root] = {"version": version, "sha256": payload_sha256}
+                record = {"schema": _SCHEMA, "roots": dict(sorted(seen.items()))}
+                folder.write(self._path.name, json.dumps(record, indent=1).encode("utf-8"))
+            elif payload_sha256 != last["sha256"]:
+                raise ManifestError(
+                    f"two manifests of {label} carry the version {version}",
+                    got=f"payload sha256 {payload_sha256}",
+                    expected=f"{last['sha256']}, seen before",
+                    hint="sign the newer one again with: codeguard trust update",
+                )
 
-    def _load(self) -> dict[str, Seen]:
+    def _load(self) -> dict[str, dict[str, Any]]:
         try:
             data = read_state(self._path, _MAX_BYTES)
             if data is None:
@@ -98,7 +79,7 @@ class VersionsSeen:
             record = members({"schema": text(), "roots": _roots})(parse_json(data, "record"), "the record")
             if record["schema"] != _SCHEMA:
                 raise ManifestError("schema", got=shown(record["schema"]), expected=_SCHEMA)
-            return {label: Seen(**entry) for label, entry in record["roots"].items()}
+            return dict(record["roots"])
         except ManifestError as error:
             raise ManifestError(
                 f"record of the versions seen is damaged: {self._path}",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from codeguard.errors import ConfigError, ManifestError
 from codeguard.escaping import shown
 from codeguard.trust.local import read_limited
 from codeguard.trust.manifest import PAYLOAD_TYPE
-from codeguard.trust.policy import SignerPolicy, SigningPolicy
+from codeguard.trust.policy import SigningPolicy
 from codeguard.trust.strict_json import items, members, parse_json, text
 
 MAX_SIGNATURES = 64
@@ -184,12 +184,6 @@ def load_signer(path: Path, passphrase: Callable[[], bytes] | None = None) -> Cr
 def public_pem(of: CryptoSigner) -> bytes:
     """Return the public half of a signer's key in PEM, as `openssl pkey -pubout` writes it."""
     return of._private_key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-
-
-def policy_of_keys(root: str, files: Iterable[Path], threshold: int = 1) -> SigningPolicy:
-    """Return the policy for key files given on the command line: each is its own signer, for every path."""
-    signers = tuple(SignerPolicy(identity=f"key {path}", keys=(path,)) for path in files)
-    return SigningPolicy(root=root, signers=signers, threshold=threshold)
 
 
 def refuse_inside(path: Path, tree: Path, what: str) -> None:

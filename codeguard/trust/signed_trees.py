@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from codeguard.config import Settings
@@ -113,12 +112,11 @@ def from_text(text: str | None) -> list[SignedTree]:
 
 
 def _verified(tree: SignedTree, settings: Settings) -> VerifiedManifest:
-    from codeguard.trust.seen import VersionsSeen
     from codeguard.trust.verify import open_signed, refuse_unsigned, user_policy
 
-    policy = user_policy(settings, tree.folder, tree.folder / MANIFEST_NAME)
+    policy = user_policy(settings, tree.folder)
     try:
-        verified = open_signed(tree.folder, policy, state=VersionsSeen(), now=datetime.now(UTC))
+        verified = open_signed(tree.folder, policy)
     except ManifestError:
         refuse_unsigned(tree.folder / MANIFEST_NAME)
         raise

@@ -227,28 +227,27 @@ class FileLock:
 
     def acquire(self, wait_s: float) -> bool:
         """Acquire the lock; return False if another process holds it for longer than `wait_s` seconds."""
+        import fcntl  # audits must work on systems without it, and need no lock
+
         deadline = time.monotonic() + wait_s
         while True:
             descriptor = self._folder.open(self._name, os.O_RDWR | os.O_CREAT)
             try:
-                held = _flock(descriptor, deadline)
-                # A process that deletes a lock file holds its lock; another may have created a new one
-                # meanwhile.
-                if held and self._is_named(descriptor):
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # A process that deletes a lock file holds its lock; another may have created a new one meanwhile.
+                named = os.stat(self._name, dir_fd=self._folder.descriptor, follow_symlinks=False)
+                if same(named, os.fstat(descriptor)):
                     self._descriptor, descriptor = descriptor, -1
                     return True
-                if not held:
+            except FileNotFoundError:
+                pass
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
                     return False
+                time.sleep(PAUSE_S)
             finally:
                 if descriptor >= 0:
                     os.close(descriptor)
-
-    def _is_named(self, descriptor: int) -> bool:
-        try:
-            named = os.stat(self._name, dir_fd=self._folder.descriptor, follow_symlinks=False)
-        except FileNotFoundError:
-            return False
-        return same(named, os.fstat(descriptor))
 
     def release(self) -> None:
         """Release the lock, if held."""
@@ -375,17 +374,3 @@ def _made(path: Path) -> bool:
     except FileExistsError:
         return False
     return True
-
-
-def _flock(descriptor: int, deadline: float) -> bool:
-    import fcntl  # audits must work on systems without it, and need no lock
-
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                return False
-            time.sleep(PAUSE_S)
-        else:
-            return True

@@ -6,7 +6,7 @@ import hashlib
 import shlex
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from codeguard.config import Settings
@@ -102,9 +102,7 @@ def _verify(
             got=f"version {manifest.version}",
             expected=f"version {policy.least_version} or later",
         )
-    digest = hashlib.sha256(payload).hexdigest()
-    state.check(manifest, digest)
-    state.record(manifest, digest)
+    state.record(manifest, hashlib.sha256(payload).hexdigest())
     return admit(manifest, tuple(signer.identity for signer in signers), unsigned=False)
 
 
@@ -193,23 +191,24 @@ def open_signed(
     tree: Path,
     policy: SigningPolicy,
     *,
-    state: VersionsSeen,
-    now: datetime,
-    manifest: Path | None = None,
+    state: VersionsSeen | None = None,
+    now: datetime | None = None,
     trusted_root: Path | None = None,
     renewing: bool = False,
 ) -> VerifiedManifest:
     """Return the verified manifest of the tree in a folder.
 
-    `manifest` is `codeguard.manifest.json` in the folder by default. Where the policy has a keyless signer, the
-    sigstore bundle beside it counts as well, or alone without a manifest file; `trusted_root` are its trust anchors.
-    For the other arguments see `verify_envelope`. The files of the tree are not checked: see `check_tree`.
+    It is in `codeguard.manifest.json`. Where the policy has a keyless signer, the sigstore bundle beside it counts as
+    well, or alone without a manifest file; `trusted_root` are its trust anchors. The other arguments are those of
+    `verify_envelope`, by default the user's record and the current time. The files of the tree are not checked: see
+    `check_tree`.
 
     Raises ManifestError if it is missing or refused, ConfigError where a
     key or the trust anchors lie in the tree.
     """
+    state, now = state or VersionsSeen(), now or datetime.now(UTC)
     keys = load_keys(policy, tree=tree)
-    place, bundle = manifest or tree / MANIFEST_NAME, tree / BUNDLE_NAME
+    place, bundle = tree / MANIFEST_NAME, tree / BUNDLE_NAME
     proof: KeylessProof | None = None
     if trusted_root is not None:
         refuse_inside(trusted_root, tree, "trusted root")
@@ -263,7 +262,7 @@ def choose_policy(known: Mapping[str, SigningPolicy], tree: Path, label: str | N
     )
 
 
-def user_policy(settings: Settings, tree: Path, manifest: Path, label: str | None = None) -> SigningPolicy:
+def user_policy(settings: Settings, tree: Path, label: str | None = None) -> SigningPolicy:
     """Return the policy of the user's configuration for a tree; see `choose_policy`.
 
     Raises ManifestError where there is none and the manifest is not signed, ConfigError where there is none, or the
@@ -273,5 +272,5 @@ def user_policy(settings: Settings, tree: Path, manifest: Path, label: str | Non
     try:
         return choose_policy(policies(settings), tree, label)
     except ConfigError:
-        refuse_unsigned(manifest)
+        refuse_unsigned(tree / MANIFEST_NAME)
         raise

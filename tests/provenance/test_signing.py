@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trust_bench import FILES, LABEL, NOW, make_key, openssl
+from trust_bench import FILES, LABEL, NOW, make_key, openssl, policy_of
 
 from codeguard.errors import CodeguardError, ConfigError, ManifestError
 from codeguard.models import Trust, text_digest
@@ -23,14 +23,14 @@ from codeguard.trust.policy import (
     policies_from_toml,
     unusable_pattern,
 )
-from codeguard.trust.signatures import load_keys, load_signer, policy_of_keys, read_envelope, sign_payload
+from codeguard.trust.signatures import load_keys, load_signer, read_envelope, sign_payload
 from codeguard.trust.verify import choose_policy, verify_envelope
 
 
 @pytest.mark.parametrize("kind", ["ed25519", "p256", "p384", "p521"])
 def test_keys_made_by_openssl_sign_and_verify(bench, tmp_path, kind):
     private = make_key(tmp_path / "user", "key", kind)
-    policy = policy_of_keys(LABEL, [private.with_suffix(".pem")])
+    policy = policy_of(LABEL, [private.with_suffix(".pem")])
     payload = manifest_to_json(bench.manifest())
     envelope = sign_payload(payload, load_signer(private)).to_json()
     verified = verify_envelope(envelope, load_keys(policy), policy, state=bench.state, now=NOW)
@@ -179,7 +179,7 @@ def test_other_kinds_of_key_are_refused(tmp_path, kind):
     with pytest.raises(ConfigError, match="got rsa, expected an ed25519 or ECDSA key"):
         load_signer(private)
     with pytest.raises(ConfigError, match="got rsa"):
-        load_keys(policy_of_keys(LABEL, [private.with_suffix(".pem")]))
+        load_keys(policy_of(LABEL, [private.with_suffix(".pem")]))
 
 
 @pytest.mark.parametrize(
@@ -194,13 +194,13 @@ def test_what_is_no_key_is_refused_in_one_line(tmp_path, content, message):
     path = tmp_path / "key.pem"
     path.write_bytes(content)
     with pytest.raises(ConfigError, match=message) as refused:
-        load_keys(policy_of_keys(LABEL, [path]))
+        load_keys(policy_of(LABEL, [path]))
     assert "\n" not in str(refused.value)
 
 
 def test_a_private_key_in_the_place_of_a_public_one_is_pointed_out(bench):
     with pytest.raises(ConfigError, match="got a private key, expected the public key"):
-        load_keys(policy_of_keys(LABEL, [bench.keys["alice"]]))
+        load_keys(policy_of(LABEL, [bench.keys["alice"]]))
 
 
 TOML = {

@@ -81,13 +81,6 @@ def test_verification_as_json(desk):
     assert refusal["expected"].startswith("sha256 ")
 
 
-def test_keys_of_the_command_line_instead_of_the_configuration(desk):
-    desk.signed()
-    desk.verify("--key", desk.base / "keys" / "alice.pem")
-    desk.verify("--key", desk.base / "keys" / "bob.pem", code=1)
-    desk.verify("--key", desk.base / "keys" / "alice.pem", "--label", "acme/shop", code=1)
-
-
 @pytest.mark.parametrize(
     ("tamper", "message"),
     [
@@ -177,8 +170,6 @@ def test_a_policy_or_key_in_the_tree_is_a_mistake_of_use(desk):
     desk.config = inside
     output = desk.verify(code=2).stderr
     assert "configuration lies inside the tree that it is to judge" in output
-    (desk.tree / "alice.pem").write_bytes((desk.base / "keys" / "alice.pem").read_bytes())
-    assert "key lies inside" in desk.verify("--key", desk.tree / "alice.pem", code=2).stderr
 
 
 @pytest.mark.parametrize(

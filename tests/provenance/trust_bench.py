@@ -43,6 +43,11 @@ def make_key(folder: Path, name: str, kind: str = "ed25519") -> Path:
     return private
 
 
+def policy_of(label: str, files: list[Path]) -> SigningPolicy:
+    """Return the policy of key files, each of a signer for every path."""
+    return SigningPolicy(label, tuple(SignerPolicy(f"key {path}", keys=(path,)) for path in files))
+
+
 @dataclass
 class Bench:
     """A tree beside the user's folders, and the steps from one to the other."""

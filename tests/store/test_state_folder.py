@@ -217,7 +217,7 @@ def test_versions_seen_are_not_written_through_a_link(tmp_path: Path) -> None:
     victim.write_text("{}")
     (folder / SEEN_NAME).symlink_to(victim)
     with pytest.raises(UnsafeStateError):
-        VersionsSeen(folder).last("root")
+        VersionsSeen(folder).last_version("root")
     assert victim.read_text() == "{}"
 
 

@@ -14,6 +14,7 @@ from codeguard.corpus.chunking.cutting import Cut, Cuts, LanguagePart, by_lines,
 from codeguard.corpus.chunking.registry import suffix_of
 from codeguard.corpus.chunking.tiling import Piece, lines_of
 from codeguard.corpus.decoding import DecodedText, byte_offsets, read_text
+from codeguard.corpus.embedded import closing_fence
 from codeguard.extras import installation, requirement
 from codeguard.models import Chunk, ChunkKind, SourceFile, Span
 
@@ -196,7 +197,7 @@ def _regions(source: bytes) -> list[_Region]:
     found: list[_Region] = []
     done = position = 0
     while (opening := _FENCE.search(source, position)) is not None:
-        closing = _closing(source, opening)
+        closing = closing_fence(opening)
         if closing is None:
             break
         start, end = min(opening.end() + 1, len(source)), closing.start()
@@ -211,14 +212,4 @@ def _regions(source: bytes) -> list[_Region]:
         position = closing.end()
     if done < len(source):
         found.append((done, len(source), None))
-    return found
-
-
-def _closing(source: bytes, opening: re.Match[bytes]) -> re.Match[bytes] | None:
-    """Return the next fence that closes this one: of the same kind, at least as long, without a language."""
-    found: re.Match[bytes] | None = opening
-    while found is not None:
-        found = _FENCE.search(source, found.end())
-        if found is None or (not found["info"] and found["fence"].startswith(opening["fence"])):
-            break
     return found

@@ -65,7 +65,8 @@ def outline_of(root: Node, grammar: Grammar, source: bytes) -> Outline:
                     imports.append(_text(node, source).strip())
                 continue
             if name is None:
-                name = _name(inside or node, source)
+                named = (inside or node).child_by_field_name("name")
+                name = "" if named is None else _text(named, source)
             if role is Role.FUNCTION or role is Role.METHOD:
                 becomes = ChunkKind.METHOD if level.in_class or role is Role.METHOD else ChunkKind.FUNCTION
                 marks.append(Mark(start, node.end_byte, becomes, level.named(name)))
@@ -90,11 +91,6 @@ def _level_below(level: _Level, role: Role, name: str, inside: Node) -> _Level |
         return None
     body = inside.child_by_field_name("body") or inside
     return _Level(iter(body.children), level.named(name), level.depth + bool(name), role is Role.CLASS)
-
-
-def _name(node: Node, source: bytes) -> str:
-    name = node.child_by_field_name("name")
-    return "" if name is None else _text(name, source)
 
 
 def _text(node: Node, source: bytes) -> str:
