@@ -1,4 +1,4 @@
-"""The decisions of a text defense, as lines, as a table or as a page."""
+"""The decisions of a text defense, as lines or as a page."""
 
 from __future__ import annotations
 
@@ -22,29 +22,6 @@ def selection_lines(selection: Selection) -> Iterator[str]:
     for judgment in selection.rejected:
         yield f"rejected {escaped(judgment.document.id)}: {escaped(judgment.reason)}"
         yield f"    {escaped(_excerpt(judgment.document.text))}"
-    yield f"{len(selection.kept)} kept, {len(selection.rejected)} rejected"
-
-
-def selection_table(selection: Selection) -> Iterator[str]:
-    """Yield the notes and a table of every document in order: verdict, id, label, rule, scores, beginning."""
-    for note in selection.notes:
-        yield f"note: {escaped(note)}"
-    rows = [("verdict", "id", "label", "rule", "scores", "text")]
-    rows += [
-        (
-            "kept" if item.kept else "rejected",
-            escaped(item.document.id),
-            escaped(item.document.label),
-            item.rule,
-            ", ".join(f"{name} {value:.3f}" for name, value in item.scores.items()),
-            escaped(_excerpt(item.document.text)),
-        )
-        for item in selection.judgments
-    ]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        yield "  ".join(cells).rstrip()
     yield f"{len(selection.kept)} kept, {len(selection.rejected)} rejected"
 
 
